@@ -17,7 +17,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QMessageBox, QWidget
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
@@ -155,6 +155,11 @@ class Person:
         self.view.flush()
         found = [item for item in self.view.canvas.items if isinstance(item, kind)]
         return found[-1] if found and found[-1].laid else None
+
+    def strip_button(self, text: str) -> QAbstractButton:
+        """A button of the strip above the composer."""
+        found = self.window.chat.strip.findChildren(QAbstractButton)
+        return next(b for b in found if b.text() == text and b.isVisible())
 
     def focused(self) -> QWidget | None:
         return QApplication.focusWidget()

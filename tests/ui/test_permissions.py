@@ -401,14 +401,14 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
         person.say("Go")
         await person.done()
         await until(lambda: "cannot widen rights until you trust it." in strip.text)
-        chat.do("not_now")
+        person.click(person.strip_button("Not now"))
         assert not strip.text
         person.say("On")
         await person.done(2)
         assert not strip.text  # once for each opening of a chat
         person.window.open_session(person.session.info.id)
         await until(lambda: strip.text)
-        chat.do("trust_folder")
+        person.click(person.strip_button("Trust folder"))
         box = await until(lambda: chat.trust_question)
         next(b for b in box.buttons() if b.objectName() == "trust").click()
         await until(lambda: not strip.text)

@@ -134,7 +134,7 @@ async def test_what_changed_since_is_left_and_said(tmp_path: Path) -> None:
         await works(person, "Second", 2)
         person.view.flush()
         first, second = (i for i in person.view.canvas.items if isinstance(i, FilesItem))
-        person.window.chat.model.undo.do(first.files.turn_id, "undo")
+        person.window.chat.model.actions.undo_files(first.files.turn_id, "undo")
         await until(lambda: first.files.left)
         person.view.flush()
         assert first.files.undone and not (person.folder / "b.py").exists()
@@ -148,10 +148,10 @@ async def test_what_changed_since_is_left_and_said(tmp_path: Path) -> None:
         await until(lambda: second.files.undone and not first.files.left)
         assert not list(person.folder.iterdir())
 
-        person.window.chat.model.undo.do(first.files.turn_id, "redo")
+        person.window.chat.model.actions.undo_files(first.files.turn_id, "redo")
         await until(lambda: not first.files.undone)
         (person.folder / "b.py").write_text("mine")
-        person.window.chat.model.undo.do(first.files.turn_id, "undo")
+        person.window.chat.model.actions.undo_files(first.files.turn_id, "undo")
         await until(lambda: first.files.left)
         person.view.flush()
         assert first.files.left == ("b.py",) and offered(first) == ["Undo again", "Redo"]

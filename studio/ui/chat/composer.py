@@ -237,8 +237,8 @@ class Composer(QWidget):
         )
         self.context.set_part(None)
         self.folder.hide()
-        self.editor.submitted.connect(self._submit)
-        self.editor.hurried.connect(lambda: self._submit(now=True))
+        self.editor.submitted.connect(model.submit)
+        self.editor.hurried.connect(lambda: model.submit(now=True))
         self.editor.escaped.connect(self._escape)
         self.editor.recalled.connect(model.recovery.recall)
         self.editor.textChanged.connect(lambda: model.input.set_text(self.text))
@@ -361,12 +361,6 @@ class Composer(QWidget):
         if message.closed:
             self.send.setToolTip(message.closed)
 
-    def _submit(self, *, now: bool = False) -> None:
-        if self._model.input.ready and self._model.input.state == "running":
-            self._model.queue.add(now=now)
-        elif self._model.input.ready:
-            self._model.sender.send()
-
     def _escape(self) -> None:
         if self._model.input.state in ("running", "waiting"):
             self._model.stop()
@@ -375,7 +369,7 @@ class Composer(QWidget):
         if self.send.stops:
             self._model.stop()
         else:
-            self._submit()
+            self._model.submit()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -1,14 +1,22 @@
-"""Text editor: a dialog in which a draft or a summary is changed by hand."""
+"""Dialogs of the chat: a text is edited by hand, a folder is trusted (T-7)."""
 
 from __future__ import annotations
 
 import asyncio
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QMessageBox,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from studio.domain.drafts import Draft
 from studio.tools.drafts.three_way_merge import with_line_ends
+from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button
 
@@ -74,3 +82,22 @@ async def edit_draft(
         code=True,
     )
     return None if edited is None else await asyncio.to_thread(with_line_ends, edited, text)
+
+
+def trust_box(parent: QWidget, folder: str) -> QMessageBox:
+    """A dialog that says what trust means; accepted if the person trusts the folder."""
+    box = QMessageBox(parent.window())
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.Question)
+    box.setWindowTitle("Trust folder")
+    box.setText(f"Trust {short_path(folder)}?")
+    box.setInformativeText(
+        "Trust says that its files are your own, not the words of strangers. "
+        ".agents/permissions.yaml may then allow calls without asking you, and the agents in "
+        ".agents/agents may bring rights of their own. Look at these files first. "
+        "When one of them changes, trust ends until you give it again."
+    )
+    yes = box.addButton("Trust folder", QMessageBox.ButtonRole.AcceptRole)
+    yes.setObjectName("trust")
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    return box

@@ -7,9 +7,8 @@ session goes on while another is on screen.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, assert_never
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QPainter, QPaintEvent, QResizeEvent
@@ -27,17 +26,17 @@ from .header import Header
 from .layout import PageLayout
 from .model.chat_model import ChatModel
 from .model.open_chat import Change
+from .model.transcript_actions import UndoStep
 from .model.turn_runner import TurnRunner
-from .model.turn_undo import Step
 from .option_menus import OptionMenus
 from .queue_view import QueueView
 from .status_strip import StatusStrip
 from .suggestions import Suggestions
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
-    from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.messages import File, Image
+    from studio.ui.transcript.model import RecoveryAction
     from studio.ui.transcript.view import TranscriptView
 
 
@@ -53,11 +52,9 @@ class ChatPage(QWidget):
     session_changed = Signal()
     """A chat began, or the one on screen has another title, state or model."""
     event_seen = Signal(object)
-    """An event of the session on screen, after the transcript took it."""
+    """An event of the session on screen; the transcript shows it already."""
     option_chosen = Signal()
     """The person chose another agent, model, mode or folder."""
-    summary_changed = Signal()
-    """A summary is begun or has come to an end."""
     settings_wanted = Signal(str, str)
     """A page of the settings, and a provider or a limit on it."""
     opened = Signal()
@@ -65,7 +62,7 @@ class ChatPage(QWidget):
     trouble = Signal(str)
     open_wanted = Signal(str)
     draft_wanted = Signal(str, str)
-    """The ids of a session and of a draft that is to be shown with what it met."""
+    """The ids of a session and of a draft whose conflict is to be shown."""
 
     def __init__(self, theme: Theme, runner: TurnRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +70,7 @@ class ChatPage(QWidget):
         self.model = ChatModel(runner, self._report)
         self.trust_question: QMessageBox | None = None
         self._viewer = FileViewer()
-        self._undo_actions: dict[Step, QAction] = {}
+        self._undo_actions: dict[UndoStep, QAction] = {}
         self._state = self.model.input.state
         """The state of the input that was shown last."""
 
@@ -102,7 +99,7 @@ class ChatPage(QWidget):
         self.header.folder_clicked.connect(self.menus.choose_folder)
         self.header.parent_clicked.connect(self.open_wanted)
         self.menus.settings_wanted.connect(self.settings_wanted)
-        self.strip.pressed.connect(self.do)
+        self.strip.trust_wanted.connect(self._ask_trust)
         self.queue.taken_back.connect(self.composer.setFocus)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
@@ -112,33 +109,31 @@ class ChatPage(QWidget):
 
     @staticmethod
     def prepare() -> None:
-        """Import what the page needs before it can show a chat; takes a while, so call it in a
-        thread."""
+        """Import what the page needs before it can show a chat. Blocks: call it in a thread."""
         import studio.agent.engine
-        import studio.ui.transcript.view  # noqa: F401 (the imports are what is wanted)
+        import studio.ui.transcript.view  # noqa: F401 (imported to be there when it is needed)
 
     @cached_property
     def view(self) -> TranscriptView:
         """The transcript; made when it is first needed, the window is shown without it."""
         from studio.ui.transcript.view import TranscriptView
 
-        model = self.model
+        model, actions = self.model, self.model.actions
         view = TranscriptView(self.theme, self)
         view.setVisible(self.session is not None)
         view.stackUnder(self.heading)
         QWidget.setTabOrder(self.header.inspector, view)
-        view.permission_answered.connect(model.answer_permission)
-        view.reply_given.connect(model.answer_question)
+        view.permission_answered.connect(actions.answer_permission)
+        view.reply_given.connect(actions.answer_question)
         view.draft_action.connect(self._draft)
-        view.failure_action.connect(self.do)
+        view.recovery_wanted.connect(self.recover)
         view.turn_action.connect(self._message_action)
-        view.continue_requested.connect(lambda: model.sender.say("Continue."))
         view.link_activated.connect(_open_link)
         view.file_opened.connect(lambda part: model.run(self._open_file(part)))
-        view.files_action.connect(model.undo.do)
+        view.files_action.connect(actions.undo_files)
         view.path_opened.connect(self._open_path)
         view.summary_action.connect(self._summary)
-        view.pin_wanted.connect(model.context.pin)
+        view.pin_wanted.connect(actions.pin)
         view.left.connect(self.composer.setFocus)
         view.set_agents(model.options.agent_icon)
         view.set_models(model.model_title)
@@ -153,32 +148,12 @@ class ChatPage(QWidget):
 
     # Chats
 
-    def attach(self, engine: Engine) -> None:
-        """Give the page its engine: from now on a person can send."""
-        self.model.attach(engine)
-
-    def show_new_chat(
-        self, *, provider: str = "", text: str = "", folder: str = ""
-    ) -> Coroutine[Any, Any, None]:
-        """Show an empty chat at once; nothing is saved before the first message.
-
-        The coroutine that is returned looks up what the chat runs on.
-        """
-        return self.model.start_new(provider, text, folder)
-
-    def open(self, session: Session) -> None:
-        """Show a session."""
-        self.model.open(session)
-
     def offer(self, last: tuple[str, str] | None) -> None:
-        """Ways to begin a new chat; ``last`` is the id and title of the chat used last."""
+        """Offer ways to begin a new chat; ``last`` is the id and title of the chat used last."""
         self.suggestions.offer(last, short_path(self.model.options.folder))
 
-    def stop(self) -> None:
-        self.model.stop()
-
     async def finish(self) -> None:
-        """Wait for what was begun; what waits for the person is given up."""
+        """Wait a second for what was begun; what waits for the person is cancelled."""
         await self.model.finish()
         await asyncio.to_thread(self._viewer.close)
 
@@ -186,7 +161,7 @@ class ChatPage(QWidget):
         if isValid(self):
             self.trouble.emit(problem)
 
-    # What the model tells
+    # What the model changed
 
     def _changed(self, change: Change) -> None:
         match change.part:
@@ -208,8 +183,6 @@ class ChatPage(QWidget):
                 self.session_changed.emit()
             case "sent":
                 self.view.scroll_to_end()
-            case "summary":
-                self.summary_changed.emit()
             case "parent":
                 self.header.show_parent(self.model.parent)
             case _:
@@ -269,27 +242,46 @@ class ChatPage(QWidget):
 
     # What a person does in the transcript and the strip
 
-    def do(self, name: str) -> None:
-        """Do what a button of an error, a wait, an end or of the strip is called."""
-        match name:
-            case "settings":
-                self.settings_wanted.emit("general", self.model.recovery.limit_setting)
-            case "use_another_provider" | "choose_model" | "switch_model":
+    def recover(self, action: RecoveryAction) -> None:
+        """Do what a button of an error, a wait or an end stands for."""
+        from studio.ui.transcript.model import RecoveryAction
+
+        recovery = self.model.recovery
+        match action:
+            case RecoveryAction.TRY_AGAIN | RecoveryAction.GO_ON:
+                recovery.retry()
+            case RecoveryAction.GO_ON_BACKGROUND:
+                recovery.retry("background")
+            case RecoveryAction.CONTINUE:
+                self.model.input.send_text("Continue.")
+            case RecoveryAction.TRY_NOW:
+                recovery.try_now()
+            case RecoveryAction.STOP:
+                self.model.stop()
+            case RecoveryAction.RAISE_CAP:
+                recovery.raise_cap()
+            case RecoveryAction.COMPACT:
+                recovery.compact()
+            case RecoveryAction.NEW_CHAT_FROM_HERE:
+                recovery.branch(compact=True)
+            case (
+                RecoveryAction.CHOOSE_MODEL
+                | RecoveryAction.SWITCH_MODEL
+                | RecoveryAction.USE_ANOTHER_PROVIDER
+            ):
                 self.composer.model.open()
-            case "choose_folder":
+            case RecoveryAction.CHOOSE_FOLDER:
                 self.menus.choose_folder()
-            case "trust_folder":
-                self._ask_trust()
-            case "not_now":
-                self.model.trust.put_off()
-            case "replace_key":
+            case RecoveryAction.REPLACE_KEY:
                 self.settings_wanted.emit("providers", self.model.options.provider)
+            case RecoveryAction.SETTINGS:
+                self.settings_wanted.emit("general", recovery.limit_setting)
             case _:
-                self.model.recovery.do(name)
+                assert_never(action)
 
     def _ask_trust(self) -> None:
         """Say what trust means, and trust the folder if the person wants that."""
-        from .folder_trust import trust_box
+        from .dialogs import trust_box
 
         folder = self.model.trust.folder
         self.trust_question = trust_box(self, folder)
@@ -310,10 +302,10 @@ class ChatPage(QWidget):
         elif action == "resolve":
             self.draft_wanted.emit(self.session.info.id, draft_id)
         elif action in ("approve", "discard", "undo"):
-            self.model.decide_draft(draft_id, action)
+            self.model.actions.decide_draft(draft_id, action)
 
     async def _edit_draft(self, session: Session, draft_id: str) -> None:
-        from .text_editor import edit_draft
+        from .dialogs import edit_draft
 
         draft = session.drafts.get(draft_id)
         if draft is not None and (text := await edit_draft(self.theme, draft, self)) is not None:
@@ -321,14 +313,14 @@ class ChatPage(QWidget):
 
     def _summary(self, summary_id: str, action: str) -> None:
         if action == "undo":
-            self.model.context.undo_summary(summary_id)
+            self.model.actions.undo_summary(summary_id)
         elif self.session is not None:
             self.model.run(self._edit_summary(self.session, summary_id))
 
     async def _edit_summary(self, session: Session, summary_id: str) -> None:
-        from .text_editor import edit_text
+        from .dialogs import edit_text
 
-        block = self.model.context.summary(summary_id)
+        block = self.model.actions.summary(summary_id)
         if block is None:
             return
         text = await edit_text(
@@ -363,27 +355,21 @@ class ChatPage(QWidget):
         self._undo_actions = {"undo": undo, "redo": redo}
         self._enable_undo()
 
-    def undo_last(self) -> None:
-        self._undo("undo")
-
-    def redo_last(self) -> None:
-        self._undo("redo")
-
-    def _undo(self, step: Step) -> None:
+    def undo_files(self, step: UndoStep) -> None:
         """Undo or redo the files of a turn, and scroll to it."""
-        session, block = self.session, self.model.undo.next(step)
+        session, block = self.session, self.model.actions.next_files(step)
         if session is None or block is None:
             return
         self.view.flush()
         at = next(n for n, other in enumerate(session.transcript.blocks) if other is block)
         if (index := self.view.canvas.holding(at)) is not None:
             self.view.reveal(index)
-        self.model.undo.do(block.turn_id, step)
+        self.model.actions.undo_files(block.turn_id, step)
 
     def _enable_undo(self) -> None:
         running = self.session is not None and self.session.transcript.running
         for step, action in self._undo_actions.items():
-            action.setEnabled(self.model.undo.next(step) is not None)
+            action.setEnabled(self.model.actions.next_files(step) is not None)
             action.setToolTip(TURN_RUNS if running else "")
 
     # Events

@@ -1,11 +1,10 @@
-"""Status strip: says above the composer what is out of the ordinary with the chat."""
+"""Status strip: shows above the composer what is out of the ordinary with the chat."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -19,21 +18,12 @@ from studio.ui.widgets.painting import TAGS
 from .model.chat_model import ChatModel, Status
 
 
-@dataclass(frozen=True, slots=True)
-class StripButton:
-    """A button of the strip: its name for ``pressed``, its words and its look."""
+class StripButton(NamedTuple):
+    """A button of the strip: its text, what it does, and its look."""
 
-    name: str
     text: str
+    press: Callable[[], object]
     kind: Literal["primary", "secondary", "ghost"] = "secondary"
-
-
-TRY_NOW = StripButton("try_now", "Try now")
-STOP = StripButton("stop", "Stop", "ghost")
-CONTINUE = StripButton("continue_from", "Continue in a new chat", "primary")
-KEEP = StripButton("stop_editing", "Cancel", "ghost")
-TRUST = StripButton("trust_folder", "Trust folder")
-NOT_NOW = StripButton("not_now", "Not now", "ghost")
 
 
 class _Clock(QWidget):
@@ -55,10 +45,10 @@ class _Clock(QWidget):
 
 
 class StatusStrip(QWidget):
-    """One thing at a time; hidden when all is well."""
+    """Shows one ``Status`` with its buttons; hidden when there is none."""
 
-    pressed = Signal(str)
-    """The name of a button."""
+    trust_wanted = Signal()
+    """The person wants to trust the chat's folder."""
     changed = Signal()
     """The strip is shown, hidden, or needs another height."""
 
@@ -93,16 +83,19 @@ class StatusStrip(QWidget):
 
     def refresh(self) -> None:
         """Show the model's status as it is now."""
-        status = self._model.status
+        status, model = self._model.status, self._model
         if status is None:
             self._clear()
             return
+        trust = StripButton("Trust folder", self.trust_wanted.emit)
+        not_now = StripButton("Not now", model.trust.put_off, "ghost")
         match status.kind:
             case "silent":
                 self._show_silence(status)
             case "damaged":
+                branch = StripButton("Continue in a new chat", model.recovery.branch, "primary")
                 words = f"This chat is damaged and can only be read: {status.detail.rstrip('.')}."
-                self._say(words, "triangle-alert", "warn", (CONTINUE,))
+                self._say(words, "triangle-alert", "warn", (branch,))
             case "working":
                 words = "Another program is working in this chat. You can go on when it is done."
                 self._say(words, "users", "neutral", ())
@@ -110,22 +103,23 @@ class StatusStrip(QWidget):
                 words = "Another program went on with this chat. It is shown as it is now."
                 self._say(words, "users", "neutral", ())
             case "editing":
+                cancel = StripButton("Cancel", model.input.clear, "ghost")
                 words = (
                     "You are editing an earlier message. It goes out in a new chat; this one stays."
                 )
-                self._say(words, "git-branch", "neutral", (KEEP,))
+                self._say(words, "git-branch", "neutral", (cancel,))
             case "trust":
                 words = (
                     "This folder has rules and agents of its own. They cannot widen rights until "
                     "you trust it."
                 )
-                self._say(words, "shield", "neutral", (TRUST, NOT_NOW))
+                self._say(words, "shield", "neutral", (trust, not_now))
             case "trust_again":
                 words = (
                     "This folder’s rules or agents changed. They cannot widen rights until you "
                     "trust it again."
                 )
-                self._say(words, "shield", "warn", (TRUST, NOT_NOW))
+                self._say(words, "shield", "warn", (trust, not_now))
             case _:
                 assert_never(status.kind)
 
@@ -135,7 +129,9 @@ class StatusStrip(QWidget):
             self._clock.words = lambda: (
                 f"Nothing from {status.detail} for {clock(time.monotonic() - status.since)}"
             )
-            self._show(shown, "hourglass", "warn", (TRY_NOW, STOP), counting=True)
+            try_now = StripButton("Try now", self._model.recovery.try_now)
+            stop = StripButton("Stop", self._model.stop, "ghost")
+            self._show(shown, "hourglass", "warn", (try_now, stop), counting=True)
 
     def _clear(self) -> None:
         if self._shown is not None:
@@ -161,7 +157,7 @@ class StatusStrip(QWidget):
         self._buttons = []
         for one in buttons:
             button = Button(self._theme, one.text, one.kind, parent=self)
-            button.clicked.connect(lambda _on=False, name=one.name: self.pressed.emit(name))
+            button.clicked.connect(lambda _on=False, press=one.press: press())
             self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
             self._buttons.append(button)
         self.setAccessibleDescription(self._clock.words() if counting else self._label.text())

@@ -57,7 +57,7 @@ class InspectorController(QObject):
         self._soon.timeout.connect(self._read)
         sides.changed.connect(self._shown)
         chat.event_seen.connect(self._seen)
-        chat.summary_changed.connect(self._read)
+        chat.model.subscribe(lambda _: self._read(), "summary")
         chat.header.inspector.clicked.connect(self.toggle)
 
     def toggle(self) -> None:
@@ -67,7 +67,7 @@ class InspectorController(QObject):
             self.inspector = Inspector(self._theme)
             self.inspector.epoch_wanted.connect(self._show_epoch)
             self.inspector.cap.given.connect(self._cap)
-            self.inspector.run.summarise.clicked.connect(self._chat.model.context.summarise)
+            self.inspector.run.summarise.clicked.connect(self._chat.model.actions.summarise)
             self._sides.set_inspector(self.inspector)
         self._sides.show_inspector(not self._sides.inspector_shown)
 
@@ -122,7 +122,7 @@ class InspectorController(QObject):
 
         if self.studio is not None and self.inspector is not None:
             model = self.studio.model(session.info.provider, session.info.model)
-            summing = self._chat.model.context.busy(session)
+            summing = self._chat.model.actions.summarising(session)
             facts = run_facts(
                 session, model, self._spent, self._began, self._context, summing=summing
             )

@@ -437,7 +437,7 @@ class FirstRunController(QObject):
         if provider == "simulator":
             folder = str(await asyncio.to_thread(studio.demo_folder))
             text = "What is in this folder?"
-            await self._chat.show_new_chat(provider=provider, text=text, folder=folder)
+            await self._chat.model.start_new(provider=provider, text=text, folder=folder)
         else:
-            await self._chat.show_new_chat(provider=provider)
+            await self._chat.model.start_new(provider=provider)
         self.begun.emit()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
@@ -234,35 +235,66 @@ def spoken_row(row: ToolRow, opened: bool) -> str:
 # -- words ---------------------------------------------------------------------
 
 
+class RecoveryAction(StrEnum):
+    """What can be done about an error, a wait or a turn that ended at a limit."""
+
+    TRY_AGAIN = auto()
+    TRY_NOW = auto()
+    STOP = auto()
+    GO_ON = auto()
+    GO_ON_BACKGROUND = auto()
+    CONTINUE = auto()
+    COMPACT = auto()
+    NEW_CHAT_FROM_HERE = auto()
+    RAISE_CAP = auto()
+    CHOOSE_MODEL = auto()
+    SWITCH_MODEL = auto()
+    USE_ANOTHER_PROVIDER = auto()
+    REPLACE_KEY = auto()
+    CHOOSE_FOLDER = auto()
+    SETTINGS = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class CardAction:
-    """A button of a card: what it is called, what it does, how it looks."""
+    """A button of a card: what it does, its text and its look.
+
+    ``name`` is a ``RecoveryAction``, or an action that the transcript knows itself.
+    """
 
     name: str
     text: str
     style: Literal["primary", "secondary", "ghost"] = "secondary"
 
 
-AGAIN = CardAction("try_again", "Try again")
-OTHER = CardAction("use_another_provider", "Use another provider")
-_KEY = (CardAction("replace_key", "Replace key…", "primary"), OTHER)
+AGAIN = CardAction(RecoveryAction.TRY_AGAIN, "Try again")
+OTHER = CardAction(RecoveryAction.USE_ANOTHER_PROVIDER, "Use another provider")
+_KEY = (CardAction(RecoveryAction.REPLACE_KEY, "Replace key…", "primary"), OTHER)
 _FAILURES: dict[str, tuple[str, str, tuple[CardAction, ...]]] = {
     "bad_key": ("key-round", "err", _KEY),
-    "no_key": ("key-round", "warn", (CardAction("replace_key", "Add key…", "primary"), OTHER)),
+    "no_key": (
+        "key-round",
+        "warn",
+        (CardAction(RecoveryAction.REPLACE_KEY, "Add key…", "primary"), OTHER),
+    ),
     "forbidden": ("lock", "err", (AGAIN, OTHER)),
     "no_credit": ("circle-alert", "err", (AGAIN, OTHER)),
     "rate_limited": ("hourglass", "warn", (AGAIN, OTHER)),
     "overloaded": ("hourglass", "warn", (AGAIN, OTHER)),
     "network": ("wifi-off", "neutral", (AGAIN, OTHER)),
     "not_found": ("search", "err", (AGAIN, OTHER)),
-    "no_folder": ("folder", "err", (CardAction("choose_folder", "Choose folder…"), AGAIN)),
+    "no_folder": (
+        "folder",
+        "err",
+        (CardAction(RecoveryAction.CHOOSE_FOLDER, "Choose folder…"), AGAIN),
+    ),
     "too_long": (
         "gauge",
         "warn",
         (
-            CardAction("compact", "Compact and continue", "primary"),
-            CardAction("choose_model", "Choose a larger model"),
-            CardAction("new_chat_from_here", "New chat from here", "ghost"),
+            CardAction(RecoveryAction.COMPACT, "Compact and continue", "primary"),
+            CardAction(RecoveryAction.CHOOSE_MODEL, "Choose a larger model"),
+            CardAction(RecoveryAction.NEW_CHAT_FROM_HERE, "New chat from here", "ghost"),
         ),
     ),
 }
@@ -289,8 +321,8 @@ def context_full(block: EndBlock) -> bool:
     return block.reason == "token_limit" and "context" in block.detail
 
 
-GO_ON = CardAction("go_on", "Go on")
-_LIMITS = CardAction("settings", "Settings…", "ghost")
+GO_ON = CardAction(RecoveryAction.GO_ON, "Go on")
+_LIMITS = CardAction(RecoveryAction.SETTINGS, "Settings…", "ghost")
 
 
 def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
@@ -299,21 +331,21 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
     ``raised`` is what the chat's limit would be raised to.
     """
     if block.reason in ("step_limit", "time_limit"):
-        inline = CardAction("go_on_background", "Continue in background")
+        inline = CardAction(RecoveryAction.GO_ON_BACKGROUND, "Continue in background")
         return (inline,) if block.mode == "inline" else (GO_ON,)
     if block.reason == "stalled":
-        return CardAction("choose_model", "Try another model"), GO_ON
+        return CardAction(RecoveryAction.CHOOSE_MODEL, "Try another model"), GO_ON
     match block.cap:
         case "turn":
             return GO_ON, _LIMITS
         case "session":
-            return CardAction("raise_cap", f"Raise to {raised}"), _LIMITS
+            return CardAction(RecoveryAction.RAISE_CAP, f"Raise to {raised}"), _LIMITS
         case "day":
             return _LIMITS, GO_ON
         case _:
             pass
     if block.reason == "token_limit" and "output limit" in block.detail:
-        return (CardAction("continue", "Continue"),)
+        return (CardAction(RecoveryAction.CONTINUE, "Continue"),)
     return ()
 
 
@@ -326,7 +358,7 @@ def error_card(block: FailureBlock | EndBlock, shortened: bool = False) -> Error
         told = block.detail if isinstance(block, EndBlock) else block.title
         icon, tint, actions = failure_style("too_long")
         if shortened:
-            actions = (CardAction("try_again", "Continue", "primary"),)
+            actions = (CardAction(RecoveryAction.TRY_AGAIN, "Continue", "primary"),)
             return ErrorCard(icon, "neutral", "This chat was full", "It has room again.", actions)
         return ErrorCard(icon, tint, "This chat is full", told, actions)
     icon, tint, actions = failure_style(block.fault)

@@ -77,9 +77,8 @@ class TranscriptView(QAbstractScrollArea):
         self.permission_answered = self._actions.permission_answered
         self.reply_given = self._actions.reply_given
         self.draft_action = self._actions.draft_action
-        self.failure_action = self._actions.failure_action
+        self.recovery_wanted = self._actions.recovery_wanted
         self.link_activated = self._actions.link_activated
-        self.continue_requested = self._actions.continue_requested
         self.turn_action = self._actions.turn_action
         self.file_opened = self._actions.file_opened
         self.files_action = self._actions.files_action

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QMenu
+from PySide6.QtWidgets import QMenu
 
 from studio.domain.blocks import RetryBlock, TextBlock, UserBlock
 from studio.simulator import Text, Turn, stall, status
@@ -21,12 +21,6 @@ from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 COMPATIBLE = "openai-compatible"
-
-
-def button(person: Person, words: str) -> QAbstractButton:
-    """A button of the strip above the composer."""
-    found = person.window.chat.strip.findChildren(QAbstractButton)
-    return next(b for b in found if b.text() == words and b.isVisible())
 
 
 def texts(person: Person) -> list[str]:
@@ -82,7 +76,7 @@ async def test_silence_is_said_and_can_be_ended(tmp_path: Path) -> None:
         await until(strip.isVisible)
         assert strip.text.startswith("Nothing from OpenAI-compatible for 0:0")
         assert person.view.geometry().bottom() < strip.y()
-        person.click(button(person, "Try now"))
+        person.click(person.strip_button("Try now"))
         await person.done()
         assert not strip.isVisible() and person.says("All of it.")
 
@@ -100,7 +94,7 @@ async def test_what_was_said_last_is_edited_into_a_branch(tmp_path: Path) -> Non
         old = person.session
         person.press(Key.Key_Up)
         assert person.composer.text == "Second" and "new chat" in chat.strip.text
-        person.click(button(person, "Cancel"))
+        person.click(person.strip_button("Cancel"))
         assert person.composer.text == "" and not chat.strip.isVisible()
         person.press(Key.Key_Up)
         person.type(" thoughts")
@@ -216,7 +210,7 @@ async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path)
         composer = person.composer
         assert not composer.editor.isEnabled() and not composer.send.isEnabled()
         assert composer.editor.placeholderText() == "This chat can only be read"
-        person.click(button(person, "Continue in a new chat"))
+        person.click(person.strip_button("Continue in a new chat"))
         await until(lambda: person.session is not old)
         assert not strip.isVisible() and composer.editor.isEnabled()
         await until(composer.editor.hasFocus)

@@ -355,8 +355,7 @@ def test_l14_an_end_offers_the_ways_on(
     assert [hit.action for hit in hits] == ways
     assert not hits or hits[0].action != "raise_cap" or hits[0].text == "Raise to $4.00"
     asked: list[str] = []
-    shown.view.failure_action.connect(asked.append)
-    shown.view.continue_requested.connect(lambda: asked.append("continue"))
+    shown.view.recovery_wanted.connect(asked.append)
     for way in ways:
         shown.click(way)
     assert asked == ways
@@ -366,7 +365,7 @@ def test_a_failure_offers_what_helps(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(Failed("bad_key", "Anthropic rejected the API key", "The key ending in 7Q4A."))
     actions: list[str] = []
-    shown.view.failure_action.connect(actions.append)
+    shown.view.recovery_wanted.connect(actions.append)
     shown.click("replace_key")
     shown.click("use_another_provider")
     assert actions == ["replace_key", "use_another_provider"]

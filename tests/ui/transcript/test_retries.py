@@ -59,7 +59,7 @@ def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: TranscriptWind
     now[0] += 10
     assert shown.view.grab().toImage() != first
     wanted: list[str] = []
-    shown.view.failure_action.connect(wanted.append)
+    shown.view.recovery_wanted.connect(wanted.append)
     for name in ("try_now", "switch_model", "stop"):
         shown.click(name)
     shown.view.focus_on(len(shown.view.canvas.items) - 1)

@@ -1,19 +1,20 @@
 """The model of the chat pane, free of Qt: what it shows and what a person can do there.
 
-Widgets read it, call its methods and listen to ``ChatModel.subscribe``. Each
-part keeps one concern and knows the open chat; none knows a widget.
+Widgets read it, call its methods and listen to ``ChatModel.subscribe``. Each part
+has one concern and the open chat; none imports a widget. The way of a message:
+``ChatModel.submit``, ``MessageInput.send``, ``TurnRunner.start``, ``Session.turn``; what
+happens then comes back as a ``Change`` for each event.
 
-- ``chat_model`` puts the parts together and opens chats; what the pane says about a chat.
-- ``open_chat`` holds the session on screen and the engine, and tells listeners of changes.
-- ``session_options`` keeps agent, model, permission mode and folder.
+- ``chat_model`` puts the parts together, opens chats and says what is special about one.
+- ``open_chat`` holds the session on screen, calls listeners, and follows a chat that another
+  program continues.
+- ``session_options`` keeps agent, model, permission mode and folder, and makes the session.
 - ``attachments`` reads attached files and asks whether the model takes them.
-- ``message_input`` keeps the message that is being written.
-- ``send`` sends it: the first message makes the session.
+- ``message_input`` keeps the message that is being written, and sends it.
 - ``message_queue`` keeps the messages that wait while a turn runs.
 - ``turn_runner`` runs the turns of all sessions.
 - ``recovery`` retries, raises limits, compacts and branches where a chat cannot simply go on.
-- ``external_changes`` follows a chat that another program continues.
 - ``folder_trust`` finds out whether the chat's folder has to be trusted.
-- ``context_actions`` makes, edits and undoes summaries and pins messages.
-- ``turn_undo`` undoes and redoes the file changes of turns.
+- ``transcript_actions`` answers questions, decides drafts, undoes and redoes the file changes
+  of turns, makes and undoes summaries, and pins messages.
 """

@@ -7,31 +7,26 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .attachments import AttachmentList
-from .context_actions import ContextActions
-from .external_changes import ExternalChanges
 from .folder_trust import FolderTrust
 from .message_input import MessageInput
 from .message_queue import MessageQueue
-from .open_chat import Change, Listener, OpenChat, Part
+from .open_chat import Change, ExternalChanges, Listener, OpenChat, Part
 from .recovery import RecoveryActions
-from .send import MessageSender
 from .session_options import SessionOptions
+from .transcript_actions import TranscriptActions
 from .turn_runner import TurnRunner
-from .turn_undo import TurnUndo
 
 if TYPE_CHECKING:  # all this comes after the first paint
-    from studio.agent.changes.draft_review import DraftDecision
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
-    from studio.domain.permissions import Answer
     from studio.domain.sessions import SessionInfo
 
 
 class Status(NamedTuple):
     """What is out of the ordinary with the chat on screen; one thing at a time.
 
-    ``damaged`` and ``silent`` say in ``detail`` what the damage is and which provider
-    sends nothing, the latter ``since`` a time by ``time.monotonic``.
+    ``detail`` says what is damaged, or the provider that is ``silent``; ``since`` is
+    when the silence began, by ``time.monotonic``.
     """
 
     kind: Literal["damaged", "silent", "working", "went_on", "editing", "trust", "trust_again"]
@@ -52,14 +47,12 @@ class ChatModel:
         chat = self._chat = OpenChat(runner, report)
         self.options = SessionOptions(chat)
         self.attachments = AttachmentList(chat, self.options)
-        self.input = MessageInput(chat, self.attachments)
         self.external = ExternalChanges(chat)
+        self.input = MessageInput(chat, self.attachments, self.options, self.external)
         self.trust = FolderTrust(chat, self.options)
         self.queue = MessageQueue(chat, self.input)
         self.recovery = RecoveryActions(chat, self.input)
-        self.sender = MessageSender(chat, self.input, self.options, self.external)
-        self.context = ContextActions(chat)
-        self.undo = TurnUndo(chat)
+        self.actions = TranscriptActions(chat, self.external)
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""
         chat.subscribe(self._changed, "chat", "state", "event", "turn")
@@ -102,11 +95,11 @@ class ChatModel:
         self._chat.show(session)
 
     def options_changed(self) -> None:
-        """Have everyone look again at what is chosen and what else there is."""
+        """Tell the listeners that agents, models or the choice between them may have changed."""
         self._chat.notify("options")
 
     async def finish(self) -> None:
-        """Wait for what was begun; what waits for the person is given up."""
+        """Wait a second for what was begun; what waits for the person is cancelled."""
         await self._chat.finish()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -153,12 +146,11 @@ class ChatModel:
         if session is not None and session.running and session.transcript.silent:
             from studio.providers.registry import PROVIDER_TITLES
 
-            since = self._chat.runner.since(session.info.id)
+            since = self.waiting_since
             if since is None:
                 since = time.monotonic() - session.transcript.silent
-            return Status(
-                "silent", PROVIDER_TITLES.get(session.info.provider, session.info.provider), since
-            )
+            provider = PROVIDER_TITLES.get(session.info.provider, session.info.provider)
+            return Status("silent", provider, since)
         if external:
             return Status(external)
         if self.input.editing:
@@ -174,7 +166,7 @@ class ChatModel:
         session = self.session
         if session is None or not session.running:
             return None
-        return self._chat.runner.since(session.info.id)
+        return self._chat.runner.waiting_since(session.info.id)
 
     @property
     def placeholder(self) -> str:
@@ -199,25 +191,15 @@ class ChatModel:
     def model_title(self, provider: str, model: str) -> str:
         return self.engine.model(provider, model).title if self.engine and model else model
 
-    # What a person does in the transcript
+    # The message
+
+    def submit(self, *, now: bool = False) -> None:
+        """Send what is typed; while a turn runs, queue it, to join its next step if ``now``."""
+        if self.input.ready and self.input.state == "running":
+            self.queue.add(now=now)
+        elif self.input.ready:
+            self.input.send()
 
     def stop(self) -> None:
         if self.session is not None:
             self.session.stop()
-
-    def answer_permission(self, question_id: str, answer: Answer) -> None:
-        """Answer a permission question of this program or of another one."""
-        if self.session is not None and self.session.running:
-            self.session.answer_permission(question_id, answer)
-        else:
-            self._chat.run(self.external.answer(question_id, answer))
-
-    def answer_question(self, call_id: str, text: str) -> None:
-        """Answer a question that the agent asked."""
-        if self.session is not None:
-            self.session.answer_question(call_id, text)
-
-    def decide_draft(self, draft_id: str, decision: DraftDecision) -> None:
-        """Approve, discard or undo a draft."""
-        if self.session is not None:
-            self._chat.run(self.session.decide(draft_id, decision))

@@ -1,7 +1,7 @@
-"""Message input: the text and attachments that are being written, and what Send does now.
+"""Message input: the message that is being written, and its way to the agent.
 
 The state follows the events of the session alone (G-2), except that sending
-shows Stop at once.
+shows Stop at once. A message that cannot be sent comes back to the input.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .attachments import Attachment, AttachmentList
-from .open_chat import Change, OpenChat
+from studio.domain.errors import ConfigurationError, StudioError
 
-if TYPE_CHECKING:
+from .attachments import Attachment, AttachmentList
+from .open_chat import Change, ExternalChanges, OpenChat
+from .session_options import SessionOptions
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.session.session import Session
+    from studio.domain.blocks import ToolBlock
     from studio.domain.messages import Said
 
 State: TypeAlias = Literal["idle", "running", "waiting"]
@@ -24,7 +29,7 @@ class TypedMessage:
     """A message as it was typed, on its way to the agent."""
 
     text: str
-    attachments: Sequence[Attachment]
+    attachments: Sequence[Attachment] = ()
 
     @property
     def parts(self) -> list[Said]:
@@ -36,19 +41,28 @@ class TypedMessage:
 
 
 class MessageInput:
-    """Keeps what is typed and attached; ``state`` says whether Send sends or stops.
+    """Keeps what is typed and attached, and sends it; the first message makes the session.
 
-    ``running`` shows Stop; ``waiting`` shows Send again: a message answers instead.
+    ``state`` says what Send does: ``running`` shows Stop; ``waiting`` shows Send
+    again, for a message answers the open question.
     """
 
-    def __init__(self, chat: OpenChat, attachments: AttachmentList) -> None:
-        self._chat = chat
+    def __init__(
+        self,
+        chat: OpenChat,
+        attachments: AttachmentList,
+        options: SessionOptions,
+        external: ExternalChanges,
+    ) -> None:
+        self._chat, self._options, self._external = chat, options, external
         self.attachments = attachments
         self.text = ""
         self.state: State = "idle"
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
         chat.subscribe(self._changed, "chat", "event")
+
+    # What is written
 
     @property
     def closed(self) -> str:
@@ -76,22 +90,6 @@ class MessageInput:
         self.editing = turn_id
         self._chat.notify("status")
 
-    def set_state(self, state: State) -> None:
-        self.state = state
-        self._chat.notify("input")
-
-    def take(self) -> TypedMessage:
-        """Return what can be sent and leave the input empty."""
-        message = TypedMessage(self.text.strip(), self.attachments.take())
-        self.set_text("")
-        return message
-
-    def put_back(self, message: TypedMessage) -> None:
-        """Restore what ``take`` returned: it could not be sent."""
-        self.set_state("idle")
-        self.set_text(message.text)
-        self.attachments.put_back(message.attachments)
-
     def fill(self, parts: Sequence[Said], text: str | None = None) -> None:
         """Replace everything by a message that was sent or queued before."""
         from studio.domain.messages import Text
@@ -107,22 +105,103 @@ class MessageInput:
             self.edit("")
         self.attachments.take()
 
+    # What Send does
+
     def _changed(self, change: Change) -> None:
         if change.part == "chat":
             self.editing = ""
-        self._follow_session()
-
-    def _follow_session(self) -> None:
         session = self._chat.session
         if session is None:
             self.set_state("idle")
-            return
-        state: State = "running" if session.running else "idle"
-        if session.running and session.info.state == "waiting":
-            state = "waiting"
-        over = session.info.state not in ("running", "waiting", "idle") and not session.escalating
-        if session.running and over:
-            state = "idle"  # complete, the journal is still being flushed
-        if state != self.state:
+        elif (state := _state_of(session)) != self.state:
             self.state = state
             self._chat.notify("state")
+
+    def set_state(self, state: State) -> None:
+        self.state = state
+        self._chat.notify("input")
+
+    def send(self) -> None:
+        """Send what is typed: it answers the agent's open question, or begins a turn."""
+        session, text = self._chat.session, self.text.strip()
+        if session is not None and session.running:
+            call = _open_question(session)
+            if call is not None and text:
+                session.answer_question(call.call_id, text)
+                self.set_text("")
+                return
+            for question in session.transcript.questions:
+                session.answer_permission(question.id, "deny")
+            session.stop()  # a message instead of an answer: no to the question, and a new turn
+        editing = self.editing
+        message = self.take()
+        self.set_state("running")
+        self._chat.run(self._send(message, editing))
+
+    def send_text(self, text: str) -> None:
+        """Send a text as if it were typed; what is being written stays."""
+        self._chat.run(self._send(TypedMessage(text)))
+
+    def take(self) -> TypedMessage:
+        """Return what can be sent and leave the input empty."""
+        message = TypedMessage(self.text.strip(), self.attachments.take())
+        self.set_text("")
+        return message
+
+    def _put_back(self, message: TypedMessage) -> None:
+        """Restore what ``take`` returned: it could not be sent."""
+        self.set_state("idle")
+        self.set_text(message.text)
+        self.attachments.put_back(message.attachments)
+
+    async def _send(self, message: TypedMessage, editing: str = "") -> None:
+        """Begin a turn; whatever stands in its way, the message is not lost.
+
+        A message that replaces that of the turn ``editing`` goes to a new chat.
+        """
+        try:
+            if editing:
+                await self._branch_before(editing)
+            await self._begin_turn(message)
+        except StudioError as error:
+            self._put_back(message)
+            self._chat.report(str(error))
+
+    async def _branch_before(self, turn_id: str) -> None:
+        """Open a new chat with all that came before a turn."""
+        engine, session = self._chat.engine, self._chat.session
+        if engine is None or session is None:
+            raise ConfigurationError("The chat to go on from is not there any more.")
+        self._chat.show(await engine.sessions.branch(session.info.id, turn_id))
+
+    async def _begin_turn(self, message: TypedMessage) -> None:
+        engine = self._chat.engine
+        if engine is None:
+            self._put_back(message)
+            return
+        await self._external.ensure_free()
+        session = self._chat.session or await self._options.begin_session(engine)
+        self.set_state("running")
+        self._chat.notify("sent")
+        self._chat.runner.start(session, message.parts)
+        self._chat.notify("session")
+
+
+def _state_of(session: Session) -> State:
+    if not session.running:
+        return "idle"
+    if session.info.state == "waiting":
+        return "waiting"
+    if session.info.state in ("running", "idle") or session.escalating:
+        return "running"
+    return "idle"  # complete, the journal is still being flushed
+
+
+def _open_question(session: Session) -> ToolBlock | None:
+    """The call with which the agent asked something that is not answered yet."""
+    from studio.domain.blocks import ToolBlock
+
+    for block in reversed(session.transcript.blocks):
+        if isinstance(block, ToolBlock) and block.state == "waiting" and block.asks:
+            return block if block.reply is None else None
+    return None

@@ -23,7 +23,7 @@ class QueuedMessage(NamedTuple):
 
 
 class MessageQueue:
-    """Follows the session's queue: its messages, the oldest first."""
+    """Shows the session's queue, the oldest message first, and changes it."""
 
     def __init__(self, chat: OpenChat, message_input: MessageInput) -> None:
         self._chat, self._input = chat, message_input
@@ -31,21 +31,22 @@ class MessageQueue:
         self.running = False
         """Whether a turn can still be steered; one that is only being saved can not."""
         self._steering: tuple[str, frozenset[str]] = ("", frozenset())
-        """A turn, and the messages that are to join it."""
+        """The id of a turn, and those of the messages that are to join it."""
         self._shown: object = ((), frozenset[str](), False)
         chat.subscribe(lambda _: self._update(), "chat", "event", "state")
 
     def _update(self) -> None:
         session = self._chat.session
-        sound = session is not None and not session.damage
-        queued = session.transcript.queued if session is not None and sound else {}
-        running = sound and self._input.state != "idle"
-        steering = self._steered(session) if session is not None and running else frozenset[str]()
+        if session is None or session.damage:
+            queued, running, steering = {}, False, frozenset[str]()
+        else:
+            queued, running = session.transcript.queued, self._input.state != "idle"
+            steering = self._steered(session) if running else frozenset[str]()
         shown = (tuple(queued), steering & queued.keys(), running)
         if shown != self._shown:
             self._shown, self.running = shown, running
             self.messages = [
-                QueuedMessage(id_, message_in_short(parts), id_ in steering)
+                QueuedMessage(id_, _in_one_line(parts), id_ in steering)
                 for id_, parts in queued.items()
             ]
             self._chat.notify("queue")
@@ -55,7 +56,7 @@ class MessageQueue:
         return steering if turn_id == session.transcript.turn_id else frozenset()
 
     def add(self, *, now: bool) -> None:
-        """Queue what is typed, to be read at the next step if it is to go ``now``.
+        """Queue what is typed; with ``now`` it joins the running turn at its next step.
 
         Without a session yet, it stays typed.
         """
@@ -94,7 +95,7 @@ class MessageQueue:
             self._input.fill(parts)
 
 
-def message_in_short(parts: Sequence[Said]) -> str:
+def _in_one_line(parts: Sequence[Said]) -> str:
     """A message in one line: its words, else the names of what is attached."""
     from studio.domain.messages import Text
 

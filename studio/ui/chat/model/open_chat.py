@@ -1,4 +1,4 @@
-"""The open chat: session on screen, engine, background tasks, and listeners to changes."""
+"""The open chat: its session, its listeners, and what other programs change in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import ConfigurationError
 
 from .turn_runner import TurnRunner
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
     from studio.domain.envelope import EventEnvelope
     from studio.domain.events import Event
+    from studio.domain.permissions import Answer
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +34,16 @@ Part: TypeAlias = Literal[
 class Change:
     """Names the part of the model that changed.
 
-    - ``engine``: the engine is there.
+    - ``engine``: the engine is attached.
     - ``chat``: another chat is on screen, or a new one; ``reloaded`` if it is the same chat
       as another program left it.
     - ``event``: ``event`` happened in the session and changed the transcript's ``block``.
     - ``turn``: a turn began or ended.
-    - ``state``: what Send does is another thing, see ``MessageInput.state``.
-    - ``session``: the session has another title, state or model, or was made.
+    - ``state``: Send does something else now, see ``MessageInput.state``.
+    - ``session``: the session was made, or its title, state or model changed.
     - ``sent``: a message was sent.
     - ``chosen``: the person chose another agent, model, mode or folder.
-    - ``options``: agents, models or the choice between them may be others now.
+    - ``options``: agents, models or the choice between them may have changed.
     - ``input``, ``attachments``, ``queue``, ``status``, ``summary``: what these parts show.
     """
 
@@ -52,7 +57,7 @@ Listener: TypeAlias = Callable[[Change], None]
 
 
 class OpenChat:
-    """Shared by all parts of the model.
+    """Holds the session on screen and the engine; all parts of the model share it.
 
     ``report`` takes a problem in words for the person.
     """
@@ -67,7 +72,7 @@ class OpenChat:
         self._listeners: list[tuple[tuple[Part, ...], Listener]] = []
         self._changes: deque[Change] = deque()
         self._notifying = False
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
 
     # Listeners
 
@@ -93,7 +98,7 @@ class OpenChat:
         block: int | None = None,
         reloaded: bool = False,
     ) -> None:
-        """Tell every listener. A change made by a listener is told after the one before it."""
+        """Call the listeners. A change that a listener makes is told after the one before it."""
         self._changes.append(Change(part, event, block, reloaded))
         if self._notifying:
             return
@@ -106,7 +111,7 @@ class OpenChat:
                         continue
                     try:
                         listener(change)
-                    except Exception:  # the others are told all the same
+                    except Exception:  # the other listeners are called all the same
                         log.exception("a listener of the chat failed")
         finally:
             self._notifying = False
@@ -114,41 +119,87 @@ class OpenChat:
     # The session
 
     def show(self, session: Session | None, *, reloaded: bool = False) -> None:
-        """Put a session on screen, or a chat that has not begun."""
-        self.leave()
+        """Put a session on screen; None for a chat that has not begun."""
+        self._leave()
         self.session = session
         if session is not None:
-            self._unsubscribe = session.subscribe(self._happened)
+            self._unsubscribe = session.subscribe(self._on_event)
         self.notify("chat", reloaded=reloaded)
 
-    def leave(self) -> None:
-        """Listen no more to the session on screen."""
+    def _leave(self) -> None:
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
 
-    def _happened(self, envelope: EventEnvelope) -> None:
+    def _on_event(self, envelope: EventEnvelope) -> None:
         self.notify("event", event=envelope.event, block=envelope.block)
 
     # Background tasks
 
     def run(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine in the background; a failure is reported to the person."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task = self._tasks.start(work)
+        task.add_done_callback(self._report_failure)
         return task
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+    def _report_failure(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.report(str(error) or type(error).__name__)
 
     async def finish(self) -> None:
         """Wait a second for the background tasks, then cancel those that are left."""
-        self.leave()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=1)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._leave()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await self._tasks.settled()
+        await self._tasks.aclose()
+
+
+class ExternalChanges:
+    """Notices that another program works in the open chat, and shows what it did.
+
+    ``state`` is ``working`` while it does, ``went_on`` when it has changed the chat.
+    """
+
+    def __init__(self, chat: OpenChat) -> None:
+        self._chat = chat
+        self.state: Literal["", "working", "went_on"] = ""
+        chat.subscribe(self._reset, "chat", "turn")
+
+    def _reset(self, change: Change) -> None:
+        self.state = ""
+
+    async def refresh(self) -> None:
+        """Show the chat as it is stored now, if another program has changed it."""
+        chat, engine, session = self._chat, self._chat.engine, self._chat.session
+        if engine is None or session is None or session.running:
+            return
+        fresh = await engine.sessions.open(session.info.id)
+        working = await engine.store.running_elsewhere(session.info.id)
+        if chat.session is not session or session.running:
+            return
+        before = self.state
+        if fresh is not session:
+            chat.show(fresh, reloaded=True)
+        if working:
+            self.state = "working"
+        elif fresh is not session or before:
+            self.state = "went_on"
+        chat.notify("status")
+
+    async def ensure_free(self) -> None:
+        """Raise ConfigurationError while another program works in the chat."""
+        await self.refresh()
+        if self.state == "working":
+            raise ConfigurationError(
+                "Another window or terminal is working in this chat. Wait for it."
+            )
+
+    async def answer(self, question_id: str, answer: Answer) -> None:
+        """Answer a permission question that another program asks in this chat."""
+        engine, session = self._chat.engine, self._chat.session
+        if engine is None or session is None:
+            return
+        for asked in await engine.questions.waiting():
+            if asked.session_id == session.info.id and asked.question.id == question_id:
+                await engine.questions.answer(asked.id, "deny" if answer == "deny" else "once")

@@ -14,41 +14,11 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.blocks import UserBlock
 
 
-_OF_SESSION = {"raise_cap", "try_now", "stop", "compact", "new_chat_from_here", "continue_from"}
-
-
 class RecoveryActions:
     """Does what the buttons of errors, waits, ends and of the status strip say."""
 
     def __init__(self, chat: OpenChat, message_input: MessageInput) -> None:
         self._chat, self._input = chat, message_input
-
-    def do(self, name: str) -> None:
-        """Do what a button is called; LookupError for a name that nothing does."""
-        chat, session = self._chat, self._chat.session
-        match name:
-            case "try_again" | "go_on":
-                self.retry()
-            case "go_on_background":
-                self.retry("background")
-            case "raise_cap" if session is not None:
-                chat.run(self._raise_cap(session))
-            case "try_now" if session is not None:
-                session.try_now()
-            case "stop" if session is not None:
-                session.stop()
-            case "compact" if session is not None:
-                chat.run(self._compact(session))
-            case "new_chat_from_here" if session is not None:
-                chat.run(self._branch(session, compact=True))
-            case "continue_from" if session is not None:
-                chat.run(self._branch(session))
-            case "stop_editing":
-                self._input.clear()
-            case _ if name in _OF_SESSION:
-                pass  # the session was closed meanwhile
-            case _:
-                raise LookupError(f"No action is called {name}")
 
     def retry(self, mode: Mode | None = None) -> None:
         """Try the last message again, or go on from where the last turn ended."""
@@ -57,11 +27,16 @@ class RecoveryActions:
             self._input.set_state("running")
             self._chat.runner.start(session, [], mode)
 
+    def try_now(self) -> None:
+        """Send a request that waits for its next attempt, or got no reply, at once."""
+        if self._chat.session is not None:
+            self._chat.session.try_now()
+
     # Limits
 
     @property
     def limit_setting(self) -> str:
-        """The setting of the limit that the last turn reached: ``turn_dollars``; else empty."""
+        """The setting of the limit that the last turn reached: ``turn_dollars``; empty if none."""
         from studio.domain.blocks import EndBlock
 
         session = self._chat.session
@@ -71,7 +46,7 @@ class RecoveryActions:
         return f"{last.cap}_{'dollars' if last.reason == 'money_limit' else 'tokens'}"
 
     def raised_cap(self, reason: str) -> str:
-        """What a chat's limit is raised to after a turn that ended so: “$4.00”."""
+        """What the chat's limit is raised to after a turn that ended for ``reason``: “$4.00”."""
         session = self._chat.session
         if session is None or self._chat.engine is None:
             return ""
@@ -79,7 +54,7 @@ class RecoveryActions:
         return f"${caps.dollars:,.2f}" if reason == "money_limit" else f"{caps.tokens:,} tokens"
 
     def _raised_caps(self, session: Session, reason: str) -> Caps:
-        """The chat's caps, the one that was met twice as large, or twice what was used."""
+        """The chat's caps; the one that ended the turn is doubled, or twice what was used."""
         engine = self._chat.engine
         assert engine is not None
         from studio.agent.usage_accounting import session_caps
@@ -90,16 +65,24 @@ class RecoveryActions:
             return replace(caps, dollars=2 * max(caps.dollars, round(used.dollars, 2)))
         return replace(caps, tokens=2 * max(caps.tokens, used.tokens))
 
-    async def _raise_cap(self, session: Session) -> None:
+    def raise_cap(self) -> None:
         """Let the chat use twice as much, then go on."""
+        if self._chat.session is not None:
+            self._chat.run(self._raise_cap(self._chat.session))
+
+    async def _raise_cap(self, session: Session) -> None:
         last = session.transcript.blocks[-1]
         await session.change(caps=self._raised_caps(session, getattr(last, "reason", "")))
         self.retry()
 
     # Compact and branch
 
-    async def _compact(self, session: Session) -> None:
+    def compact(self) -> None:
         """Shorten what the model gets, then go on."""
+        if self._chat.session is not None:
+            self._chat.run(self._compact(self._chat.session))
+
+    async def _compact(self, session: Session) -> None:
         self._input.set_state("running")
         try:
             await session.memory.compact()
@@ -108,8 +91,12 @@ class RecoveryActions:
             raise
         self.retry()
 
-    async def _branch(self, session: Session, before: str = "", *, compact: bool = False) -> None:
-        """Open a new chat that goes on from here, or from before a turn."""
+    def branch(self, before: str = "", *, compact: bool = False) -> None:
+        """Open a new chat that goes on from the end, or from before a turn."""
+        if self._chat.session is not None:
+            self._chat.run(self._branch(self._chat.session, before, compact))
+
+    async def _branch(self, session: Session, before: str, compact: bool) -> None:
         assert self._chat.engine is not None
         branch = await self._chat.engine.sessions.branch(session.info.id, before)
         self._chat.show(branch)
@@ -121,11 +108,10 @@ class RecoveryActions:
 
     def branch_after(self, turn_id: str) -> None:
         """Open a new chat that goes on after a turn."""
-        session = self._chat.session
         turns = [message.turn_id for message in self._messages]
-        if session is not None and turn_id in turns:
+        if turn_id in turns:
             following = turns[turns.index(turn_id) + 1 :]
-            self._chat.run(self._branch(session, following[0] if following else ""))
+            self.branch(following[0] if following else "")
 
     def edit(self, turn_id: str) -> bool:
         """Put the message of a turn into the input; False if that cannot be."""

@@ -13,6 +13,8 @@ from studio.ui.formatting import short_path
 from .open_chat import Change, OpenChat
 
 if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
     from studio.domain.agents import Agent, Mode, PermissionMode, Role
     from studio.domain.models import Effort, ModelInfo
     from studio.domain.sessions import SessionInfo
@@ -71,24 +73,20 @@ class SessionOptions:
         self.model_chosen = False
         """Whether the person chose the model of the new chat themselves (L-13)."""
         self._unchanged = True
-        """Whether the person chose nothing else than the settings say for the new chat."""
+        """Whether the new chat has what the settings say, for the person chose nothing else."""
         self._new_provider = ""
-        """The provider that the new chat was asked to use, if any."""
+        """The provider that a new chat was begun for, if any."""
         self._lookup: asyncio.Task[None] | None = None
         chat.subscribe(self._changed, "engine", "chat")
 
     def _changed(self, change: Change) -> None:
-        if change.part == "engine":
-            self._load_settings()
-        elif self._chat.session is not None:
-            self.use_session(self._chat.session.info)
-
-    def _load_settings(self) -> None:
-        engine = self._chat.engine
-        assert engine is not None
-        engine.catalogue.subscribe(lambda _: self._chat.notify("options"))
-        self.folder = engine.settings.values.last_folder
-        self.permission_mode = engine.settings.values.default_permission_mode
+        session, engine = self._chat.session, self._chat.engine
+        if change.part == "engine" and engine is not None:
+            engine.catalogue.subscribe(lambda _: self._chat.notify("options"))
+            self.folder = engine.settings.values.last_folder
+            self.permission_mode = engine.settings.values.default_permission_mode
+        elif change.part == "chat" and session is not None:
+            self.use_session(session.info)
 
     # What is chosen
 
@@ -124,7 +122,7 @@ class SessionOptions:
         agent = next((agent for agent in self.agents if agent.name == name), None)
         return (agent.icon, agent.hue) if agent else ("bot", "slate")
 
-    # A new chat, and a session
+    # A new chat, and its session
 
     def reset(self, folder: str = "") -> None:
         """Set the options of a new chat to the defaults; ``find`` looks up the rest."""
@@ -135,6 +133,30 @@ class SessionOptions:
             self.permission_mode = self._chat.engine.settings.values.default_permission_mode
         self.effort = None
         self.folder = folder or self.folder
+
+    async def begin_session(self, engine: Engine) -> Session:
+        """Make the session of a new chat; another one, if that was opened meanwhile."""
+        await self.found()
+        if self._chat.session is not None:
+            return self._chat.session
+        session = await engine.sessions.create(
+            folder=self.folder,
+            agent=self.agent,
+            provider=self.provider,
+            model=self.model_id,
+            permission_mode=self.permission_mode,
+            model_chosen=self.model_chosen,
+        )
+        if self.effort is not None:
+            await session.change(effort=self.effort)
+        modes = self._chat.runner.modes
+        if (mode := modes.pop("", None)) is not None:
+            modes[session.info.id] = mode
+        self._chat.show(session)
+        if not self.uses_own_folder:
+            engine.settings.values.use_folder(self.folder)
+            await engine.settings.save()
+        return session
 
     def use_session(self, info: SessionInfo) -> None:
         """Take the options of a session."""
@@ -154,13 +176,16 @@ class SessionOptions:
         self._chat.notify("options")
 
     async def find(self, provider: str) -> None:
-        """Look up folder, agents and model of a new chat; what is slow goes on in a task."""
+        """Look up folder, agents and model of a new chat.
+
+        Returns after ``NAME_WAIT`` at the latest; a slow lookup goes on in a task.
+        """
         self._new_provider = provider
         self._lookup = self._chat.run(self._find(provider))
         await asyncio.wait([self._lookup], timeout=NAME_WAIT)
 
     async def found(self) -> None:
-        """Wait until all of it is known."""
+        """Wait until the options of a new chat are looked up."""
         if self._lookup is not None:
             await asyncio.wait([self._lookup])
 
@@ -207,11 +232,6 @@ class SessionOptions:
             self._chat.runner.modes.pop(self._session_id, None)
         self._chat.notify("options")
 
-    def move_turn_mode(self, session_id: str) -> None:
-        """Give the turn mode of the new chat to the session that was made for it."""
-        if (mode := self._chat.runner.modes.pop("", None)) is not None:
-            self._chat.runner.modes[session_id] = mode
-
     def choose_effort(self, effort: Effort | None) -> None:
         self.effort = effort
         self._keep(effort=effort)
@@ -241,14 +261,6 @@ class SessionOptions:
             self._chat.run(engine.settings.save())
         self._keep(folder=folder)
         self.load_agents()
-
-    async def remember_folder(self) -> None:
-        """Offer the folder of a chat that began again in later ones."""
-        engine = self._chat.engine
-        assert engine is not None
-        if not self.uses_own_folder:
-            engine.settings.values.use_folder(self.folder)
-            await engine.settings.save()
 
     def _keep(self, **fields: str | None) -> None:
         if "folder" not in fields:

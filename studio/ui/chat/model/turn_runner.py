@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from studio.ui.formatting import clock
@@ -16,8 +17,20 @@ if TYPE_CHECKING:
     from studio.domain.messages import Said
 
 
+@dataclass(slots=True)
+class _Run:
+    """The turns that run in a session, one after the other; times by ``time.monotonic``."""
+
+    session: Session
+    task: asyncio.Task[None]
+    begun: float
+    """When the present turn began."""
+    waiting_since: float | None = None
+    """When its last wait or silence began."""
+
+
 class TurnRunner:
-    """Runs turns and the queued messages that follow; sessions tell their listeners themselves.
+    """Runs turns and the queued messages that follow; sessions call their listeners themselves.
 
     ``on_event`` gets what happens in any session, on screen or not. ``modes``
     are those that the person chose for the next turns, by session.
@@ -29,92 +42,93 @@ class TurnRunner:
         on_event: Callable[[Session, Event], None],
     ) -> None:
         self.modes: dict[str, Mode] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._sessions: dict[str, Session] = {}
-        self._since: dict[str, float] = {}
-        self._begun: dict[str, float] = {}
-        self._leaving = False
+        self._runs: dict[str, _Run] = {}
+        self._closing = False
         self._on_error = on_error
         self._on_event = on_event
 
-    def start(self, session: Session, said: Sequence[Said], mode: Mode | None = None) -> None:
+    def start(self, session: Session, message: Sequence[Said], mode: Mode | None = None) -> None:
         """Begin a turn after the one that runs in this session, if one does.
 
         When it is done, the messages queued meanwhile follow, one by one.
         """
-        before = self._tasks.get(session.info.id)
-        task = asyncio.get_running_loop().create_task(self._drive(session, said, mode, before))
-        self._tasks[session.info.id] = task
-        self._sessions[session.info.id] = session
-        task.add_done_callback(lambda done: self._done(session.info.id, done))
+        session_id = session.info.id
+        before = self._runs.get(session_id)
+        turns = self._run_turns(session, message, mode, before.task if before else None)
+        task = asyncio.get_running_loop().create_task(turns)
+        self._runs[session_id] = _Run(session, task, time.monotonic())
+        task.add_done_callback(lambda task: self._ended(session_id, task))
 
     @property
     def running(self) -> list[Session]:
-        """The sessions in which a turn runs, that which began first first."""
-        return [session for session in self._sessions.values() if session.running]
+        """The sessions in which a turn runs, in the order of their beginning."""
+        return [run.session for run in self._runs.values() if run.session.running]
 
     def stop(self, session_id: str) -> None:
         """End the turn that runs in a session, if one does."""
-        if (session := self._sessions.get(session_id)) is not None:
-            session.stop()
+        if (run := self._runs.get(session_id)) is not None:
+            run.session.stop()
 
     def stop_all(self) -> None:
         for session in self.running:
             session.stop()
 
-    def since(self, session_id: str) -> float | None:
-        """When the session's last wait or silence began, by ``time.monotonic``."""
-        return self._since.get(session_id)
+    def waiting_since(self, session_id: str) -> float | None:
+        """When the last wait or silence of a running turn began, by ``time.monotonic``."""
+        run = self._runs.get(session_id)
+        return None if run is None else run.waiting_since
 
     def progress(self, session_id: str) -> str:
         """“Step 3, 1:12” of a turn that runs; empty for a session at rest."""
-        session, begun = self._sessions.get(session_id), self._begun.get(session_id)
-        if session is None or begun is None or not session.running:
+        run = self._runs.get(session_id)
+        if run is None or not run.session.running:
             return ""
-        return f"Step {max(1, session.transcript.steps)}, {clock(time.monotonic() - begun)}"
+        steps = max(1, run.session.transcript.steps)
+        return f"Step {steps}, {clock(time.monotonic() - run.begun)}"
 
-    async def _drive(
+    async def _run_turns(
         self,
         session: Session,
-        said: Sequence[Said],
+        message: Sequence[Said],
         mode: Mode | None,
         before: asyncio.Task[None] | None,
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        done = await self._turn(session, said, mode or self.modes.get(session.info.id))
-        while done and not self._leaving and (said := session.queue.take_next()):
-            done = await self._turn(session, said, self.modes.get(session.info.id))
+        done = await self._run_turn(session, message, mode)
+        while done and not self._closing and (message := session.queue.take_next()):
+            done = await self._run_turn(session, message)
 
-    async def _turn(self, session: Session, said: Sequence[Said], mode: Mode | None) -> bool:
+    async def _run_turn(
+        self, session: Session, message: Sequence[Said], mode: Mode | None = None
+    ) -> bool:
         """Whether the turn came to its own end."""
         from studio.domain.events import RetryScheduled, Silent, TurnComplete
 
-        done, session_id = False, session.info.id
-        self._begun[session_id] = time.monotonic()
-        async for envelope in session.turn(said, mode=mode):
+        done, run = False, self._runs[session.info.id]
+        run.begun = time.monotonic()
+        async for envelope in session.turn(message, mode=mode or self.modes.get(session.info.id)):
             event = envelope.event
             if isinstance(event, RetryScheduled):
-                self._since[session_id] = time.monotonic()
+                run.waiting_since = time.monotonic()
             elif isinstance(event, Silent):
-                self._since[session_id] = time.monotonic() - event.seconds
+                run.waiting_since = time.monotonic() - event.seconds
             elif isinstance(event, TurnComplete):
                 done = event.reason == "done"
             self._on_event(session, event)
         return done
 
-    def _done(self, session_id: str, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(session_id) is task:
-            del self._tasks[session_id], self._sessions[session_id]
-            self._begun.pop(session_id, None)
+    def _ended(self, session_id: str, task: asyncio.Task[None]) -> None:
+        if (run := self._runs.get(session_id)) is not None and run.task is task:
+            del self._runs[session_id]
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_error(error)
 
-    def leave(self) -> None:
-        """Begin no more turns: the program ends, and what is queued waits for its next start."""
-        self._leaving = True
+    def close(self) -> None:
+        """Begin no more turns; what is queued waits for the program's next start."""
+        self._closing = True
 
     async def finish(self) -> None:
         """Wait for every turn; each was asked to stop before."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks.values()))
+        while self._runs:
+            await asyncio.wait([run.task for run in self._runs.values()])

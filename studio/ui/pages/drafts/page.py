@@ -17,8 +17,8 @@ from studio.agent.session.session import Session
 from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
-from studio.ui.pages.page import Page, Run
 from studio.ui.formatting import age
+from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
 from studio.ui.widgets import Column, Hairline, Label, Segmented, keycaps_width, paint_keycaps
 
@@ -248,7 +248,7 @@ class DraftsPage(Page):
         merge = conflict.merge if conflict else None
         made: Draft | None = None
         if action == "edit":
-            from studio.ui.chat.text_editor import edit_draft
+            from studio.ui.chat.dialogs import edit_draft
 
             text = await edit_draft(self._theme, draft, self, merge.text if merge else None)
             if text is None:

@@ -17,7 +17,7 @@ from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
-from studio.ui.chat.folder_trust import trust_box
+from studio.ui.chat.dialogs import trust_box
 from studio.ui.chat.model.session_options import PERMISSION_MODES
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot

@@ -13,6 +13,7 @@ from studio.ui.transcript.items.files_item import RESTORING
 from studio.ui.transcript.items.summary_item import EDITING
 from studio.ui.transcript.items.text_item import TextItem
 from studio.ui.transcript.items.user_item import UserItem
+from studio.ui.transcript.model import RecoveryAction
 from studio.ui.transcript.viewport import Viewport
 
 GUARD = 0.4
@@ -41,10 +42,9 @@ class Actions(QObject):
     """A call's id and the person's answer to the agent's question."""
     draft_action = Signal(str, str)
     """A draft's id and ``approve``, ``discard``, ``edit``, ``undo`` or ``resolve``."""
-    failure_action = Signal(str)
-    """The name of a button of an error, a full chat or a wait: ``try_again``, ``compact``, …"""
+    recovery_wanted = Signal(object)
+    """A ``RecoveryAction``: a button of an error, a wait or an end was pressed."""
     link_activated = Signal(str)
-    continue_requested = Signal()
     turn_action = Signal(str, str)
     """A turn's id and ``edit`` or ``branch``: for what the person said in it."""
     file_opened = Signal(object)
@@ -93,7 +93,7 @@ class Actions(QObject):
         self.turn_action.emit(item.user_block.turn_id, action)
 
     def do(self, item: Item, hit: Hit) -> None:
-        """What a button, row or link says."""
+        """Do what a button, row or link stands for; ValueError for an action nothing does."""
         stage, action, value = self._stage, hit.action, hit.value
         if item.tip(hit, stage.context):
             return
@@ -113,8 +113,6 @@ class Actions(QObject):
             self.summary_action.emit(str(value), EDITING[action])
         elif action == "open_path":
             self.path_opened.emit(str(value))
-        elif action == "continue":
-            self.continue_requested.emit()
         elif action == "toggle" and isinstance(value, int):
             stage.focus.item = item
             stage.toggle(value)
@@ -133,4 +131,4 @@ class Actions(QObject):
                 if id(block) == value:
                     QGuiApplication.clipboard().setText(getattr(block, "output", ""))
         else:
-            self.failure_action.emit(action)
+            self.recovery_wanted.emit(RecoveryAction(action))

@@ -16,7 +16,7 @@ from studio.domain.blocks import (
 )
 from studio.ui.markdown.parser import Block
 from studio.ui.transcript import model
-from studio.ui.transcript.model import CardAction, ErrorCard
+from studio.ui.transcript.model import CardAction, ErrorCard, RecoveryAction
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 
 from .base import Item, ItemContext, PaintPass
@@ -166,9 +166,9 @@ class FailureItem(Item):
 
 
 _ACTIONS = (
-    CardAction("try_now", "Try now"),
-    CardAction("switch_model", "Switch to…"),
-    CardAction("stop", "Stop", "ghost"),
+    CardAction(RecoveryAction.TRY_NOW, "Try now"),
+    CardAction(RecoveryAction.SWITCH_MODEL, "Switch to…"),
+    CardAction(RecoveryAction.STOP, "Stop", "ghost"),
 )
 
 
