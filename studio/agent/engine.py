@@ -29,8 +29,8 @@ from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
-from studio.storage.ipc.remote_approvals import RemoteApprovals
 from studio.storage.paths import Paths
+from studio.storage.remote_approvals import RemoteApprovals
 from studio.storage.sessions.audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox

@@ -25,7 +25,7 @@ from studio.domain.messages import Said
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
-from studio.storage.ipc.remote_approvals import RemoteApprovals
+from studio.storage.remote_approvals import RemoteApprovals
 
 from .console import Console
 from .drafts_decide import decide_drafts

@@ -1,7 +1,7 @@
 """Drafts: describe changes of files and of records that wait for the person (T-5).
 
 ``Draft`` is a union, tagged by the class. What a draft of any kind shows is in its
-``describe()``; carrying it out and undoing it is in ``studio.tools.drafts.targets``.
+``describe()``; carrying it out and undoing it is in ``studio.tools.drafts.draft_apply``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Atomic writes: replace a file in one step; a crash leaves the old or the new one, whole."""
+"""Atomic writes: replaces a file in one step; a crash leaves the old or the new one, whole.
+
+For files of the program's own. Files that a person may change meanwhile are written by
+``studio.tools.drafts.conditional_write``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from typing import BinaryIO
 from .folders import private_folder
 
 UNFINISHED = ".studio-tmp"
-"""How the names of files end that this program has not finished, or could not."""
+"""The end of the names of temporary files: unfinished, or left by a crash."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -33,7 +37,7 @@ def write_atomically(path: Path, data: bytes, *, follow_links: bool = True) -> N
 
 @contextmanager
 def temporary_beside(path: Path) -> Generator[Path, None, None]:
-    """An unused hidden name in the same folder; what is there in the end is removed."""
+    """An unused hidden name in the same folder, whose file is removed in the end."""
     temporary = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
     try:
         yield temporary
@@ -52,7 +56,7 @@ def new_file(path: Path, mode: int = 0o600) -> Generator[BinaryIO, None, None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system can."""
+    """Make new and removed names in a folder durable, where the system can."""
     if sys.platform == "win32":
         return
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""File locks: lock an open file; the system releases them however a program ends."""
+"""File locks: locks an open file; the system releases the lock however the program ends."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from .folders import private_folder
 
-PATIENCE = 5.0
+LOCK_TIMEOUT = 5.0
 """Seconds that ``exclusive_access`` waits at most for another program."""
 
 if sys.platform == "win32":
     import msvcrt
 
     def lock(file: int, *, shared: bool = False) -> bool:
-        # There are no shared ones here: for a moment, one that looks may pass for the owner.
+        # Windows has no shared locks: one that only looks may briefly count as the owner.
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except PermissionError:
@@ -29,11 +29,11 @@ else:
     import fcntl
 
     def lock(file: int, *, shared: bool = False) -> bool:
-        """Whether the lock was had, without waiting; False while another has it.
+        """Lock an open file without waiting; False while another program has the lock.
 
-        It lasts as long as the file is open. Those who only look take it ``shared``:
-        two of them at once must not take each other for its owner. Raises OSError
-        where files cannot be locked, as in some network folders.
+        The lock lasts until the file is closed. To only test a lock, take it ``shared``: two
+        tests at once must not count as its owner. Raises OSError where files cannot be
+        locked, as in some network folders.
         """
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -44,17 +44,17 @@ else:
 
 @contextmanager
 def exclusive_access(path: Path) -> Generator[None, None, None]:
-    """Between reading ``path`` and replacing it, no other program that asks for this does so.
+    """Lock ``path``, so that no other program replaces it between our reading and replacing.
 
-    The system lets go of the lock however a program ends; one that hangs is waited
-    for ``PATIENCE``, and where files cannot be locked nothing is. Blocks, and raises
-    OSError if the folder cannot be written.
+    Only programs that use this too are kept out. Waits for ``LOCK_TIMEOUT`` at most, and then
+    goes on without the lock; likewise where files cannot be locked. Blocks, and raises OSError
+    if the folder cannot be written.
     """
     path = path.resolve()
     beside = private_folder(path.parent) / f".{path.name}.lock"
     file = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + LOCK_TIMEOUT
         with suppress(OSError):  # some folders have no locks
             while not lock(file) and time.monotonic() < end:
                 time.sleep(0.01)

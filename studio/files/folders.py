@@ -1,4 +1,4 @@
-"""Folders: makes private ones, finds unused names in them and deletes old files."""
+"""Folders: makes private folders, finds unused names and deletes old files."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def delete_older_than(folder: Path, after: float) -> None:
     with suppress(OSError), scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
-                # The time that nobody can set: a kept file has its old times.
+                # By ctime: a copied file has the mtime of the original.
                 if time.time() - entry.stat(follow_symlinks=False).st_ctime > after:
                     Path(entry.path).unlink()

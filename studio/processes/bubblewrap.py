@@ -1,10 +1,8 @@
 """Bubblewrap sandbox: runs commands in their own namespaces, on Linux.
 
-Abstract sockets, closed to what a thread starts: Linux 6.12 and later.
-
-They have no path that could be hidden, and belong to the network: who has that
-reaches the display or a bus over them. Landlock scopes them. Numbers are those
-of ``linux/landlock.h`` and ``linux/prctl.h``.
+Abstract sockets have no path that could be hidden, and belong to the network namespace: a
+command with a network could reach the display or a bus through them. Landlock closes them, on
+Linux 6.12 and later. The numbers are those of ``linux/landlock.h`` and ``linux/prctl.h``.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from .sandbox_mounts import ENVIRONMENT, TempFolders, VisiblePaths
 _CREATE, _RESTRICT = 444, 446
 _VERSION = 1
 _SCOPED = 6
-"""The first version that knows scopes."""
+"""The first version of Landlock with scopes."""
 _ABSTRACT_SOCKET = 1
 _NO_NEW_PRIVS = 38
 
@@ -37,7 +35,7 @@ class _Attributes(ctypes.Structure):
 
 
 def scope_thread() -> bool:
-    """Keep this thread, and all it starts, from abstract sockets of others; for ever.
+    """Close abstract sockets of others to this thread and all it starts, irrevocably.
 
     False where the system cannot. Only for a thread that ends with its child.
     """
@@ -73,17 +71,17 @@ _NEEDED = (
     *("/run/NetworkManager/resolv.conf", "/run/resolvconf/resolv.conf"),
     *("/run/current-system", "/run/booted-system", "/run/opengl-driver"),
 )
-"""What is shown again of those: how names are resolved, and the system of NixOS."""
+"""What of those is shown all the same: DNS configuration, and the system of NixOS."""
 _KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
-"""Root may change the kernel here without any capability."""
+"""Where root may change the kernel without any capability."""
 _Kind: TypeAlias = Literal["empty", "read", "write", "nothing", "tmp"]
 
 
 class Bubblewrap:
-    """``argv`` may be called from any thread; it touches the disk.
+    """The sandbox on Linux; see ``Sandbox``.
 
-    All of the computer is read-only. The home folder is empty, but for where
-    programs are installed; what is written there is gone with the command.
+    All of the computer is read-only. The home folder is empty, except for folders in which
+    programs are installed; what is written there is lost when the command ends.
     ``/tmp`` is kept for the next command in the same folder, until the program ends.
     """
 
@@ -92,12 +90,12 @@ class Bubblewrap:
     reason = ""
 
     def __init__(self, program: str, places: VisiblePaths, *, scoped: bool = True) -> None:
-        """``scoped``: commands with a network do not reach abstract sockets, if the system can."""
+        """``scoped``: abstract sockets are closed to commands with a network, where possible."""
         self._program = program
         self._places = places
         self._scoped = scoped
-        self._scratch = TempFolders()
-        self._stand_ins = GitHooksGuard()
+        self._temp_folders = TempFolders()
+        self._git_hooks = GitHooksGuard()
 
     def argv(
         self,
@@ -108,13 +106,13 @@ class Bubblewrap:
         network: bool = False,
         hidden: Sequence[Path] = (),
     ) -> list[str]:
-        """What to start so that ``command`` runs in ``folder``, and can write there alone."""
+        """The arguments that run ``command`` in ``folder``, where alone it can write."""
         folder = Path(os.path.realpath(folder))
-        kept = self._stand_ins.hold(folder)
+        kept = self._git_hooks.hold(folder)
         try:
             mounts = self._mounts(folder, environment, kept, hidden)
         except BaseException:
-            self._stand_ins.release()
+            self._git_hooks.release()
             raise
         root = mounts.pop(Path("/"), "read")
         argv = [self._program, *_ALONE]
@@ -132,17 +130,17 @@ class Bubblewrap:
         return [*argv, "--", "/bin/sh", "-c", command]
 
     def enter(self) -> None:
-        """Not where bubblewrap needs more rights than its caller to make namespaces."""
+        """Close abstract sockets, unless bubblewrap is setuid: then it could not start."""
         if self._scoped and not Path(self._program).stat().st_mode & stat.S_ISUID:
             scope_thread()
 
     def left(self) -> None:
-        """A command has ended."""
-        self._stand_ins.release()
+        """Remove the placeholders of ``GitHooksGuard``, once the last command has ended."""
+        self._git_hooks.release()
 
     def close(self) -> None:
-        """Remove what commands left in their ``/tmp``."""
-        self._scratch.close()
+        """Remove the ``/tmp`` folders of commands."""
+        self._temp_folders.close()
 
     def _mounts(
         self,
@@ -165,7 +163,7 @@ class Bubblewrap:
                 mounts[path] = "read"
         mounts[folder] = "write"
         mounts |= _protected(folder, kept)
-        # Last, for what would be seen of them now; not where the person works in one of them.
+        # After the rest, which may show parts of them; not where the session's folder is in one.
         for path in places.secrets():
             if not folder.is_relative_to(path) and not _inside(path, mounts, "empty", "tmp"):
                 mounts[path] = "empty" if path.is_dir() else "nothing"
@@ -187,25 +185,25 @@ class Bubblewrap:
         if kind == "empty":
             return ["--tmpfs", path]
         if kind == "tmp":
-            # Not below a mount: a command could lead the next one's mount astray by a link.
+            # Not below a mount: by a link a command could redirect the mount of the next one.
             below = folder.is_relative_to(path)
-            return ["--tmpfs", path] if below else ["--bind", str(self._scratch.of(folder)), path]
+            return (
+                ["--tmpfs", path] if below else ["--bind", str(self._temp_folders.of(folder)), path]
+            )
         if kind == "nothing":
             return ["--ro-bind", "/dev/null", path]
         return ["--bind" if kind == "write" else "--ro-bind", path, path]
 
 
 def _protected(folder: Path, kept: Iterable[Path]) -> dict[Path, _Kind]:
-    """What in the folder stays as it is.
+    """Mounts of what in the folder must not change.
 
-    Each ``.git``, and what it is in, is a mount of its own: else it could be moved away
-    with all that is in it, and made anew.
+    Each ``.git``, and each folder above it, is a mount of its own: otherwise it could be
+    moved away with all that is in it, and made anew.
     """
     found: dict[Path, _Kind] = {}
     for path in kept:
-        above = (
-            place for place in path.parents if place.is_relative_to(folder) and place != folder
-        )
+        above = (each for each in path.parents if each.is_relative_to(folder) and each != folder)
         found.update(dict.fromkeys(above, "write"))
     found.update(dict.fromkeys(kept, "read"))
     agents = folder / ".agents"
@@ -223,7 +221,7 @@ def _inside(path: Path, mounts: Mapping[Path, _Kind], *kinds: _Kind) -> bool:
 
 
 def _sockets() -> Iterable[Path]:
-    """Sockets of running programs, by their path; read-only does not stop who connects to one."""
+    """Paths of sockets of running programs; a read-only mount does not prevent connections."""
     try:
         lines = Path("/proc/net/unix").read_text("utf-8", "replace").splitlines()
     except OSError:

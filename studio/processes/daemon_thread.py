@@ -1,4 +1,4 @@
-"""Daemon threads: run code that may never end, and signal it to stop."""
+"""Daemon threads: runs code that may never end, and signals it to stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Stop:
-    """Tells work in threads that nobody waits for it any more: ``stop()`` asks, ``set`` says so."""
+    """Signals work in a thread to stop: ``set`` it, and the work finds ``stop()`` True."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -30,7 +30,7 @@ class Stop:
             action()
 
     def then(self, action: Callable[[], object]) -> None:
-        """Call ``action`` when told to stop, at once if that was said already."""
+        """Call ``action`` once this is set, at once if it is set already."""
         with self._lock:
             if not self._event.is_set():
                 self._actions.append(action)
@@ -39,10 +39,10 @@ class Stop:
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """What ``function`` returns or raises, run in a new daemon thread.
+    """Run ``function`` in a new daemon thread; returns or raises what it does.
 
-    For code that may never end: unlike ``asyncio.to_thread`` it takes no place
-    in the shared pool, and neither leaving the loop nor the program waits for it.
+    For code that may never end: unlike ``asyncio.to_thread`` it occupies no thread of the
+    shared pool, and neither the end of the loop nor of the program waits for it.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -58,7 +58,10 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
     def work() -> None:
         try:
             value = function()
-        except (StopIteration, SystemExit) as error:  # a future refuses the one, the loop the other
+        except (
+            StopIteration,
+            SystemExit,
+        ) as error:  # not fit for a future
             _post(loop, fail, RuntimeError(f"{type(error).__name__}: {error}"))
         except BaseException as error:
             _post(loop, fail, error)

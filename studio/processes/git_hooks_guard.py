@@ -1,8 +1,8 @@
-"""Git hooks guard: protects what makes git run programs later, outside of the sandbox.
+"""Git hooks guard: protects files that make git run programs later, outside the sandbox.
 
-A hook, an alias, a filter: ``git status`` in the person's shell would run it.
-What is there is shown read-only; in the place of what is not, something that
-means nothing to git stands while commands run, so that it cannot be made.
+``git status`` in the person's shell would run a hook, an alias or a filter that a command in
+the sandbox wrote. Existing files are shown read-only. For missing ones a placeholder without
+meaning to git exists while commands run, so that they cannot be made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from studio.domain.tools import SKIPPED_FOLDERS
 
-_MEANT = {
+_PLACEHOLDERS = {
     "hooks": None,
     "modules": None,
     "worktrees": None,
@@ -23,16 +23,16 @@ _MEANT = {
     "config.worktree": b"",
     "commondir": b".\n",
 }
-"""Names in ``.git``, and what stands for one that is missing: an empty folder (None), or a
-file. A ``commondir`` of “.” says what goes without saying."""
+"""Names in ``.git``, and the placeholder of each: an empty folder (None), or the content of
+a file. A ``commondir`` of “.” is git's default."""
 _DEPTH = 2
-"""How many folders below the session's one repositories are looked for."""
+"""Levels below the session's folder in which repositories are looked for."""
 _MOST = 100
-"""Repositories, and folders of one folder that are looked into."""
+"""Repositories that are protected, and subfolders of one folder that are searched."""
 
 
 def repositories(folder: Path) -> list[Path]:
-    """The ``.git`` of a folder and of those below it, real folders or files, no links."""
+    """Each ``.git`` of a folder and of those below it: folders or files, no links."""
     return list(_repositories(folder, _DEPTH))[:_MOST]
 
 
@@ -51,7 +51,7 @@ def _repositories(folder: Path, depth: int) -> Iterator[Path]:
 
 
 class GitHooksGuard:
-    """What stands for missing names, as long as any command runs. Thread-safe."""
+    """Makes the placeholders, and removes them when no command runs any more. Thread-safe."""
 
     def __init__(self) -> None:
         self._made: set[Path] = set()
@@ -59,7 +59,7 @@ class GitHooksGuard:
         self._lock = threading.Lock()
 
     def hold(self, folder: Path) -> list[Path]:
-        """Fill in what is missing in a folder's repositories; returns what must not change.
+        """Make placeholders in a folder's repositories; returns the paths that must not change.
 
         Links are left out: nothing can be mounted over them.
         """
@@ -70,20 +70,20 @@ class GitHooksGuard:
                 if git.is_file():
                     kept.append(git)
                     continue
-                for name, content in _MEANT.items():
+                for name, content in _PLACEHOLDERS.items():
                     path = git / name
                     if not os.path.lexists(path):
                         with suppress(OSError):
-                            _fill(path, content)
+                            _make(path, content)
                             self._made.add(path)
-                    elif content and _is(path, content):  # a program that was killed left it
+                    elif content and _is(path, content):  # left by a killed program
                         self._made.add(path)
                     if os.path.lexists(path) and not path.is_symlink():
                         kept.append(path)
             return kept
 
     def release(self) -> None:
-        """To be called once for each ``hold``; the last one takes away what was filled in."""
+        """To be called once for each ``hold``; the last call removes the placeholders."""
         with self._lock:
             self._holders -= 1
             if self._holders:
@@ -91,10 +91,10 @@ class GitHooksGuard:
             made, self._made = self._made, set()
             for path in made:
                 with suppress(OSError):
-                    _empty(path)
+                    _remove(path)
 
 
-def _fill(path: Path, content: bytes | None) -> None:
+def _make(path: Path, content: bytes | None) -> None:
     if content is None:
         path.mkdir()
     else:
@@ -102,9 +102,9 @@ def _fill(path: Path, content: bytes | None) -> None:
             file.write(content)
 
 
-def _empty(path: Path) -> None:
-    """Take away a stand-in; what somebody else made of it stays."""
-    content = _MEANT[path.name]
+def _remove(path: Path) -> None:
+    """Remove a placeholder, unless somebody changed it."""
+    content = _PLACEHOLDERS[path.name]
     if content is None:
         path.rmdir()
     elif _is(path, content):

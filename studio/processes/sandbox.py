@@ -17,7 +17,7 @@ from .bubblewrap import Bubblewrap
 from .sandbox_mounts import VisiblePaths
 from .seatbelt import Seatbelt
 
-_PATIENCE = 10.0  # s for a probe that does nothing
+_PROBE_TIMEOUT = 10.0  # s
 _NETWORK = re.compile(
     r"could not resolve|couldn't resolve|name resolution|name or service not known|ENOTFOUND"
     r"|EAI_AGAIN|getaddrinfo|no such host|network is unreachable|ENETUNREACH|nodename nor servname"
@@ -30,11 +30,12 @@ _ABSENT = re.compile(r"no such file|not found|ENOENT|operation not permitted", r
 
 
 class Sandbox(Protocol):
-    """``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
-    ``reason`` says why there is none.
+    """Runs commands with limited rights.
 
-    For each command: ``argv``; then ``enter`` in the thread that starts it, which must
-    end with it; and ``left`` once all that it started has ended.
+    ``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
+    ``reason`` says why there is none. For each command: ``argv``, from any thread; then
+    ``enter`` in the thread that starts it, which must end with it; and ``left`` once all
+    that it started has ended.
     """
 
     @property
@@ -53,9 +54,9 @@ class Sandbox(Protocol):
         network: bool = False,
         hidden: Sequence[Path] = (),
     ) -> list[str] | str:
-        """What to start so that ``command`` runs in ``folder``. Touches the disk.
+        """The arguments that run ``command`` in ``folder``. Touches the disk.
 
-        ``hidden`` are real files and folders that it may not even read.
+        ``hidden`` are real paths of files and folders that it may not even read.
         """
         ...
 
@@ -97,7 +98,7 @@ class NoSandbox:
 
 
 class HidingSandbox:
-    """Another sandbox, from which more is hidden: ``hidden`` is asked for each command."""
+    """Another sandbox, with more files hidden: ``hidden`` is called for each command."""
 
     def __init__(self, sandbox: Sandbox, hidden: Callable[[], Sequence[Path]]) -> None:
         self._sandbox = sandbox
@@ -121,34 +122,34 @@ class HidingSandbox:
 def find_sandbox(
     private: Sequence[Path] = (), *, wanted: bool = True, home: Path | None = None
 ) -> Sandbox:
-    """The system's sandbox, tried once by running a command in it; blocks, so use a thread.
+    """The system's sandbox, tested by running a command in it; blocks, so use a thread.
 
     ``private`` are folders no command may see: the program's own.
     """
     if not wanted:
         return NoSandbox("The sandbox is off in the settings.")
     places = VisiblePaths(home or Path.home(), tuple(private))
-    tried: list[Sandbox] = []
+    candidates: list[Sandbox] = []
     if sys.platform.startswith("linux"):
         program = _program("bwrap")
         if program is None:
             return NoSandbox("bubblewrap is not installed.")
-        # The second, if Landlock keeps it from making its namespaces.
-        tried += [Bubblewrap(program, places), Bubblewrap(program, places, scoped=False)]
+        # The second if Landlock prevents bubblewrap from making its namespaces.
+        candidates += [Bubblewrap(program, places), Bubblewrap(program, places, scoped=False)]
     elif sys.platform == "darwin":
-        tried.append(Seatbelt(places))
+        candidates.append(Seatbelt(places))
     else:
         return NoSandbox("This system has no sandbox that is supported.")
     problem = ""
-    for sandbox in tried:
-        problem = _tried(sandbox)
+    for sandbox in candidates:
+        problem = _test(sandbox)
         if not problem:
             return sandbox
-    return NoSandbox(f"{tried[0].kind} does not work here: {problem}")
+    return NoSandbox(f"{candidates[0].kind} does not work here: {problem}")
 
 
 def explain_failure(sandbox: Sandbox, output: str, *, network: bool) -> str:
-    """Why a command that failed may have failed, for the model; empty if nothing says so."""
+    """How the sandbox may have made a command fail, for the model; empty if it did not."""
     if sandbox.kind == "none":
         return ""
     end = output[-20_000:]
@@ -168,15 +169,15 @@ def explain_failure(sandbox: Sandbox, output: str, *, network: bool) -> str:
 
 
 def _program(name: str) -> str | None:
-    """Where a program is; never in a folder that somebody's project could fill."""
+    """The path of a program, only from the system's folders."""
     usual = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
     return shutil.which(name, path=os.pathsep.join(usual))
 
 
-def _tried(sandbox: Sandbox) -> str:
-    """What is wrong with a sandbox; empty if a command ran in it."""
+def _test(sandbox: Sandbox) -> str:
+    """Test a sandbox; what is wrong with it, empty if a command ran in it."""
     problem: list[str] = []
-    # A thread of its own: what it enters, it cannot leave.
+    # A thread of its own, which cannot leave the sandbox that it enters.
     thread = threading.Thread(target=lambda: problem.append(_run_in(sandbox)), daemon=True)
     thread.start()
     thread.join()
@@ -195,7 +196,7 @@ def _run_in(sandbox: Sandbox) -> str:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                timeout=_PATIENCE,
+                timeout=_PROBE_TIMEOUT,
                 check=False,
             )
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:

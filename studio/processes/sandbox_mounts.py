@@ -1,6 +1,6 @@
-"""Sandbox mounts: list what a sandboxed command sees of this computer, and what is hidden.
+"""Sandbox mounts: lists what a sandboxed command sees of the computer, and what is hidden.
 
-Temporary folders of commands, apart from those of everybody else.
+Also makes the temporary folders that commands have instead of the system's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PROGRAMS = (
     *(".juliaup", ".julia", ".nix-profile", ".local/state/nix", ".linuxbrew", "Library/Python"),
     *(".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"),
 )
-"""Where programs, and what they are made of, are installed in a home folder."""
+"""Where programs and their libraries are installed in a home folder."""
 
 SECRETS = (
     *(".ssh", ".gnupg", ".pki", ".password-store", ".local/share/keyrings", ".vault-token"),
@@ -56,7 +56,7 @@ SECRETS = (
     *("Library/Application Support/Google", "Library/Application Support/Firefox"),
     *("Library/Application Support/com.apple.TCC", "Library/Safari", "Library/Containers"),
 )
-"""What of a home folder is hidden wherever the rest of it can be seen."""
+"""Paths of a home folder that are hidden even where the rest of it is shown."""
 
 ENVIRONMENT = (
     *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL"),
@@ -64,7 +64,7 @@ ENVIRONMENT = (
     *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "ICEAUTHORITY", "SESSION_MANAGER"),
     *("DOCKER_HOST", "CONTAINER_HOST", "KRB5CCNAME", "PULSE_SERVER", "TMUX", "STY"),
 )
-"""Variables that lead to other programs of the person, which act with their rights."""
+"""Variables that lead to other programs of the person, which are outside the sandbox."""
 
 _PREFIX = ("lib", "libexec", "share", "versions", "pyvenv.cfg")
 _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
@@ -72,22 +72,25 @@ _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
 
 @dataclass(frozen=True, slots=True)
 class VisiblePaths:
-    """``home`` is the person's; ``private`` are the program's own folders, with its keys'
-    names and all chats. Methods touch the disk and give real paths of what exists."""
+    """Lists real paths that exist, by what a command may see of them. Methods touch the disk.
+
+    ``home`` is the person's home folder; ``private`` are the program's own folders, with the
+    names of keys and all chats.
+    """
 
     home: Path
     private: tuple[Path, ...] = ()
 
     def hidden(self) -> list[Path]:
-        """Folders of which a command sees nothing but what is shown again: everybody's homes,
-        and other disks, on which there may be more of them."""
+        """Folders of which a command sees only ``programs``: all home folders, and other disks,
+        which may have more of them."""
         homes = (self.home, *map(Path, ("/home", "/Users", "/root", "/media", "/mnt", "/Volumes")))
         return [
             path for path in _real([*homes, *self.private]) if path.is_dir() and path != Path("/")
         ]
 
     def programs(self, environment: Mapping[str, str]) -> list[Path]:
-        """What is shown of the home folder: programs known by their place, and those on PATH."""
+        """What is shown of the home folder: known places of programs, and those on PATH."""
         home = Path(os.path.realpath(self.home))
         found = [home / name for name in PROGRAMS]
         for entry in environment.get("PATH", "").split(os.pathsep):
@@ -95,8 +98,8 @@ class VisiblePaths:
                 if Path(entry).is_relative_to(place):
                     found.append(_whole(home / os.path.relpath(entry, place), home))
                     break
-        # The Python that runs this program, wherever it is: virtual environments are often
-        # made of it, and tools of one's own call it.
+        # The Python that runs this program, wherever it is: virtual environments often link to
+        # it, and the person's own tools call it.
         found += [Path(os.path.realpath(place)) for place in (sys.base_prefix, sys.prefix)]
         return [path for path in dict.fromkeys(found) if path != home and _may_be_shown(path)]
 
@@ -105,7 +108,7 @@ class VisiblePaths:
 
 
 def _whole(folder: Path, home: Path) -> Path:
-    """All of what is installed, if ``folder`` is but its ``bin``."""
+    """The whole installation if ``folder`` is its ``bin``, else ``folder``."""
     above = folder.parent
     shared = above == home or above.name in (".local", ".cargo")
     return above if not shared and any((above / x).exists() for x in _PREFIX) else folder
@@ -113,7 +116,7 @@ def _whole(folder: Path, home: Path) -> Path:
 
 def _may_be_shown(path: Path) -> bool:
     try:
-        # The person's name for commits; some keep credentials beside it.
+        # It has the person's name for commits, and sometimes credentials.
         if "git" in path.name + path.parent.name and path.is_file():
             return not _CREDENTIAL.search(path.read_bytes())
         return path.exists()
@@ -122,7 +125,7 @@ def _may_be_shown(path: Path) -> bool:
 
 
 def _real(paths: Iterable[Path]) -> list[Path]:
-    """What exists of ``paths``, where it really is, each once."""
+    """The real paths of those of ``paths`` that exist, each once."""
     found = (Path(os.path.realpath(path)) for path in paths)
     return list(dict.fromkeys(path for path in found if os.path.lexists(path)))
 
@@ -130,7 +133,7 @@ def _real(paths: Iterable[Path]) -> list[Path]:
 class TempFolders:
     """One temporary folder for each working folder, until closed or the program ends.
 
-    Safe to use from several threads.
+    Thread-safe.
     """
 
     def __init__(self) -> None:

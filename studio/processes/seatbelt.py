@@ -42,10 +42,10 @@ _SHARED = ("/private/tmp", "/private/var/tmp", "/private/var/folders", "/private
 
 
 class Seatbelt:
-    """The same meaning as on Linux, with the system's means.
+    """The sandbox on macOS; see ``Sandbox``.
 
-    There is no view of one's own of files: temporary files go to a folder of
-    the studio's, named by TMPDIR, and other programs' cannot be read.
+    Commands see the same file system as other programs: their temporary files go to a folder
+    of the studio's, named by TMPDIR, and those of other programs cannot be read.
     """
 
     kind = "sandbox-exec"
@@ -54,7 +54,7 @@ class Seatbelt:
 
     def __init__(self, places: VisiblePaths) -> None:
         self._places = places
-        self._scratch = TempFolders()
+        self._temp_folders = TempFolders()
 
     def argv(
         self,
@@ -65,16 +65,11 @@ class Seatbelt:
         network: bool = False,
         hidden: Sequence[Path] = (),
     ) -> list[str]:
-        """What to start so that ``command`` runs in ``folder``, and can write there alone."""
+        """The arguments that run ``command`` in ``folder``, where alone it can write."""
         folder = Path(os.path.realpath(folder))
-        temporary = self._scratch.of(folder)
+        temporary = self._temp_folders.of(folder)
         text = profile(
-            self._places,
-            environment,
-            folder,
-            [temporary],
-            network=network,
-            hidden=hidden,
+            self._places, environment, folder, [temporary], network=network, hidden=hidden
         )
         unset = [part for name in ENVIRONMENT for part in ("-u", name)]
         ours = [f"TMPDIR={temporary}", f"XDG_CACHE_HOME={temporary / 'cache'}"]
@@ -88,8 +83,8 @@ class Seatbelt:
         return
 
     def close(self) -> None:
-        """Remove what commands left in their temporary folders."""
-        self._scratch.close()
+        """Remove the temporary folders of commands."""
+        self._temp_folders.close()
 
 
 def profile(
@@ -101,14 +96,14 @@ def profile(
     network: bool,
     hidden: Sequence[Path] = (),
 ) -> str:
-    """The rules for one command; of those that speak about a file the last one counts."""
+    """The profile for one command; of the rules that match a file the last one counts."""
     home = Path(os.path.realpath(places.home))
     secrets = [path for path in places.secrets() if not folder.is_relative_to(path)]
     apart = [path for path in places.hidden() if path != folder]
     shown = [Path(os.path.realpath(path)) for path in places.programs(environment)]
     gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
     kept = [folder / ".agents", *(git / name for git in gits for name in _LATER)]
-    # Neither may what they are in be moved away and made anew.
+    # Nor may the folders above them be moved away and made anew.
     kept_in = [place for git in gits for place in (git, *_between(git, folder))]
     rules = [_BASE, _NETWORK if network else "(deny network*)"]
     rules += _rule("deny", "file-read* file-write*", [*apart, *map(Path, _SHARED)])
@@ -123,7 +118,7 @@ def profile(
 
 
 def _between(git: Path, folder: Path) -> list[Path]:
-    """The folders that a repository is in, below the session's one."""
+    """The folders above a repository, below the session's folder."""
     return [path for path in git.parents if path != folder and path.is_relative_to(folder)]
 
 

@@ -1,7 +1,6 @@
-"""Shell commands: run a command line, and end it with all its children (L-11).
+"""Shell commands: runs a command line, and ends it with all its children (L-11).
 
-Plain threads and ``subprocess``, so that it is the same under every event
-loop.
+Uses plain threads and ``subprocess``, so that it is the same under every event loop.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .daemon_thread import in_daemon_thread
 from .sandbox import Sandbox
 
 GRACE = 0.2
-"""Seconds between asking processes to end and ending them."""
+"""Seconds between SIGTERM and SIGKILL."""
 KEPT = 1_000_000
 """Characters of output that are kept: the first and the last half of this."""
 SHOWN = 200_000
@@ -42,8 +41,8 @@ _UNFINISHED = re.compile(r"(?:\r|\x1b[^\n]{0,300})\Z")
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """``code`` is the exit code, negative for a signal; ``output`` has both streams as they
-    came, ``left_out`` characters of it missing in the middle."""
+    """How a command ended. ``code`` is the exit code, negative for a signal; ``output`` has
+    both streams as they came, without ``left_out`` characters in the middle."""
 
     code: int
     output: str
@@ -52,9 +51,9 @@ class CommandResult:
 
 
 class OutputCapture:
-    """Output so far, in bounded memory; filled by one thread, read by another.
+    """Output so far, in bounded memory; one thread adds, another reads.
 
-    ``arrived`` is called in the filling thread when there is something to show.
+    ``arrived`` is called in the thread that adds, when there is new output to show.
     """
 
     def __init__(self, arrived: Callable[[], object], kept: int = KEPT) -> None:
@@ -83,7 +82,7 @@ class OutputCapture:
                 self._tail = self._tail[-self._half :]
 
     def fresh(self) -> str:
-        """What came since the last time, until ``SHOWN`` characters were shown."""
+        """The output since the last call, until ``SHOWN`` characters were shown."""
         with self._lock:
             text = "".join(self._fresh)
             self._fresh.clear()
@@ -129,7 +128,7 @@ async def run_shell(
 
     ``emit`` gets output as it comes, on the event loop. When the command ends,
     takes longer than ``time_limit`` seconds or the caller is cancelled, all
-    processes it started end: asked first, killed ``GRACE`` seconds later.
+    processes that it started get SIGTERM, and ``GRACE`` seconds later SIGKILL.
     Raises OSError if the shell cannot be started.
     """
     mark = uuid.uuid4().hex
@@ -138,7 +137,7 @@ async def run_shell(
     def begin() -> subprocess.Popen[bytes]:
         argv = sandbox.argv(command, folder, marked, network=network)
         try:
-            sandbox.enter()  # this thread ends with the child
+            sandbox.enter()  # see _start: this thread ends with the child
             return _popen(argv, folder, marked)
         except BaseException:
             sandbox.left()
@@ -162,7 +161,7 @@ async def run_shell(
         if done:
             await asyncio.wait([reading], timeout=_LINGER)
     finally:
-        # Also when cancelled: a thread ends them whether or not anybody still waits.
+        # In a thread, so that it goes on when the caller is cancelled again.
         stopping = asyncio.ensure_future(in_daemon_thread(lambda: end(child)))
         try:
             await asyncio.shield(stopping)
@@ -192,10 +191,10 @@ _Child: TypeAlias = "subprocess.Popen[bytes]"
 async def _start(
     begin: Callable[[], _Child], end: Callable[[_Child], None]
 ) -> tuple[_Child, asyncio.Future[None]]:
-    """The child, and what is done when it has ended.
+    """Start the child; returns it, and a future that is done when it has ended.
 
-    The thread that starts it also waits for it: a sandbox ends with the thread
-    that started it. A caller cancelled once or twice does not leave it behind.
+    The thread that starts it also waits for it: a sandbox ends with the thread that started
+    it. If the caller is cancelled, ``end`` is called with the child.
     """
     loop = asyncio.get_running_loop()
     started = asyncio.Event()
@@ -209,7 +208,7 @@ async def _start(
             begun.append(child)
             wanted = not left
         if wanted:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(started.set)
             child.wait()
         else:
@@ -238,16 +237,9 @@ async def _start(
 
 
 def _popen(argv: list[str] | str, folder: Path, environment: Mapping[str, str]) -> _Child:
+    flags = 0
     if sys.platform == "win32":
-        return subprocess.Popen(
-            argv,
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW,
-        )
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
     return subprocess.Popen(
         argv,
         cwd=folder,
@@ -255,7 +247,8 @@ def _popen(argv: list[str] | str, folder: Path, environment: Mapping[str, str]) 
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
+        creationflags=flags,
+        start_new_session=sys.platform != "win32",
     )
 
 
@@ -263,17 +256,17 @@ def _read(child: subprocess.Popen[bytes], capture: OutputCapture) -> None:
     assert child.stdout is not None
     text = TerminalText()
     with child.stdout as stream, contextlib.suppress(OSError, RuntimeError):
-        # RuntimeError: the event loop is gone, nobody watches any more.
+        # RuntimeError: the event loop is closed.
         while data := os.read(stream.fileno(), 1 << 16):
             capture.add(text.feed(data))
         capture.add(text.feed(b"", final=True))
 
 
 def stop(child: _Child, mark: str, *, confined: bool = False) -> None:
-    """End a child and everything it started, and reap it. Blocks up to ``GRACE`` and a bit.
+    """End a child and everything it started, and reap it. Blocks for some more than ``GRACE``.
 
-    ``confined``: the child is a sandbox with process numbers of its own, whose
-    end is the end of all in it. It is not asked, so that they can be.
+    ``confined``: the child is a sandbox with a PID namespace, whose end kills all in it. It
+    gets no SIGTERM, so that the processes in it have time to react to theirs.
     """
     if sys.platform == "win32":
         subprocess.run(
@@ -297,7 +290,7 @@ def stop(child: _Child, mark: str, *, confined: bool = False) -> None:
 if sys.platform != "win32":
 
     def _signal(group: int, mark: str, number: signal.Signals, spared: int = 0) -> bool:
-        """Send a signal to the group and to those that left it; False if nobody is there."""
+        """Send a signal to the group and to processes that left it; False if there are none."""
         found = False
         if not spared:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -323,9 +316,9 @@ if sys.platform != "win32":
         return True
 
     def _ours(group: int, mark: str) -> list[int]:
-        """Living processes of the group, and those with our mark wherever they went (Linux).
+        """Living processes of the group, and those with our mark in their environment (Linux).
 
-        Those that ended and wait to be reaped by somebody do not count.
+        Zombies do not count.
         """
         wanted = f"{_MARK}={mark}".encode()
         own = os.getuid()
@@ -337,7 +330,7 @@ if sys.platform != "win32":
                 with contextlib.suppress(OSError):
                     if entry.stat().st_uid != own:
                         continue
-                    # The name, in brackets, may hold anything.
+                    # The process name, in brackets, may hold anything.
                     stat = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
                     if stat[0] not in (b"Z", b"X") and (
                         int(stat[2]) == group

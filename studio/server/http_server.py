@@ -27,7 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError
 from studio.storage.config.server_token import ServerToken
-from studio.storage.sessions.idempotency_keys import IdempotencyStore
+from studio.storage.sessions.idempotency import IdempotencyStore
 
 from .auth import AccessGuard
 from .idempotency import IdempotentResponses

@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-from studio.storage.sessions.idempotency_keys import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
+from studio.storage.sessions.idempotency import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 
 from .contract import ApiRequest, BadRequest, ResponsePart, TurnRef
 from .request_body import run_off_loop

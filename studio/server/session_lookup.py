@@ -23,7 +23,7 @@ from studio.domain.blocks_to_messages import blocks_to_messages
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
-from studio.storage.sessions.idempotency_keys import IdempotencyStore
+from studio.storage.sessions.idempotency import IdempotencyStore
 
 from .contract import ApiRequest, BadRequest, TurnRef
 from .conversation_digest import (

@@ -1,11 +1,13 @@
 """Storage: keeps sessions in SQLite, settings in a file and keys in the system's keychain.
 
 - ``completion_index``: reads names for shell completion, without opening the database for writing.
-- ``config``: what a person has set up, from settings and rules to API keys.
+- ``config``: configuration by the person: settings, permission rules, API keys.
 - ``database``: opens one file, writes it in one thread and reads it in a few.
-- ``ipc``: locks, notices, approvals.
-- ``migrations``: numbered steps that give the program's database its shape.
+- ``migrations``: numbered steps that make the schema of the program's database.
 - ``paths``: says where data, settings, cache and logs are kept on this computer.
-- ``sessions``: their events, native histories, and everything derived from them.
-- ``snapshots``: record what a turn changes in files, and restore it.
+- ``process_registry``: says which of the programs that opened a database still run.
+- ``remote_approvals``: asks the person in another program's window (T-7), and notifies programs
+  with the same data of changes.
+- ``sessions``: saved sessions: events, native histories, and everything derived from them.
+- ``snapshots``: records what a turn changes in files, and restores it.
 """

@@ -1,7 +1,6 @@
 """Completion index: reads names for shell completion, without opening the database for writing.
 
-As quick as can be, so it imports little and asks nobody. Whatever cannot be
-read is left out.
+Imports little, because the shell waits for it. What cannot be read is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 Named: TypeAlias = tuple[str, str]
-"""A name, and a few words about it."""
+"""A name, and a short description."""
 
 MOST = 50
 _NAME = re.compile(r"^name:\s*[\"']?(.*?)[\"']?\s*$", re.M)
@@ -21,7 +20,7 @@ _ABOUT = re.compile(r"^description:\s*[\"']?(.*?)[\"']?\s*$", re.M)
 
 
 def sessions(database: Path) -> list[Named]:
-    """Short ids and titles, the one used last first."""
+    """Short ids and titles of sessions, the one used last first."""
     return _rows(
         database,
         "SELECT substr(id, 1, 8), title FROM sessions ORDER BY updated DESC LIMIT ?",
@@ -29,7 +28,7 @@ def sessions(database: Path) -> list[Named]:
 
 
 def drafts(database: Path) -> list[Named]:
-    """Short ids and paths of those that wait, newest first."""
+    """Short ids and paths of drafts that wait, newest first."""
     return _rows(
         database,
         "SELECT substr(draft_id, 1, 8), path FROM drafts WHERE status IN ('waiting', 'conflict') "
@@ -38,7 +37,7 @@ def drafts(database: Path) -> list[Named]:
 
 
 def agents(folders: list[Path]) -> list[Named]:
-    """Of agent files, by how they begin."""
+    """Names and descriptions of agents, from the first lines of their files."""
     found: dict[str, str] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.md")):
@@ -70,7 +69,7 @@ def models(fetched: Path, built_in: Path, settings: Path, provider: str) -> list
 
 
 def default_provider(settings: Path) -> str:
-    """What the person chose; empty where they did not."""
+    """The person's default provider; empty if there is none."""
     found = _json(settings).get("default_provider")
     return found if isinstance(found, str) else ""
 

@@ -1,6 +1,6 @@
 """SQLite database: opens one file, writes it in one thread and reads it in a few.
 
-Opening the database file, whatever state it is in.
+A locked file is tried again, a damaged one is kept aside, one of a newer version refused.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any, TypeAlias, TypeVar
 from studio.domain.errors import StorageError
 from studio.files.folders import private_folder, unused_name
 
-from .ipc.process_registry import ProcessLock, running_owners, sweep
+from .process_registry import ProcessLock, running_owners, sweep
 
 MAGIC = b"SQLite format 3\0"
 FIXED = b"\x40\x20\x20"  # bytes 21 to 23 of every database
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 BUSY_TIMEOUT_MS = 5000
-# One damaged letter must not make a whole table unreadable.
+# One damaged character must not make a whole table unreadable.
 LENIENT = partial(str, encoding="utf-8", errors="replace")
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 
@@ -61,7 +61,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 
 def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
-    """What a SQLite error means to the person."""
+    """A SQLite error in words for the person."""
     match primary_code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             text = f"Another program is using {path}. Close it and try again."
@@ -86,7 +86,7 @@ def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
 def open_for_writing(
     path: Path, migrations: Sequence[Migration], patience: float, contents: str
 ) -> tuple[Connection, str]:
-    """The writer's connection, and what the person should be told (or "").
+    """The writer's connection, and a notice for the person (or "").
 
     A locked file is tried again for ``patience`` seconds. A damaged one is
     kept under another name and a new one begun. Raises StorageError.
@@ -126,7 +126,7 @@ def open_for_reading(path: Path) -> Connection:
 
 
 def _until(deadline: float, path: Path, migrations: Sequence[Migration]) -> Connection:
-    """Prepare a connection; the switch to WAL does not wait for locks, so we do."""
+    """Prepare a connection; retries, because the switch to WAL does not wait for locks."""
     while True:
         try:
             return _prepare(path, migrations, max(0.0, deadline - time.monotonic()))
@@ -169,10 +169,10 @@ def _prepare(path: Path, migrations: Sequence[Migration], timeout: float) -> Con
 def _begin_anew(
     path: Path, migrations: Sequence[Migration], deadline: float, contents: str
 ) -> tuple[Connection, str]:
-    """Put the damaged file aside and start an empty one.
+    """Rename the damaged file and begin an empty one.
 
-    Two programs may find the damage at once: only one may move the file, and
-    the other must then see the new one. A lock on a neighbour orders them.
+    Two programs may find the damage at once: only one may rename the file, and
+    the other must then use the new one. A lock on a file beside it orders them.
     """
     kept = path
     try:
@@ -185,7 +185,7 @@ def _begin_anew(
                 return _until(deadline, path, migrations), ""
             except DatabaseDamaged:
                 kept = unused_name(path, "damaged")
-                # The file first: if it cannot be moved (in use on Windows), nothing has changed.
+                # The file first: if it cannot be renamed (in use on Windows), nothing changes.
                 for companion in COMPANIONS:
                     source = path.with_name(path.name + companion)
                     if source.exists():
@@ -203,13 +203,13 @@ def _begin_anew(
 
 
 def _version_in_header(path: Path) -> int:
-    """``user_version`` read without SQLite, which leaves traces beside a file it opens."""
+    """``user_version`` read without SQLite, which makes files beside one that it opens."""
     if not path.exists():
         return 0
     with path.open("rb") as file:
         header = file.read(64)
     if len(header) < 64 or not header.startswith(MAGIC) or header[21:24] != FIXED:
-        return 0  # no database, or a broken one, whose version would be noise
+        return 0  # no database, or a damaged one
     return int.from_bytes(header[60:64], "big")
 
 
@@ -230,9 +230,8 @@ READERS = 3
 class Database:
     """The program's database. Several processes may have the same file open.
 
-    Every function handed in runs in a transaction: all of it happens, or
-    nothing. Functions run in other threads and must not touch the caller's
-    state.
+    Every function that is passed to it runs in a transaction: all of it happens, or
+    nothing. It runs in another thread and must not touch the caller's state.
     """
 
     def __init__(
@@ -243,18 +242,18 @@ class Database:
         patience: float = 5.0,
         contents: str = "saved chats",
     ) -> None:
-        """``migrations`` are all steps that give the file its shape, see ``migrate``.
+        """``migrations`` are all steps that make the schema, see ``migrate``.
 
         ``patience``: seconds to wait while another program locks the file. ``contents``
-        names what is in it, for the person, if it turns out to be damaged.
+        says what is in the file, for the notice about a damaged one.
         """
         self._migrations = migrations
         self._contents = contents
         self.path = path
         self.notice = ""
-        """After ``open``: what the person should know, a damaged file for example."""
+        """After ``open``: a notice for the person, about a damaged file for example."""
         self.owner = ""
-        """Names this program among all that have the file open; see ``alive``."""
+        """This program's id among all that have the file open; see ``alive``."""
         self._patience = patience
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
@@ -264,14 +263,14 @@ class Database:
         self._closed = False
 
     async def open(self) -> None:
-        """Open or create the file and bring it to the latest shape.
+        """Open or create the file and migrate it to the latest schema.
 
         Raises StorageError that says what is wrong: locked by another program,
         not writable, from a newer version. A damaged file is no error, see
         ``notice``. The file is never overwritten.
         """
         ready: Future[str] = Future()
-        # A daemon: a stuck disk must not keep the program from ending.
+        # A daemon thread: the program ends even if the disk does not answer.
         self._writer = threading.Thread(
             target=self._work, args=(ready,), name="database", daemon=True
         )
@@ -286,9 +285,9 @@ class Database:
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """Run ``fn`` in the writer's thread; return when its transaction is committed.
 
-        Writes happen in the order of the calls. One that was begun is finished
-        even if the caller is cancelled. Raises StorageError; other exceptions
-        of ``fn`` come through as they are. Either way nothing was written.
+        Writes happen in the order of the calls. A write that has begun is finished even
+        if the caller is cancelled. Raises StorageError, and whatever ``fn`` raises; then
+        nothing is written.
         """
         return await asyncio.shield(asyncio.wrap_future(self.submit(fn)))
 
@@ -303,7 +302,7 @@ class Database:
         return future
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        """Run ``fn`` on a connection that only reads, seeing one moment's state.
+        """Run ``fn`` on a read-only connection, with one state of the database throughout.
 
         Several run at once, beside the writer. Raises StorageError.
         """
@@ -317,11 +316,11 @@ class Database:
         return await asyncio.to_thread(self.living, owners)
 
     def living(self, owners: set[str]) -> set[str]:
-        """The same at once, for a function that runs in a transaction."""
+        """The same, blocking, for a function that runs in a transaction."""
         return running_owners(self._owners, owners)
 
     async def close(self) -> None:
-        """Finish what was asked for, fold the log into the file, close. May be called twice."""
+        """Finish all writes and reads, and close. May be called twice."""
         with self._lock:
             first, self._closed = not self._closed, True
             if first and self._writer is not None:

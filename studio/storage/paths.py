@@ -18,7 +18,7 @@ HOME_VARIABLE = "AGENT_STUDIO_HOME"
 class Paths:
     """Folders of one installation, and the files in them.
 
-    Nothing is created here; whoever writes calls ``private_folder`` first.
+    They need not exist: see ``create`` and ``private_folder``.
     """
 
     data: Path
@@ -26,7 +26,7 @@ class Paths:
     cache: Path
     logs: Path
     resources: Path
-    """What ships with the program: icons, built-in agents."""
+    """The files that ship with the program: icons, built-in agents."""
 
     @classmethod
     def default(cls) -> Paths:
@@ -45,13 +45,7 @@ class Paths:
     @classmethod
     def below(cls, home: Path) -> Paths:
         """Everything in one folder."""
-        return cls(
-            data=home,
-            config=home,
-            cache=home / "cache",
-            logs=home / "logs",
-            resources=_resources(),
-        )
+        return cls(home, home, home / "cache", home / "logs", _resources())
 
     @property
     def database(self) -> Path:
@@ -59,7 +53,7 @@ class Paths:
 
     @property
     def snapshots(self) -> Path:
-        """What was in the files that turns change, for undo."""
+        """The contents of files before turns changed them, for undo."""
         return self.data / "snapshots.db"
 
     @property

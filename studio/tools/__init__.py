@@ -10,7 +10,7 @@ A tool is one function with type hints and a docstring (T-1)::
         first_line: Where to begin, counting from 1.
         '''
 
-- ``builtin``: those that come with the program, one file each.
+- ``builtin``: those that come with the program.
 - ``discovery``: finds built-in tools, a person's tool files and installed packages (T-1).
 - ``drafts``: makes, compares, applies and undoes changes that wait for the person (T-5).
 - ``sdk``: turns a function into a tool, checks its arguments, renders its result.
@@ -24,11 +24,10 @@ from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import ToolSpec
 
-from .drafts.atomic_files import DraftConflict
-from .drafts.draft_apply import undo_draft, write_draft
+from .drafts.conditional_write import DraftConflict
+from .drafts.draft_apply import DraftTargets, undo_draft, write_draft
 from .drafts.draft_make import make_delete, make_draft, make_move, propose
-from .drafts.records import RecordStore, make_record_draft
-from .drafts.targets import DraftTargets
+from .drafts.record_store import RecordStore, make_record_draft
 from .sdk.context import Context, Drafts
 from .sdk.definition import Tool, tool
 from .sdk.result import Result, render, shorten

@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from .drafts.records import RecordStore
+from .drafts.record_store import RecordStore
 from .sdk.definition import Tool
 
 ENTRY_POINTS = "agent_studio.tools"
@@ -31,7 +31,7 @@ class Toolbox:
     problems: list[str] = field(default_factory=list[str])
 
     def add(self, tool: Tool, origin: str) -> None:
-        """Take a tool; of two with one name the first stays, and that is reported."""
+        """Add a tool; of two with one name the first stays, and the other is reported."""
         name = tool.spec.name
         known = self.tools.get(name)
         if known is None:
@@ -43,13 +43,13 @@ class Toolbox:
 
 
 def discover(builtin: bool = True, folders: Sequence[Path] = ()) -> Toolbox:
-    """All tools there are, see ``ToolDiscovery``; runs their files, so call it in a thread."""
+    """All tools, see ``ToolDiscovery``; runs their files, so call it in a thread."""
     return ToolDiscovery(folders, builtin=builtin).refresh()
 
 
 @dataclass
 class _Source:
-    """A file or package, what it was when it was read, and what came of that."""
+    """A file or package, its signature when it was loaded, and the tools found in it."""
 
     origin: str
     signature: object = "unread"
@@ -58,7 +58,7 @@ class _Source:
     problem: str = ""
 
     def load(self, file: str, run: Callable[[], object]) -> None:
-        """Take its tools, or keep the ones there are and say what is wrong."""
+        """Load its tools; after an error the tools from before stay, and ``problem`` is set."""
         try:
             module = run()
             found = _tools(module)
@@ -79,9 +79,9 @@ class _Source:
 class ToolDiscovery:
     """Finds tools: those built in, then each folder's files, then entry points.
 
-    A file that cannot be loaded is skipped and reported with its line; one
-    that worked before stays as it was. Names beginning with ``_`` or ``.`` are
-    not tool files. What is built in or installed is read once.
+    A file that cannot be loaded is skipped and reported with its line; if it worked before,
+    its tools stay. Names beginning with ``_`` or ``.`` are not tool files. What is built in or
+    installed is loaded once.
     """
 
     def __init__(self, folders: Sequence[Path] = (), *, builtin: bool = True) -> None:
@@ -94,8 +94,7 @@ class ToolDiscovery:
     def refresh(self) -> Toolbox:
         """The tools as the files are now; the same object while nothing has changed.
 
-        Runs files that are new or have changed, so call it in a thread. Another thread
-        that looks meanwhile gets the tools that were known before.
+        Runs files that are new or have changed, so call it in a thread.
         """
         if self._fixed is None:
             self._fixed = (_built_in() if self._builtin else [], _installed())
@@ -119,7 +118,7 @@ class ToolDiscovery:
                     box.add(tool, source.origin)
                 for store in source.stores:
                     box.stores.setdefault(store.name, store)
-            self._box = box  # whole: others may look at it already
+            self._box = box  # only now: another thread may use it at once
         return self._box
 
 
@@ -155,7 +154,7 @@ def _files(problems: list[str], folder: Path) -> list[Path]:
 
 
 def _signature(path: Path) -> object:
-    """What is another after the file was written; None where nobody can see it."""
+    """A value that changes when the file is written; None if the file cannot be read."""
     try:
         now = path.stat()
     except OSError:
@@ -175,7 +174,7 @@ def _tools(found: object) -> list[Tool]:
 
 
 def _record_stores(found: object) -> list[RecordStore]:
-    """The record stores of a module; a tool that is installed alone has those of its module."""
+    """The record stores of a module, or of the module of a tool."""
     if isinstance(found, Tool):
         found = sys.modules.get(found.module)
     values = vars(found).values() if isinstance(found, ModuleType) else ()
@@ -183,7 +182,7 @@ def _record_stores(found: object) -> list[RecordStore]:
 
 
 def _run_file(path: Path) -> ModuleType:
-    """The file as a module, made anew each time; nothing is written beside it."""
+    """Run the file as a new module; nothing is written beside it."""
     name = f"studio_tool_{path.stem}_{sha256(str(path).encode('utf-8', 'replace')).hexdigest()[:8]}"
     linecache.checkcache(str(path))
     module = ModuleType(name)
@@ -203,7 +202,7 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _problem(origin: str, file: str, error: BaseException) -> str:
-    """What went wrong and where; without ``file``, where the package's own code was last."""
+    """What went wrong and where; without ``file``, in the last frame of the package's code."""
     place, line = origin, 0
     if isinstance(error, SyntaxError) and error.filename and file in ("", error.filename):
         place = origin if file else f"{origin}, {error.filename}"
@@ -223,7 +222,7 @@ def _problem(origin: str, file: str, error: BaseException) -> str:
 def _is_import(filename: str) -> bool:
     """Whether a frame is of the import system, or of this file."""
     imports = (importlib.__file__, importlib.metadata.__file__, __file__)
-    # The backport of the same, which other packages put in its place.
+    # The backport of importlib.metadata, which other packages put in its place.
     backport = Path(filename).parent.name == "importlib_metadata"
     return filename.startswith("<") or filename in imports or backport
 

@@ -18,11 +18,11 @@ from studio.domain.events import Event, Notice
 from studio.domain.messages import Text as Words
 from studio.files.folders import private_folder
 from studio.simulator import Call, Text, Turn
+from studio.storage import remote_approvals as module
 from studio.storage.database import Database
-from studio.storage.ipc import remote_approvals as module
-from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
+from studio.storage.remote_approvals import RemoteApprovals, RemoteQuestion
 from support.command import Command, at_provider, finish
 from support.engine_home import engine_home, reply_requests
 from support.waiting import within
@@ -123,7 +123,7 @@ async def test_nobody_is_asked_twice_who_did_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command at night ends in the time of one question, however many there are."""
-    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    monkeypatch.setattr(module, "TIMEOUT", 0.2)
     heard: list[Event] = []
 
     class Kept(JsonPrinter):

@@ -373,7 +373,7 @@ async def test_the_last_answer_is_deleted_with_its_conversation(tmp_path: Path) 
         assert caught.value.code == "response_in_use"
         assert (await client.responses.retrieve(first.id)).output_text == "Hello Alice."
         await client.responses.delete(second.id)
-        assert not await made.studio.sessions.store.list()
+        assert not await made.studio.sessions.store.all()
         for gone in (first, second):
             with pytest.raises(NotFoundError):
                 await client.responses.retrieve(gone.id)

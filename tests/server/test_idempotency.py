@@ -15,7 +15,7 @@ from studio.simulator import Call, RequestView, Script, Text, Turn, stall, statu
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
-from studio.storage.sessions.idempotency_keys import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
+from studio.storage.sessions.idempotency import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 from support.engine_home import reply_requests, say
 from support.running_server import PROVIDER, RunningServer, events, running_server
 from support.waiting import until

@@ -53,7 +53,7 @@ async def test_a_conversation_of_several_people_goes_on_in_its_chat(tmp_path: Pa
         asked: Any = server.house.asked[-1].json["messages"]
         heard = [one["content"] for one in asked if one["role"] == "user"]
         assert heard == ["Ada: Red", "Bob: Blue", "Green"]
-        assert len(await server.house.studio.sessions.store.list()) == 1
+        assert len(await server.house.studio.sessions.store.all()) == 1
 
 
 async def test_agents_and_models_are_listed(tmp_path: Path) -> None:

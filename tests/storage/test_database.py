@@ -80,10 +80,10 @@ async def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
         await db.write(half)
     with pytest.raises(KeyError):
         await db.write(wrong)
-    assert len(await SessionStore(db).list()) == 1
+    assert len(await SessionStore(db).all()) == 1
     with pytest.raises(StorageError):
         await db.read(lambda c: c.execute("DELETE FROM sessions"))
-    assert len(await SessionStore(db).list()) == 1
+    assert len(await SessionStore(db).all()) == 1
     await db.close()
 
 
@@ -169,7 +169,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(tmp_path: Path, 
     db = Database(path, MIGRATIONS)
     await db.open()
     store = SessionStore(db)
-    assert await store.list() == []
+    assert await store.all() == []
     await store.create(info("new"))
     kept = [p for p in tmp_path.iterdir() if ".damaged-" in p.name]
     (main,) = [p for p in kept if not p.name.endswith(("-wal", "-shm"))]
@@ -178,7 +178,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(tmp_path: Path, 
 
     db = Database(path, MIGRATIONS)
     await db.open()
-    assert db.notice == "" and len(await SessionStore(db).list()) == 1
+    assert db.notice == "" and len(await SessionStore(db).all()) == 1
     await db.close()
     path.write_bytes(bad)
     await filled(path, 1)
@@ -195,7 +195,7 @@ async def test_damage_found_by_two_programs_at_once_is_repaired_once(tmp_path: P
     await asyncio.gather(*(db.open() for db in databases))
     await SessionStore(databases[0]).create(info("s"))
     for db in databases:
-        assert len(await SessionStore(db).list()) == 1
+        assert len(await SessionStore(db).all()) == 1
     assert sum(bool(db.notice) for db in databases) == 1
     for db in databases:
         await db.close()
@@ -209,7 +209,7 @@ async def test_an_empty_file_and_many_at_once_are_fine(tmp_path: Path) -> None:
     await asyncio.gather(
         *(SessionStore(db).create(info(f"s{n}")) for n, db in enumerate(databases))
     )
-    assert len(await SessionStore(databases[3]).list()) == 8
+    assert len(await SessionStore(databases[3]).all()) == 8
     assert {db.notice for db in databases} == {""}
     for db in databases:
         await db.close()

@@ -17,8 +17,7 @@ from studio.simulator import Call, Turn
 from studio.simulator import Text as Words
 from studio.storage.migrations import LATEST, MIGRATIONS, _checksum
 from studio.storage.sessions.audit_log import AuditFilter
-from studio.storage.sessions.idempotency_keys import IdempotencyRow, IdempotencyStore
-from studio.storage.sessions.import_log import ImportLog
+from studio.storage.sessions.idempotency import IdempotencyRow, IdempotencyStore, ImportLog
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 
 TABLES = (

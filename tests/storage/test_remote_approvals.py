@@ -14,11 +14,10 @@ from studio.domain.events import AwaitingPermission, TurnStarted
 from studio.domain.messages import Text
 from studio.domain.permissions import Question
 from studio.domain.sessions import SessionInfo
+from studio.storage import remote_approvals as module
 from studio.storage.database import Database
-from studio.storage.ipc import remote_approvals as module
-from studio.storage.ipc.change_notifier import ChangeNotifier
-from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
 from studio.storage.migrations import MIGRATIONS
+from studio.storage.remote_approvals import ChangeNotifier, RemoteApprovals, RemoteQuestion
 from studio.storage.sessions.store import SessionStore
 from support.other_program import COMMAND, other_program
 from support.waiting import within
@@ -147,7 +146,7 @@ async def test_a_window_that_goes_away_says_no(tmp_path: Path) -> None:
 
 
 async def test_nobody_answers_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    monkeypatch.setattr(module, "TIMEOUT", 0.2)
     async with window(tmp_path) as questions:
         assert await questions.ask("s1", QUESTION) is None
         assert await _gone(questions)

@@ -20,7 +20,7 @@ from pathlib import Path
 from studio.domain.permissions import Question
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
-from studio.storage.ipc.remote_approvals import RemoteApprovals
+from studio.storage.remote_approvals import RemoteApprovals
 
 async def main():
     home, session_id, through = Path(sys.argv[1]), sys.argv[2], sys.argv[3]

@@ -47,7 +47,7 @@ class StandingRules:
 
     async def list(self) -> Listed:
         """Those for everywhere first, then folder by folder, as they are listened to."""
-        return await self._store.list()
+        return await self._store.all()
 
     async def add(self, rule: Rule, folder: Path | None = None) -> None:
         """Keep a rule of the person's, everywhere or in a folder."""

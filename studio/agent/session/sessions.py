@@ -171,7 +171,7 @@ class Sessions:
             replace(info, state="error")
             if info.id in ended and info.id not in self._open
             else self._latest(info)
-            for info in await self.store.list()
+            for info in await self.store.all()
         ]
         return sorted(infos, key=lambda info: info.updated, reverse=True)
 

@@ -58,7 +58,7 @@ class _Importer:
     """Imports the conversations of one command, one after the other."""
 
     def __init__(self, engine: Engine, options: Namespace, console: Console) -> None:
-        from studio.storage.sessions.import_log import ImportLog
+        from studio.storage.sessions.idempotency import ImportLog
 
         self._engine = engine
         self._options = options

@@ -1,7 +1,7 @@
-"""Configuration: what a person has set up, from settings and rules to API keys.
+"""Configuration by the person: settings, permission rules, API keys.
 
 - ``keychain``: keeps providers' API keys in the operating system's keychain (P-4).
-- ``model_overrides``: reads what the settings say of models, which precedes every list (P-5).
+- ``model_overrides``: reads the settings' facts about models, which precede all others (P-5).
 - ``permission_rules``: stores standing and session rules, and the folders a person trusts (T-7).
 - ``server_token``: keeps the secret that clients of the server send (S-4).
 - ``settings``: reads and writes one JSON file that may also be edited by hand.

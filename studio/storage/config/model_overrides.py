@@ -1,4 +1,4 @@
-"""Model overrides: reads what the settings say of models, which precedes every list (P-5)."""
+"""Model overrides: reads the settings' facts about models, which precede all others (P-5)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from studio.domain.models import EFFORTS, ModelInfo
 
 Check: TypeAlias = Callable[[object], bool]
 
-_MOST = 1_000_000_000  # what is larger is a slip of the hand
+_MOST = 1_000_000_000  # a larger number is a mistake
 
 
 def _is_count(value: object) -> bool:
@@ -20,16 +20,16 @@ def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
+def _are_efforts(value: object) -> bool:
+    return isinstance(value, list) and all(one in EFFORTS for one in cast("list[object]", value))
+
+
 def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
-
-
-def _are_efforts(value: object) -> bool:
-    return isinstance(value, list) and all(one in EFFORTS for one in cast("list[object]", value))
 
 
 _COUNT = (_is_count, "a whole number of tokens above 0")
@@ -57,8 +57,8 @@ def read_overrides(
 ) -> tuple[dict[str, dict[str, ModelInfo]], list[str]]:
     """The entries by provider and model, and a line on each that is left out.
 
-    ``entries`` is ``{"anthropic/claude-x": {"context_window": 200000}}``. What
-    an entry does not say is None in its facts.
+    ``entries`` is ``{"anthropic/claude-x": {"context_window": 200000}}``. A fact that
+    is not in an entry is None.
     """
     found: dict[str, dict[str, ModelInfo]] = {}
     problems: list[str] = []

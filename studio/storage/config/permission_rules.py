@@ -6,21 +6,18 @@ import json
 import time
 from dataclasses import dataclass
 from sqlite3 import Connection
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 from studio.domain.ledger import canonical_json
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.database import Database
 
-Standing: TypeAlias = "list[StandingRule]"
-OfChat: TypeAlias = "list[SessionRule]"
-
 
 @dataclass(frozen=True, slots=True)
 class StandingRule:
-    """A rule the person gave; ``folder`` is empty for one that counts everywhere.
+    """A rule of the person; ``folder`` is empty for one that counts everywhere.
 
-    ``added`` is when, in seconds since the epoch.
+    ``added`` is in seconds since the epoch.
     """
 
     id: int
@@ -31,31 +28,33 @@ class StandingRule:
 
 @dataclass(frozen=True, slots=True)
 class SessionRule:
-    """A rule the person gave for one chat; ``id`` is its own among all chats."""
+    """A rule of the person for one session; ``id`` is unique among all sessions."""
 
     id: int
     rule: Rule
 
 
 class RuleStore:
-    """Tables ``standing_rules`` and ``trusted``."""
+    """The standing rules and trusted folders: tables ``standing_rules`` and ``trusted``."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def list(self) -> Standing:
-        """Those for everywhere first, then folder by folder; there the rules for whole tools
-        first, so that one with a pattern counts also where it is older."""
-        return await self._db.read(_list)
+    async def all(self) -> list[StandingRule]:
+        """Rules for every folder first, then by folder; in each, rules for whole tools first.
 
-    async def of(self, folder: str) -> tuple[Standing, str]:
-        """Those that count in a folder, and the digest of its files that were trusted."""
-        found, digest = await self._db.read(lambda db: (_list(db), _trusted(db, folder)))
+        So a rule with a pattern counts even if it is older.
+        """
+        return await self._db.read(_read_all)
+
+    async def of(self, folder: str) -> tuple[list[StandingRule], str]:
+        """The rules that count in a folder, and its trusted digest, see ``trusted``."""
+        found, digest = await self._db.read(lambda db: (_read_all(db), _trusted(db, folder)))
         return [one for one in found if one.folder in ("", folder)], digest
 
     async def add(self, rule: Rule, folder: str = "") -> None:
-        """Keep a rule; keeping it twice is the same as once."""
-        values = (folder, *_written(rule))
+        """Add a rule, unless there is the same one already."""
+        values = (folder, *_to_row(rule))
         await self._db.write(
             lambda db: (
                 db.execute(
@@ -68,8 +67,8 @@ class RuleStore:
         )
 
     async def change(self, rule_id: int, rule: Rule, folder: str = "") -> bool:
-        """Have a rule be another, in its place; whether there was such a rule."""
-        values = (folder, *_written(rule), time.time(), rule_id)
+        """Replace a rule; False if there is none with this id."""
+        values = (folder, *_to_row(rule), time.time(), rule_id)
         query = (
             "UPDATE OR REPLACE standing_rules SET folder = ?, verdict = ?, tool = ?, pattern = ?,"
             " added = ? WHERE id = ?"
@@ -77,22 +76,22 @@ class RuleStore:
         return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
 
     async def remove(self, rule_id: int) -> bool:
-        """Whether there was such a rule."""
+        """Remove a rule; False if there is none with this id."""
         query = "DELETE FROM standing_rules WHERE id = ?"
         return await self._db.write(lambda db: db.execute(query, (rule_id,)).rowcount > 0)
 
     async def trusted(self, folder: str) -> str:
-        """The digest of the files that were trusted; empty if none were."""
+        """The digest of the folder's files that the person trusts; empty if none."""
         return await self._db.read(lambda db: _trusted(db, folder))
 
     async def folders(self) -> list[str]:
-        """The folders whose files were trusted."""
+        """The folders whose files the person trusts."""
         query = "SELECT folder FROM trusted ORDER BY folder"
         rows = await self._db.read(lambda db: db.execute(query).fetchall())
         return [row[0] for row in rows if isinstance(row[0], str)]
 
     async def trust(self, folder: str, digest: str) -> None:
-        """Trust the files of this digest; an empty one takes the trust back."""
+        """Trust the folder's files with this digest; an empty digest ends the trust."""
         if not digest:
             query = "DELETE FROM trusted WHERE folder = ?"
             await self._db.write(lambda db: db.execute(query, (folder,)) and None)
@@ -103,13 +102,13 @@ class RuleStore:
 
 
 class SessionRuleStore:
-    """Table ``rules``: what the person answered “for this session”, and what else they gave it."""
+    """The rules of single sessions, table ``rules``: answers “for this session”, and others."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def of(self, session_id: str) -> OfChat:
-        """Those of a session, oldest first."""
+    async def of(self, session_id: str) -> list[SessionRule]:
+        """The rules of a session, oldest first."""
         query = (
             "SELECT rowid, verdict, tool, pattern FROM rules WHERE session_id = ? ORDER BY rowid"
         )
@@ -117,30 +116,30 @@ class SessionRuleStore:
         return [SessionRule(row[0], rule) for row in rows if (rule := _rule(*row[1:])) is not None]
 
     async def add(self, session_id: str, rule: Rule) -> None:
-        """Keep a rule; keeping it twice is the same as once."""
+        """Add a rule, unless there is the same one already."""
         query = (
             "INSERT OR IGNORE INTO rules (session_id, verdict, tool, pattern) VALUES (?, ?, ?, ?)"
         )
-        values = (session_id, *_written(rule))
+        values = (session_id, *_to_row(rule))
         await self._db.write(lambda db: db.execute(query, values) and None)
 
     async def change(self, session_id: str, rule_id: int, rule: Rule) -> bool:
-        """Have a rule be another, in its place; whether the session has such a rule."""
+        """Replace a rule; False if the session has none with this id."""
         query = (
             "UPDATE OR REPLACE rules SET verdict = ?, tool = ?, pattern = ?"
             " WHERE rowid = ? AND session_id = ?"
         )
-        values = (*_written(rule), rule_id, session_id)
+        values = (*_to_row(rule), rule_id, session_id)
         return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
 
     async def remove(self, session_id: str, rule_id: int) -> bool:
-        """Whether the session had such a rule."""
+        """Remove a rule; False if the session has none with this id."""
         query = "DELETE FROM rules WHERE rowid = ? AND session_id = ?"
         values = (rule_id, session_id)
         return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
 
 
-def _list(db: Connection) -> list[StandingRule]:
+def _read_all(db: Connection) -> list[StandingRule]:
     rows = db.execute(
         "SELECT id, folder, verdict, tool, pattern, added FROM standing_rules ORDER BY id"
     )
@@ -161,7 +160,7 @@ def _standing(row: tuple[Any, ...]) -> StandingRule | None:
     return StandingRule(rule_id, str(folder), rule, at) if rule is not None else None
 
 
-def _written(rule: Rule) -> tuple[str, str, str]:
+def _to_row(rule: Rule) -> tuple[str, str, str]:
     return rule.verdict, canonical_json(rule.tool), canonical_json(rule.pattern)
 
 

@@ -17,10 +17,10 @@ ENTRY = "server"
 
 
 class ServerToken:
-    """Made when it is first needed, and kept in the keychain.
+    """The token: made when it is first needed, and kept in the keychain.
 
-    Several programs may use it: one that makes another leaves a mark in ``folder``,
-    by which the rest know that theirs is worth nothing any more.
+    Several programs may use it. One that renews it touches a file in ``folder``, which tells
+    the others that the token they know is not valid any more.
     """
 
     def __init__(self, keychain: Keychain, folder: Path) -> None:
@@ -30,7 +30,7 @@ class ServerToken:
         self._lock = asyncio.Lock()
 
     async def get(self) -> str:
-        """The token that counts now."""
+        """The valid token."""
         async with self._lock:
             if (marked := self._marked()) != self._seen:
                 self.keychain.forget(ENTRY)
@@ -38,13 +38,13 @@ class ServerToken:
             return await self.keychain.get(ENTRY) or await self._make()
 
     async def renew(self) -> str:
-        """A new one; the old one is worth nothing from now on."""
+        """Make a new token; the old one is not valid any more."""
         async with self._lock:
             return await self._make()
 
     @property
     def kept(self) -> bool:
-        """Whether it outlives the program; else it has to be shown now."""
+        """Whether the token outlives the program; otherwise it has to be shown now."""
         return self.keychain.source(ENTRY) == "keychain"
 
     async def _make(self) -> str:
@@ -53,7 +53,7 @@ class ServerToken:
             if self.keychain.status not in ("ready", "untried"):
                 raise KeychainUnavailable(self.keychain.status)
             await self.keychain.set(ENTRY, token)
-        except KeychainUnavailable:  # what it may hold is not overwritten later
+        except KeychainUnavailable:  # a token that it may hold stays
             self.keychain.keep_for_session(ENTRY, token)
             return token
         await asyncio.to_thread(self._leave_mark)
@@ -61,12 +61,12 @@ class ServerToken:
         return token
 
     def _marked(self) -> int:
-        """When another one was made last: one look at a file's date, as quick as can be."""
+        """When the token was last renewed, as the file's mtime in ns; 0 if it never was."""
         with suppress(OSError):
             return self._mark.stat().st_mtime_ns
         return 0
 
     def _leave_mark(self) -> None:
-        with suppress(OSError):  # then the others learn of it when they start again
+        with suppress(OSError):  # then the others know it when they start again
             private_folder(self._mark.parent)
             self._mark.write_text(f"{time.time()}\n")

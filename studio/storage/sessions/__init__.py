@@ -1,15 +1,13 @@
 """Sessions on disk: their events, native histories, and everything derived from them.
 
 - ``audit_log``: records each call of a tool in one row, whoever made it (L-15).
-- ``branch``: copies the beginning of a session into a new one.
-- ``event_rows``: store a transcript, one event a row, with a checksum for each.
-- ``idempotency_keys``: recognise a repeated request of a client (``Idempotency-Key``).
-- ``import_log``: remembers which files were imported, so that none is imported twice.
+- ``event_log``: stores events with checksums, verifies them, and copies them into a branch.
+- ``idempotency``: recognises a repeated request of a client, or a file imported before.
 - ``journal``: writes a session's events to the database in small batches.
-- ``native_history``: stores a provider's own history by epoch, and verifies its hash chain.
-- ``projections``: keep the tables of turns, usage, approvals and drafts in step with events.
-- ``search``: extracts what can be searched for, and turns words into a full-text query.
+- ``native_history``: stores a provider's own message list, and verifies its hash chain.
+- ``projections``: updates the tables of turns, usage, approvals and drafts from events.
+- ``search``: extracts text from events for the full-text index, and finds sessions with it.
 - ``session_lock``: lets one program at a time work in a session.
 - ``store``: creates, lists, changes, branches and deletes saved sessions.
-- ``usage``: read what requests used and cost, one by one and in sums.
+- ``usage``: reads what requests used and cost, one by one and in sums.
 """

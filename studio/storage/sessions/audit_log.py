@@ -1,9 +1,7 @@
 """Audit log: records each call of a tool in one row, whoever made it (L-15).
 
-Rows come from the same events as everything else of a session, and are written
-in the same transaction. Arguments and summaries are kept without secrets. A
-row outlives its session: an audit that goes when a chat is deleted is none.
-What the session was called is then in the row.
+Rows are written in the transaction of the events that they come from. Arguments and summaries
+are stored without secrets. A row stays when its session is deleted, with the session's title.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import canonical_json
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
-from .search import sanitise_text
+from .search import escape_like, sanitise_text
 
 AuditState: TypeAlias = Literal[
     "queued", "waiting", "running", "done", "error", "denied", "refused", "cancelled"
 ]
-"""``denied``: the person said no, or nobody was there to ask. ``refused``: it never
-began, for a rule forbids it or the call was wrong; the summary says which.
+"""``denied``: the person said no, or nobody could be asked. ``refused``: the call never
+began, because a rule forbids it or it was wrong; the summary says which.
 ``cancelled``: the turn ended first."""
 PAGE = 500
 _COLUMNS = (
@@ -52,9 +50,9 @@ _LAST = "(SELECT max(id) FROM audit WHERE session_id = ? AND call_id = ?)"
 class AuditEntry:
     """One call. Times are seconds since the epoch, None where nothing happened yet.
 
-    ``decided_by`` says who or what allowed it, or refused it, at ``decided_at``:
-    “you, once”, “your rule run(pytest *)”. ``draft`` is what became of the file
-    change it proposed, at ``draft_at``; empty where it proposed none.
+    ``decided_by`` says who or what allowed or refused it, at ``decided_at``:
+    “you, once”, “your rule run(pytest *)”. ``draft`` is the status of the draft that it
+    proposed, changed at ``draft_at``; empty where it proposed none.
     """
 
     id: int
@@ -82,10 +80,10 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which calls; what is empty, or 0, leaves nothing out.
+    """Which calls; a field that is empty, or 0, matches all.
 
-    From the time ``since`` on and before ``until``. ``text`` is looked for in
-    tool, target, arguments, summary, title and who decided, in any case of letters.
+    From the time ``since`` on and before ``until``. ``text`` is searched for in tool, target,
+    arguments, summary, agent, title and ``decided_by``, case-insensitively.
     """
 
     session_id: str = ""
@@ -137,13 +135,9 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
             if event.refused_by:
                 db.execute(
                     f"UPDATE audit SET decided_by = ?, decided_at = ? WHERE id = {_LAST}",
-                    (
-                        sanitise_text(without_secrets(event.refused_by)),
-                        at,
-                        session_id,
-                        event.call_id,
-                    ),
-                )
+                    (sanitise_text(without_secrets(event.refused_by)), at, session_id,
+                     event.call_id),
+                )  # fmt: skip
         case AwaitingPermission():
             _put_state(db, session_id, event.question.call_id, "waiting")
         case PermissionResolved():
@@ -174,7 +168,7 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 (event.status, at, session_id, event.draft_id),
             )
         case TurnComplete() if event.reason != "handed_over":
-            # A question that falls away with its turn was nobody's no.
+            # A question that ends with its turn was not denied by the person.
             db.execute(
                 """UPDATE audit SET state = 'cancelled', decided_by = CASE WHEN state = 'denied'
                 THEN '' ELSE decided_by END WHERE session_id = ? AND finished IS NULL
@@ -197,7 +191,7 @@ def read(
     limit: int = PAGE,
     newest_first: bool = True,
 ) -> list[AuditEntry]:
-    """A page of calls; ``beyond`` is the id of the page's before last, 0 for the first."""
+    """A page of calls; ``beyond`` is the last id of the page before, 0 for the first page."""
     where, values = _where(wanted)
     if beyond:
         where.append("a.id < ?" if newest_first else "a.id > ?")
@@ -211,7 +205,7 @@ def read(
 
 
 def count(db: Connection, wanted: AuditFilter) -> int:
-    """How many calls a filter leaves."""
+    """How many calls match a filter."""
     where, values = _where(wanted)
     found = db.execute(
         f"""SELECT count(*) FROM audit a LEFT JOIN sessions s ON s.id = a.session_id
@@ -222,10 +216,10 @@ def count(db: Connection, wanted: AuditFilter) -> int:
 
 
 def sessions(db: Connection, start: str) -> list[str]:
-    """The sessions whose calls are known, and whose id begins so."""
+    """The sessions with calls whose id begins with ``start``."""
     rows = db.execute(
         "SELECT DISTINCT session_id FROM audit WHERE session_id LIKE ? ESCAPE '\\'",
-        (f"{_escaped(sanitise_text(start))}%",),
+        (f"{escape_like(sanitise_text(start))}%",),
     )
     return [str(row[0]) for row in rows]
 
@@ -248,19 +242,15 @@ def _where(wanted: AuditFilter) -> tuple[list[str], list[str | float]]:
     if wanted.until:
         put("a.at < ?", wanted.until)
     for word in wanted.text.split():
-        like = "%" + _escaped(sanitise_text(word)) + "%"
+        like = "%" + escape_like(sanitise_text(word)) + "%"
         columns = ("a.tool", "a.target", "a.arguments", "a.summary", "a.agent", "a.decided_by")
         named = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns)
         put(f"({named} OR coalesce(s.title, a.title) LIKE ? ESCAPE '\\')", *[like] * 7)
     return where, values
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
 def _entry(row: Sequence[Any]) -> AuditEntry:
-    """A row as well as it can be read: a damaged one must not hide the others."""
+    """A row, with unreadable arguments as text: a damaged row must not hide the others."""
     try:
         found = json.loads(row[10])
     except (ValueError, TypeError, RecursionError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from sqlite3 import Connection
 
@@ -24,7 +24,7 @@ from studio.domain.events import (
 from studio.domain.ledger import canonical_json
 from studio.storage.database import Database
 
-from .event_rows import insert_event, insert_passages, read_event
+from .event_log import insert_event, insert_passages, read_event
 from .projections import update_projections
 from .search import Indexer, Passage
 from .session_lock import ExternalActivity, acquire_lock, release_lock
@@ -35,7 +35,7 @@ RETRY_AFTER = 2.0  # s after a failed write
 
 @dataclass(slots=True)
 class _Entry:
-    """One row to be: an event, or several deltas that are one."""
+    """A row to be written: an event, or several deltas joined."""
 
     event: Event
     at: float
@@ -45,25 +45,17 @@ class _Entry:
 
     def whole(self) -> Event:
         event = self.event
-        if not self.more:
-            return event
-        match event:
-            case TextDelta():
-                return TextDelta(event.text + "".join(self.more))
-            case ReasoningDelta():
-                return ReasoningDelta(event.text + "".join(self.more))
-            case ToolOutput():
-                return ToolOutput(event.call_id, event.text + "".join(self.more))
-            case _:
-                return event
+        if self.more and isinstance(event, TextDelta | ReasoningDelta | ToolOutput):
+            return replace(event, text=event.text + "".join(self.more))
+        return event
 
 
 class Journal:
     """Takes a session's events as they happen and writes them in small batches.
 
     An event is on disk at most 250 ms after ``append``, or when ``flush``
-    returns. A write that fails is never silent: ``on_error`` hears of it, the
-    events stay here, it is tried again, and ``flush`` raises while it fails.
+    returns. After a write that fails ``on_error`` is called, the events stay here,
+    the write is tried again, and ``flush`` raises while it fails.
     All methods are called on the event loop.
     """
 
@@ -74,11 +66,11 @@ class Journal:
         self.running = False
         """Whether a turn was started here and is not complete."""
         self.claimed = False
-        """Whether the session is this program's at the moment, see ``claim``."""
+        """Whether this program has the session's lock, see ``claim``."""
         self.newest: int | None = None
-        """The number of the newest event that is known here; None before anything is.
+        """The number of the newest event that is known here; None if none is known.
 
-        -1 where another program has written between two of ours.
+        -1 if another program has written between two writes of this one.
         """
         self._db = db
         self._owner = owner
@@ -106,7 +98,7 @@ class Journal:
                 self._turn_id, self.running = event.turn_id, True
             case TurnComplete():
                 self.running = False
-            case Silent():  # of this moment, and of no use later
+            case Silent():  # not stored
                 return
             case _:
                 pass
@@ -141,10 +133,10 @@ class Journal:
         await asyncio.shield(self._writing)
 
     async def claim(self) -> ExternalActivity:
-        """Take the session for this program, until ``release``; what else is done with it.
+        """Lock the session for this program, until ``release``; what other programs do with it.
 
-        It is taken if that is nothing, in the same transaction. A caller that is
-        cancelled may have taken it. Raises StorageError.
+        It is locked if they do nothing, in the same transaction. If the caller is cancelled,
+        it may be locked. Raises StorageError.
         """
         await self._written_out()  # then ``newest`` is what is stored
         if self.closed:
@@ -156,7 +148,7 @@ class Journal:
         return found
 
     def release(self) -> None:
-        """Let other programs have the session, with all that is appended so far."""
+        """Unlock the session once all that is appended so far is written."""
         if self.claimed:
             self.claimed, self._leaving = False, True
             self._wake(FLUSH_AFTER)
@@ -165,7 +157,7 @@ class Journal:
         """Flush and stop. Raises StorageError, and stays open, if that fails."""
         if not self.closed:
             self.release()
-            while self._stored < self._appended or self._leaving:  # also what comes while we wait
+            while self._stored < self._appended or self._leaving:  # also what comes meanwhile
                 await self.flush()
             self.discard()
 
@@ -207,7 +199,7 @@ class Journal:
                 release_lock(self.session_id, self._owner, db)
             return newest
 
-        # A future, no task: whoever cancels every task at the end must not cut this short.
+        # A future, not a task: cancelling every task at the end must not stop it.
         self._writing = asyncio.wrap_future(self._db.submit(job))
         self._writing.add_done_callback(partial(self._written, batch, upto, leaving))
 
@@ -232,11 +224,9 @@ class Journal:
         self._buffer = batch + self._buffer
         self._wake(RETRY_AFTER)
         if self.on_error is not None:
-            self.on_error(error if isinstance(error, StorageError) else _unsaved(error))
-
-
-def _unsaved(error: BaseException) -> StorageError:
-    return StorageError(f"This chat could not be saved: {error}")
+            if not isinstance(error, StorageError):
+                error = StorageError(f"This chat could not be saved: {error}")
+            self.on_error(error)
 
 
 def _joins(last: Event, event: Event) -> bool:
@@ -272,7 +262,7 @@ def store(
 
 
 def _encoded(event: Event) -> tuple[Event, str]:
-    """An event and its JSON; one that has none must not hold up all the others."""
+    """An event and its JSON; a notice in place of an event that cannot be encoded."""
     try:
         return event, canonical_json(encode_event(event))
     except (RecursionError, TypeError, ValueError):
@@ -281,7 +271,7 @@ def _encoded(event: Event) -> tuple[Event, str]:
 
 
 def _index_rest(db: Connection, session_id: str, last: int) -> None:
-    """Index a block that was still growing when the program ended."""
+    """Index a block that was unfinished when the program ended."""
     rows = db.execute(
         """SELECT body FROM transcript WHERE session_id = ?1 AND seq >
         (SELECT coalesce(max(seq), 0) FROM said WHERE session_id = ?1) ORDER BY seq""",

@@ -1,4 +1,4 @@
-"""Native history: stores a provider's own history by epoch, and verifies its hash chain."""
+"""Native history: stores a provider's own message list, and verifies its hash chain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.domain.ledger import canonical_json, chain_next, chain_start
 
 DECODER = json.JSONDecoder()
 BATCH = 256
-"""Items that are read at once."""
+"""Items that are decoded at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _frame(
 def _chained(
     rows: Sequence[tuple[int, Any, Any]], first: str, count: Any
 ) -> tuple[list[JsonObject], list[str], str]:
-    """The items up to the first that is wrong, the digests, and what is wrong."""
+    """The items up to the first that is wrong, the chain of digests, and what is wrong."""
     chain = [first]
     wrong = ""
     for number, (seq, body, digest) in enumerate(rows, 1):
@@ -138,9 +138,9 @@ def _chained(
 
 
 def _items(bodies: Sequence[str]) -> list[JsonObject]:
-    """What the stored texts hold, up to the first that is no item.
+    """The decoded items, up to the first text that is no item.
 
-    Many are read at once, for then they share their keys: a fifth less memory and time.
+    Decodes many at once, so that they share their keys: a fifth less memory and time.
     """
     items: list[JsonObject] = []
     for start in range(0, len(bodies), BATCH):
@@ -156,9 +156,10 @@ def _items(bodies: Sequence[str]) -> list[JsonObject]:
 
 
 def _json(text: object) -> Json:
-    """What a stored text holds; None for one that cannot be read.
+    """The decoded value of a stored text; None if it cannot be decoded.
 
-    Stored texts have no space around them, and ``json.loads`` looks for it: half its time.
+    ``json.loads`` looks for space around the text, which takes half its time; stored texts
+    have none.
     """
     if not isinstance(text, str):
         return None

@@ -1,4 +1,4 @@
-"""Projections: keep the tables of turns, usage, approvals and drafts in step with events."""
+"""Projections: updates the tables of turns, usage, approvals and drafts from events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .search import sanitise_text
 def update_projections(
     db: Connection, session_id: str, owner: str, turn_id: str, at: float, event: Event
 ) -> None:
-    """Bring them up to one more event of a turn that ``owner`` runs."""
+    """Update the tables by one more event of a turn that ``owner`` runs."""
     match event:
         case TurnStarted():
             _run(
@@ -121,14 +121,14 @@ def _state(db: Connection, session_id: str, state: str, at: float) -> None:
 
 
 def _resume(db: Connection, session_id: str) -> None:
-    """After an answer; one that falls away when the turn ends changes nothing."""
+    """Set the state to running after an answer, unless the turn has ended."""
     db.execute(
         "UPDATE sessions SET state = 'running' WHERE id = ? AND state = 'waiting'", (session_id,)
     )
 
 
 def _run(db: Connection, statement: str, values: tuple[str | float | None, ...]) -> None:
-    """Execute with values that SQLite may not take as they are: odd text, huge numbers."""
+    """Execute with values made fit for SQLite, which refuses lone surrogates and huge numbers."""
     db.execute(statement, [_fitting(value) for value in values])
 
 

@@ -1,4 +1,4 @@
-"""Search index: extracts what can be searched for, and turns words into a full-text query."""
+"""Search: extracts text from events for the full-text index, and finds sessions with it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from studio.domain.messages import File, Text, ToolResult
 from studio.domain.sessions import SearchHit
 
 Passage: TypeAlias = tuple[str, str]
-"""What kind of block it is (``said``, ``answer``, ``reasoning``, ``call``, ``result``,
+"""The kind of its block (``said``, ``answer``, ``reasoning``, ``call``, ``result``,
 ``question``, ``reply``, ``draft``), and its text."""
 
 LONGEST = 200_000  # characters of one block that are indexed
 LINE = 160  # characters of a matching line
 
-# Scripts written without spaces: the index sees a whole sentence as one word.
+# Scripts written without spaces: the index has a whole sentence as one word.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]")
 _MARK = "\x02"  # marks the match in a snippet; no text in the index holds it
 
 
 def sanitise_text(text: str) -> str:
-    """Text as SQLite can keep and find it: no lone surrogates, no control marks."""
+    """Text that SQLite can store and find: without lone surrogates and control characters."""
     cleaned = text.encode("utf-8", "replace").decode("utf-8")
     return cleaned.replace("\0", " ").replace(_MARK, " ")
 
@@ -82,7 +82,7 @@ class Indexer:
                 return []
 
     def finish(self) -> list[Passage]:
-        """The block that was growing, if one was."""
+        """The passage of the unfinished block, if there is one."""
         found = _passage(self._kind, "".join(self._parts))
         self._kind, self._parts = "", []
         return found
@@ -115,20 +115,20 @@ def _recounted(event: Recounted) -> list[Passage]:
 
 
 def _words(call: ToolQueued) -> str:
-    """A call's arguments as a person would write them: no quotes and escapes around text."""
+    """The values of a call's arguments, text without quotes and escapes."""
     try:
         return "\n".join(
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for value in call.arguments.values()
         )
-    except (RecursionError, TypeError, ValueError):  # nested too deeply: still found by its target
+    except (RecursionError, TypeError, ValueError):  # nested too deeply
         return call.target
 
 
 def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
     """Sessions whose title or content has every word of ``text``, best first.
 
-    The last word may be unfinished. Any text is a valid question.
+    The last word may be a prefix. Any text is a valid query.
     """
     text = sanitise_text(text).strip()
     if not text:
@@ -145,7 +145,7 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
             CAST(said.text AS TEXT)
             FROM said JOIN sessions ON sessions.id = said.session_id
             WHERE said.text LIKE ? ESCAPE '\\' ORDER BY said.id DESC""",
-            (f"%{_escaped(text)}%",),
+            (f"%{escape_like(text)}%",),
         )
         for session_id, title, kind, passage in rows:
             if session_id not in hits:
@@ -177,7 +177,7 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
 
 
 def _query(text: str) -> str | None:
-    """An FTS5 query; None where the index cannot help and the text itself must be looked through.
+    """An FTS5 query; None where the index does not help and all text must be scanned.
 
     Each word is quoted, so that no character of it is an operator.
     """
@@ -187,7 +187,8 @@ def _query(text: str) -> str | None:
     return " ".join(f'"{word}"' for word in words) + "*"
 
 
-def _escaped(text: str) -> str:
+def escape_like(text: str) -> str:
+    """``text`` for a LIKE pattern with ``ESCAPE '\\'``."""
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 
@@ -201,7 +202,7 @@ def _line(passage: str, text: str) -> str:
 
 
 def _cut(passage: str, at: int) -> str:
-    """The line of ``passage`` around position ``at``, not longer than a list shows."""
+    """The line of ``passage`` around position ``at``, ``LINE`` characters at most."""
     start = passage.rfind("\n", 0, at) + 1
     end = passage.find("\n", at)
     line = passage[start : end if end >= 0 else len(passage)]

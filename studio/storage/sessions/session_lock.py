@@ -1,8 +1,8 @@
 """Session lock: lets one program at a time work in a session.
 
-A lock is a row, written in one transaction with the check of what others do. One
-whose program has ended (see ``process_registry``) does not count, and neither does a
-turn without an end that such a program left behind.
+A lock is a row, written in one transaction with the check of what other programs do. The lock
+of a program that has ended (see ``process_registry``) does not count, and neither does its
+turn without an end.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from studio.domain.errors import StorageError
 class ExternalActivity:
     """What other programs do with a session.
 
-    ``running``: one has a turn in it, or has taken it. ``changed``: one has
-    added to it since it was opened here, as far as is known here what there was.
+    ``running``: one runs a turn in it, or has locked it. ``changed``: one has
+    added events since the session was opened here, if it is known which there were.
     """
 
     running: bool
@@ -27,7 +27,8 @@ class ExternalActivity:
 
 
 def read_lock_state(db: Connection, session_id: str) -> tuple[int, str, str]:
-    """The number of a session's newest event, whose turn has no end, and who has taken it."""
+    """The number of a session's newest event, the owner of its turn without an end, and the
+    owner of its lock; 0 and "" for none."""
     newest, turns, claims = db.execute(
         """SELECT (SELECT max(seq) FROM transcript WHERE session_id = ?1),
         (SELECT CASE WHEN reason IS NULL THEN owner END FROM turns WHERE session_id = ?1
@@ -44,15 +45,15 @@ def acquire_lock(
     living: Callable[[set[str]], set[str]],
     db: Connection,
 ) -> ExternalActivity:
-    """Claim the session for ``owner``, unless something happens or happened elsewhere.
+    """Lock the session for ``owner``, unless another program runs in it or changed it.
 
-    ``known`` is the number of the newest event that ``owner`` knows, None where
-    it does not know. ``living`` are those of some programs that still run.
-    Raises StorageError if the session is gone.
+    ``known`` is the number of the newest event that ``owner`` knows, None where it does not
+    know any. ``living`` returns those of some owners whose program still runs.
+    Raises StorageError if the session is deleted.
     """
     newest, *owners = read_lock_state(db, session_id)
-    theirs = {*owners} - {"", owner}
-    found = ExternalActivity(bool(theirs and living(theirs)), known is not None and newest != known)
+    others = {*owners} - {"", owner}
+    found = ExternalActivity(bool(others and living(others)), known is not None and newest != known)
     if not (found.running or found.changed):
         taken = db.execute(
             "INSERT OR REPLACE INTO claims SELECT id, ? FROM sessions WHERE id = ?",
@@ -64,5 +65,5 @@ def acquire_lock(
 
 
 def release_lock(session_id: str, owner: str, db: Connection) -> None:
-    """Let go of a session."""
+    """Unlock the session, if ``owner`` has the lock."""
     db.execute("DELETE FROM claims WHERE session_id = ? AND owner = ?", (session_id, owner))

@@ -1,6 +1,6 @@
 """Session store: creates, lists, changes, branches and deletes saved sessions.
 
-The lists of drafts: what waits for the person, and what became of the rest.
+Reads what belongs to them: events, native histories, drafts, usage, audit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
-from typing import Any, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 from studio.domain.agents import Caps, PermissionMode
 from studio.domain.errors import StorageError
@@ -22,9 +22,9 @@ from studio.storage.config.permission_rules import SessionRuleStore
 from studio.storage.database import Database
 from studio.storage.snapshots.file_changes import FileChangeStore
 
-from . import audit_log, branch, event_rows, native_history, usage
+from . import audit_log, event_log, native_history, usage
 from .audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
-from .event_rows import is_time
+from .event_log import is_time
 from .journal import Journal
 from .native_history import EpochInfo, StoredHistory
 from .search import find, sanitise_text
@@ -33,33 +33,6 @@ from .usage import UsageKey, sums
 
 _OPEN = "('waiting', 'conflict')"
 _DONE = "('approved', 'discarded', 'undone')"
-
-
-def list_drafts(db: Connection, session_id: str, done: bool, limit: int) -> tuple[DraftEntry, ...]:
-    """Newest first: by when they were made, or when they were decided."""
-    states, order = (_DONE, "d.resolved") if done else (_OPEN, "d.created")
-    rows = db.execute(
-        f"""SELECT s.id, CAST(s.title AS TEXT), s.agent, CAST(s.folder AS TEXT), d.draft_id,
-        CAST(d.path AS TEXT), d.action, CAST(d.target AS TEXT), d.status,
-        CAST(d.detail AS TEXT), d.created, d.resolved
-        FROM drafts d JOIN sessions s ON s.id = d.session_id
-        WHERE d.status IN {states} AND (?1 = '' OR s.id = ?1)
-        ORDER BY {order} DESC, d.id DESC LIMIT ?2""",
-        (session_id, limit),
-    )
-    return tuple(DraftEntry(*row) for row in rows)
-
-
-# ``list`` is a method's name in the class below.
-_Sessions: TypeAlias = list[SessionInfo]
-_Events: TypeAlias = list[Event]
-_Hits: TypeAlias = list[SearchHit]
-_Ids: TypeAlias = list[str]
-_Epochs: TypeAlias = list[EpochInfo]
-_Usage: TypeAlias = list[UsageRow]
-_Entries: TypeAlias = list[LedgerEntry]
-_Audit: TypeAlias = list[AuditEntry]
-_Rows: TypeAlias = list[tuple[Any, ...]]
 
 
 class SessionChanges(TypedDict, total=False):
@@ -92,9 +65,9 @@ class SessionStore:
     def __init__(self, db: Database) -> None:
         self._db = db
         self.changes = FileChangeStore(db)
-        """What turns changed in their folders."""
+        """The changes of files by turns."""
         self.rules = SessionRuleStore(db)
-        """The rules that count in one session."""
+        """The rules of single sessions."""
         self._journals: dict[str, Journal] = {}
 
     async def create(self, info: SessionInfo) -> None:
@@ -102,12 +75,11 @@ class SessionStore:
         await self._db.write(partial(_create, info))
 
     async def branch(self, source_id: str, info: SessionInfo, before_turn: str = "") -> None:
-        """Add a session that begins as another did: up to, not including, ``before_turn``.
+        """Add a session with the events of another up to, not including, ``before_turn``.
 
-        All of it when that is empty. What cannot be read is left out, so that
-        the branch is sound. Native history, usage and approvals are not copied,
-        and drafts that wait there are superseded here. ``info.parent`` is set.
-        Raises StorageError if session or turn are gone; nothing is then added.
+        With all of them when that is empty, see ``event_log.copy_session``. Native history,
+        usage and approvals are not copied. ``info.parent`` is set. Raises StorageError if
+        session or turn do not exist; then nothing is added.
         """
         await self._flush(source_id)
 
@@ -115,7 +87,7 @@ class SessionStore:
             if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (source_id,)).fetchone():
                 raise StorageError("This chat was deleted, so it cannot be continued.")
             _create(replace(info, parent=source_id), db)
-            branch.copy_session(db, source_id, info.id, before_turn)
+            event_log.copy_session(db, source_id, info.id, before_turn)
             db.execute(
                 "UPDATE sessions SET state = ?, updated = ? WHERE id = ?",
                 (info.state, info.updated, info.id),
@@ -128,7 +100,7 @@ class SessionStore:
         rows = await self._rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session_id)
         return _info(rows[0]) if rows else None
 
-    async def list(self) -> _Sessions:
+    async def all(self) -> list[SessionInfo]:
         """All sessions, the one used last first."""
         rows = await self._rows(
             f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, created DESC, id"
@@ -136,7 +108,7 @@ class SessionStore:
         return [_info(row) for row in rows]
 
     async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
-        """Change some fields; nothing happens if the session is gone."""
+        """Change some fields; does nothing if the session is deleted."""
         unknown = changes.keys() - SessionChanges.__annotations__.keys()
         if unknown:
             raise TypeError(f"a session has no {', '.join(sorted(unknown))}")
@@ -156,7 +128,7 @@ class SessionStore:
         )
 
     async def delete(self, session_id: str) -> None:
-        """Remove a session and everything in it for good, but for its rows in the audit."""
+        """Delete a session and everything in it, except its rows in the audit and usage."""
         journal = self._journals.pop(session_id, None)
         if journal is not None:
             journal.discard()
@@ -165,14 +137,14 @@ class SessionStore:
         )
 
     def journal(self, session_id: str) -> Journal:
-        """Where the session's events go; the same one until it is closed."""
+        """The session's journal; the same one until it is closed."""
         journal = self._journals.get(session_id)
         if journal is None or journal.closed:
             journal = self._journals[session_id] = Journal(self._db, session_id, self._db.owner)
         return journal
 
     def let_go(self, session_id: str) -> None:
-        """Forget the journal of a session, once that is closed."""
+        """Forget the journal of a session, if it is closed."""
         journal = self._journals.get(session_id)
         if journal is not None and journal.closed:
             del self._journals[session_id]
@@ -184,47 +156,44 @@ class SessionStore:
         self._journals.clear()
 
     async def newest(self, session_id: str) -> int:
-        """The number of a session's newest event; 0 before any."""
+        """The number of a session's newest event; 0 if it has none."""
         rows = await self._rows("SELECT max(seq) FROM transcript WHERE session_id = ?", session_id)
         return int(rows[0][0] or 0)
 
     async def elsewhere(self, session_id: str) -> ExternalActivity:
-        """Whether others have a turn in a session, or went on with it while it is open here.
+        """What other programs do with a session that is open here.
 
-        That changes with the transcript, so whoever follows that misses nothing.
+        It changes only when events are added.
         """
         journal = self._journals.get(session_id)
         if journal is not None and (journal.closed or not journal.settled):
             journal = None
         known = journal.newest if journal is not None else None
         newest, owner, _ = await self._db.read(lambda db: read_lock_state(db, session_id))
-        # What was written here meanwhile is no news.
-        still = journal is not None and journal.settled and journal.newest == known
-        changed = still and known is not None and newest != known
-        theirs = owner not in ("", self._db.owner)
-        return ExternalActivity(theirs and bool(await self._db.alive({owner})), changed)
+        # An event that this program wrote meanwhile does not count.
+        same = journal is not None and journal.settled and journal.newest == known
+        changed = same and known is not None and newest != known
+        other = owner not in ("", self._db.owner)
+        return ExternalActivity(other and bool(await self._db.alive({owner})), changed)
 
-    async def events(self, session_id: str) -> _Events:
-        """Everything that happened, in order; what cannot be read is left out.
-
-        That is events of a newer version, and damaged ones: see ``damage``.
-        """
+    async def events(self, session_id: str) -> list[Event]:
+        """All events in order, without damaged ones and those of a newer version."""
         await self._flush(session_id)
-        return await self._db.read(lambda db: event_rows.events(db, session_id))
+        return await self._db.read(lambda db: event_log.events(db, session_id))
 
     async def damage(self, session_id: str) -> str:
-        """What is wrong with the stored session, in words for the person; empty if sound (H-5).
+        """What is wrong with a session's row and events, for the person; empty if sound (H-5).
 
-        Of its row and its transcript; see ``StoredHistory.damage`` for the native history.
+        See ``StoredHistory.damage`` for the native history.
         """
         await self._flush(session_id)
-        return await self._db.read(lambda db: event_rows.describe_damage(db, session_id))
+        return await self._db.read(lambda db: event_log.describe_damage(db, session_id))
 
     async def native(self, session_id: str, epoch: int | None = None) -> StoredHistory | None:
         """An epoch of the provider's history, the last if not named; None if there is none."""
         return await self._db.read(lambda db: native_history.read(db, session_id, epoch))
 
-    async def epochs(self, session_id: str) -> _Epochs:
+    async def epochs(self, session_id: str) -> list[EpochInfo]:
         """Every epoch of the session, oldest first; all stay readable (H-9)."""
         return await self._db.read(lambda db: native_history.epochs(db, session_id))
 
@@ -239,11 +208,10 @@ class SessionStore:
         items: Sequence[JsonObject],
         why: str = "",
     ) -> int:
-        """Begin the native history anew with ``items``; returns the epoch's number.
+        """Begin an epoch of the native history with ``items``; returns its number.
 
-        ``why`` is for the person, and empty for a session's first. Older epochs
-        stay stored (H-9). System prompt and tools belong to the epoch: they are
-        what later requests of it must repeat.
+        ``why`` is for the person, and empty for a session's first epoch. Older epochs
+        stay stored (H-9). All requests of the epoch repeat its system prompt and tools.
         """
         await self._flush(session_id)
         made_by = (provider, protocol, model)
@@ -260,18 +228,28 @@ class SessionStore:
         else:
             await journal.flush_with(work)
 
-    async def search(self, text: str, limit: int = 50) -> _Hits:
-        """Sessions whose title or content has the words of ``text``; see ``search.find``."""
+    async def search(self, text: str, limit: int = 50) -> list[SearchHit]:
+        """Sessions whose title or content has the words of ``text``, see ``search.find``."""
         return await self._db.read(lambda db: find(db, text, limit))
 
     async def drafts(
         self, session_id: str = "", *, done: bool = False, limit: int = 500
     ) -> tuple[DraftEntry, ...]:
-        """The drafts that wait for the person, or those that are decided, newest first.
+        """The drafts of one session or of all that wait for the person, newest first.
 
-        Of one session or of all.
+        If ``done`` those that are decided, the last decided one first.
         """
-        return await self._db.read(lambda db: list_drafts(db, session_id, done, limit))
+        states, order = (_DONE, "d.resolved") if done else (_OPEN, "d.created")
+        rows = await self._rows(
+            f"""SELECT s.id, CAST(s.title AS TEXT), s.agent, CAST(s.folder AS TEXT), d.draft_id,
+            CAST(d.path AS TEXT), d.action, CAST(d.target AS TEXT), d.status,
+            CAST(d.detail AS TEXT), d.created, d.resolved
+            FROM drafts d JOIN sessions s ON s.id = d.session_id
+            WHERE d.status IN {states} AND (?1 = '' OR s.id = ?1)
+            ORDER BY {order} DESC, d.id DESC LIMIT ?2""",
+            *(session_id, limit),
+        )
+        return tuple(DraftEntry(*row) for row in rows)
 
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""
@@ -280,17 +258,17 @@ class SessionStore:
 
     async def usage_by(
         self, by: UsageKey, session_id: str = "", since: float = 0.0, sizes: Sequence[int] = ()
-    ) -> _Usage:
+    ) -> list[UsageRow]:
         """Sums by turn, session, agent, day (the local date, ``2026-11-22``) or model.
 
-        Each by the model too, as prices need it, and apart for requests above
-        and below each of ``sizes``, in tokens sent; what was used first comes
-        first. Of one session or of all, from the time ``since`` on.
+        Each sum is of one model, as prices are, and of requests above or below each of
+        ``sizes``, in tokens sent. In the order of the first request. Of one session or of all,
+        from the time ``since`` on.
         """
         await self._flush(session_id)
         return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since, sizes))
 
-    async def ledger(self, session_id: str = "", *, since: float = 0.0) -> _Entries:
+    async def ledger(self, session_id: str = "", *, since: float = 0.0) -> list[LedgerEntry]:
         """Every request that was answered, oldest first.
 
         Of one session or of all, from the time ``since`` on.
@@ -299,7 +277,7 @@ class SessionStore:
         return await self._db.read(lambda db: usage.ledger(db, session_id, since))
 
     async def last_sent(self, session_id: str) -> LedgerEntry | None:
-        """The session's last request of which is known what was sent."""
+        """The session's last request with a record of what was sent."""
         await self._flush(session_id)
         return await self._db.read(lambda db: usage.last_sent(db, session_id))
 
@@ -310,8 +288,8 @@ class SessionStore:
         beyond: int = 0,
         limit: int = PAGE,
         newest_first: bool = True,
-    ) -> _Audit:
-        """A page of the calls of tools that a filter leaves (L-15); see ``audit.read``."""
+    ) -> list[AuditEntry]:
+        """A page of the calls that match a filter (L-15); see ``audit_log.read``."""
         await self._flush_all()
         return await self._db.read(
             lambda db: audit_log.read(
@@ -320,17 +298,17 @@ class SessionStore:
         )
 
     async def audit_count(self, wanted: AuditFilter = EVERYTHING) -> int:
-        """How many calls of tools a filter leaves."""
+        """How many calls match a filter."""
         await self._flush_all()
         return await self._db.read(lambda db: audit_log.count(db, wanted))
 
-    async def audited(self, start: str) -> _Ids:
+    async def audited(self, start: str) -> list[str]:
         """The sessions in the audit, deleted ones too, whose id begins with ``start``."""
         await self._flush_all()
         return await self._db.read(lambda db: audit_log.sessions(db, start))
 
-    async def interrupted(self) -> _Ids:
-        """Sessions whose last turn never ended because its program did (a crash, a kill)."""
+    async def interrupted(self) -> list[str]:
+        """Sessions whose last turn has no end because its program crashed or was killed."""
         rows = await self._rows(
             """SELECT session_id, owner FROM turns WHERE reason IS NULL AND id IN
             (SELECT max(id) FROM turns GROUP BY session_id) ORDER BY id"""
@@ -344,7 +322,7 @@ class SessionStore:
         ]
 
     async def running_elsewhere(self, session_id: str) -> bool:
-        """Whether another program that has the database open runs a turn of this session."""
+        """Whether another program runs a turn of this session."""
         return (await self.elsewhere(session_id)).running
 
     async def _flush(self, session_id: str) -> None:
@@ -356,7 +334,7 @@ class SessionStore:
         for session_id in tuple(self._journals):
             await self._flush(session_id)
 
-    async def _rows(self, query: str, *values: str | float) -> _Rows:
+    async def _rows(self, query: str, *values: str | float) -> list[tuple[Any, ...]]:
         return await self._db.read(lambda db: db.execute(query, values).fetchall())
 
 
@@ -372,7 +350,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
 
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:
-    """A session as well as its row can be read: a damaged one must not hide the others."""
+    """A row, with defaults for unreadable fields: a damaged row must not hide the others."""
     session_id, title, folder, agent, provider, model = map(_text, row[:6])
     mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
     origin, instructions = row[16:]

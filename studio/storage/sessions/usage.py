@@ -1,4 +1,4 @@
-"""Usage queries: read what requests used and cost, one by one and in sums."""
+"""Usage: reads what requests used and cost, one by one and in sums."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _ENTRY = (
 
 
 def sums(where: str = "1") -> str:
-    """Columns that add up a ``Usage`` of the rows for which ``where`` holds.
+    """Columns with the sums of a ``Usage``, over the rows that match ``where``.
 
-    As floating point, then cut: an absurd figure must not overflow the sum of all.
+    Added as floating point: an absurd figure must not overflow the sum.
     """
     return ", ".join(f"cast(total({name}) FILTER (WHERE {where}) AS INTEGER)" for name in _COUNTS)
 
@@ -44,7 +44,7 @@ def ledger(db: Connection, session_id: str, since: float) -> list[LedgerEntry]:
 
 
 def last_sent(db: Connection, session_id: str) -> LedgerEntry | None:
-    """A session's last request of which is known what was sent."""
+    """A session's last request with a record of what was sent."""
     row = db.execute(
         f"""SELECT {_ENTRY} FROM usage WHERE session_id = ? AND epoch IS NOT NULL
         ORDER BY id DESC LIMIT 1""",

@@ -1,4 +1,4 @@
-"""Diff: compares two texts line by line, as plain data for whoever paints it."""
+"""Diff: compares two texts line by line, as plain data for the views."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Kind: TypeAlias = Literal["same", "add", "del", "fold"]
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _BREAK = re.compile(r"\r\n|\n|\r")
 _EFFORT = 1_000_000
-"""Lines times lines beyond which the middle is shown as replaced whole."""
+"""Old lines times new lines beyond which the middle is shown as replaced whole."""
 _ALIKE = 0.4
-"""Two lines less alike than this are other lines; marks would only flicker."""
+"""Similarity (0 to 1) below which two lines count as different, and get no marks."""
 _MARKED = 400
+"""Characters of a line that is compared word by word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines without their ends; a change of line ends alone is no change of words."""
+    """Lines without their ends: a change of line ends alone does not count."""
     lines = _BREAK.split(text)
     if lines[-1] == "":
         lines.pop()
@@ -69,7 +70,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """As difflib's, but quick where only a small part of long texts differs."""
+    """Like ``SequenceMatcher.get_opcodes``, but quick for long texts that differ in one part."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
@@ -123,7 +124,7 @@ Marks: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def word_marks(old: str, new: str) -> tuple[Marks, Marks]:
-    """Which pieces of two versions of a line differ; nothing if they have little in common."""
+    """The pieces that differ in two versions of a line; none if they have little in common."""
     if len(old) > _MARKED or len(new) > _MARKED:
         return (), ()
     words_old, words_new = _WORD.findall(old), _WORD.findall(new)

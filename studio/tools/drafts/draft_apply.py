@@ -1,25 +1,92 @@
-"""File drafts on the disk: applies and undoes them (T-5). Everything here blocks."""
+"""Draft application: applies and undoes drafts of any kind (T-5).
+
+A file draft changes the session's folder, a record draft its record store. Everything here
+blocks: call it in a thread.
+"""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from studio.domain.drafts import FileDraft
+from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import encode
 
-from . import atomic_files
-from .atomic_files import DraftConflict, FileStamp, digest, read_stamp
+from . import conditional_write
+from .conditional_write import DraftConflict, FileStamp, digest, read_stamp
+from .draft_conflict import Conflict, compare_file, remake_file
+from .draft_make import as_named
+from .record_store import RecordStore, apply_record, compare_record, remake_record, undo_record
+
+
+@dataclass(frozen=True, slots=True)
+class DraftTargets:
+    """The folder and the record stores that the drafts of a session change.
+
+    ``trash`` is the folder where deleted files are kept. A new kind of draft is one more
+    class in ``studio.domain.drafts`` and one more case in each method here.
+    """
+
+    workspace: Workspace
+    trash: Path | None = None
+    stores: Mapping[str, RecordStore] = field(default_factory=dict[str, RecordStore])
+
+    def apply(self, draft: Draft) -> None:
+        """Do what the draft proposes; what is done already is no conflict.
+
+        Raises DraftConflict if the file or record changed since the draft was made,
+        ToolFailed if it cannot be done.
+        """
+        match draft:
+            case FileDraft():
+                write_draft(self.workspace, draft, self.trash)
+            case RecordDraft():
+                apply_record(self.store(draft.store), draft)
+
+    def undo(self, draft: Draft) -> None:
+        """Put back what an applied draft changed; raises as ``apply`` does."""
+        match draft:
+            case FileDraft():
+                undo_draft(self.workspace, draft, self.trash)
+            case RecordDraft():
+                undo_record(self.store(draft.store), draft)
+
+    def compare(self, draft: Draft) -> Conflict:
+        """A draft beside its file or record as that is now."""
+        match draft:
+            case FileDraft():
+                return compare_file(self.workspace, draft)
+            case RecordDraft():
+                return compare_record(self.store(draft.store), draft)
+
+    def remake(self, draft: Draft, text: str | None, on: Conflict | None) -> Draft:
+        """The same draft anew on the file or record as it is now; see ``remake_file``.
+
+        Raises ToolFailed and DraftConflict.
+        """
+        match draft:
+            case FileDraft():
+                return remake_file(self.workspace, draft, text, on)
+            case RecordDraft():
+                return remake_record(self.store(draft.store), draft)
+
+    def store(self, name: str) -> RecordStore:
+        """The record store of this name; ToolFailed if no tool file has it any more."""
+        try:
+            return self.stores[name]
+        except KeyError:
+            raise ToolFailed(f"The record store “{name}” is not installed any more.") from None
 
 
 def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None) -> None:
     """Do what the draft proposes, in one step that a crash cannot split.
 
-    A deleted file is kept in the folder ``trash``, under the draft's id; without
-    one only text can be deleted, as the draft has it. What is done already, by a
-    program that was killed before it could say so, is no conflict. Raises
+    A deleted file is kept in the folder ``trash``, under the draft's id; without ``trash``
+    only a text file can be deleted, whose text is in the draft. What is done already, by a
+    program that was killed before it could record that, is no conflict. Raises
     DraftConflict if a file changed since the draft was made, ToolFailed if it
     cannot be done.
     """
@@ -28,26 +95,26 @@ def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = Non
     if _is_done(draft, seen, read_stamp(target, draft.target)):
         return
     if (seen.digest if seen else "") != draft.base_digest:
-        raise _changed(draft, draft.path, seen, "the draft was made")
+        raise _changed_since(draft, draft.path, seen, "the draft was made")
     if draft.action == "write" or seen is None:
-        atomic_files.replace(path, draft.path, encode(draft.after, draft.encoding), seen)
+        conditional_write.replace(path, draft.path, encode(draft.after, draft.encoding), seen)
     elif draft.action == "delete":
         if trash is not None:
             trash.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic_files.copy(path, trash / draft.id, draft.path, over=True)
+            conditional_write.copy(path, trash / draft.id, draft.path, over=True)
         elif draft.before is None:
             raise ToolFailed(f"{draft.path} could not be kept, so it is not deleted.")
-        atomic_files.remove(path, draft.path, seen)
+        conditional_write.remove(path, draft.path, seen)
     else:
         data = encode(draft.after, draft.encoding) if draft.rewrites else None
-        _move((path, draft.path), (target, draft.target), seen, data, _after(draft))
+        _move((path, draft.path), (target, draft.target), seen, data, _digest_after(draft))
 
 
 def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None) -> None:
-    """Put back what a draft that was carried out changed; a file it made is deleted.
+    """Put back what an applied draft changed; a file that it created is deleted.
 
-    What is undone already is no conflict. Raises DraftConflict if a file is no
-    longer what the draft made of it, ToolFailed if it cannot be done.
+    What is undone already is no conflict. Raises DraftConflict if a file changed since the
+    draft was applied, ToolFailed if it cannot be done.
     """
     path, target = _places(workspace, draft)
     seen, made = read_stamp(path, draft.path), read_stamp(target, draft.target)
@@ -58,22 +125,22 @@ def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None
             raise DraftConflict(f"{draft.path} exists by now. Nothing was changed.")
         _restore(path, draft, trash)
         return
-    if made is None or made.digest != _after(draft):
-        raise _changed(draft, draft.target or draft.path, made, "the draft was approved")
+    if made is None or made.digest != _digest_after(draft):
+        raise _changed_since(draft, draft.target or draft.path, made, "the draft was approved")
     if draft.action == "move":
         data = _before(draft) if draft.rewrites else None
         _move((target, draft.target), (path, draft.path), made, data, draft.base_digest)
     elif draft.before is None:
-        atomic_files.remove(path, draft.path, made)
+        conditional_write.remove(path, draft.path, made)
     else:
-        atomic_files.replace(path, draft.path, _before(draft), made)
+        conditional_write.replace(path, draft.path, _before(draft), made)
 
 
 def _places(workspace: Workspace, draft: FileDraft) -> tuple[Path, Path]:
-    """Where the draft's paths lead now, the same twice if it moves nothing.
+    """The draft's file and its target now, the same twice if it moves nothing.
 
-    Links may have been put there since (T-8): what was approved is the place
-    that the draft names, never where a link from there leads.
+    Links may have been put there since (T-8): the person approved the path that the draft
+    names, never the target of a link. Raises DraftConflict for a link.
     """
     if draft.action == "write":
         path = as_named(workspace, workspace.resolve(draft.path, write=True), draft.path)
@@ -84,35 +151,26 @@ def _places(workspace: Workspace, draft: FileDraft) -> tuple[Path, Path]:
     return path, as_named(workspace, workspace.place(draft.target, write=True), draft.target)
 
 
-def as_named(workspace: Workspace, place: Path, name: str) -> Path:
-    """The place, if it is the one that a draft names; raises DraftConflict if links lead away."""
-    found = workspace.relative(place)
-    folded = sys.platform in ("win32", "darwin") and found.casefold() == name.casefold()
-    if found != name and not folded:
-        raise DraftConflict(f"{name} leads to {found} by now. Nothing was changed.")
-    return place
-
-
 def _is_done(draft: FileDraft, seen: FileStamp | None, made: FileStamp | None) -> bool:
     match draft.action:
         case "write":
-            return made is not None and made.digest == _after(draft)
+            return made is not None and made.digest == _digest_after(draft)
         case "delete":
             return seen is None
         case "move":
-            return seen is None and made is not None and made.digest == _after(draft)
+            return seen is None and made is not None and made.digest == _digest_after(draft)
 
 
 def _move(
     old: tuple[Path, str], new: tuple[Path, str], seen: FileStamp, data: bytes | None, wanted: str
 ) -> None:
-    """From one place to another, each with its name; ``wanted`` is the digest in the end."""
+    """Move a file between two paths, each with its name; ``wanted`` is its digest in the end."""
     (source, name), (target, to) = old, new
-    there = None if atomic_files.is_other_spelling(source, target) else read_stamp(target, to)
+    there = None if conditional_write.is_other_spelling(source, target) else read_stamp(target, to)
     if there is None:
-        atomic_files.relocate(source, target, to, seen, data)
+        conditional_write.relocate(source, target, to, seen, data)
     elif there.digest == wanted:  # killed between the last two steps
-        atomic_files.remove(source, name, seen)
+        conditional_write.remove(source, name, seen)
     else:
         raise DraftConflict(f"{to} exists by now. Nothing was changed.")
 
@@ -120,9 +178,9 @@ def _move(
 def _restore(path: Path, draft: FileDraft, trash: Path | None) -> None:
     kept = None if trash is None else read_stamp(trash / draft.id, draft.path)
     if trash is not None and kept is not None and kept.digest == draft.base_digest:
-        atomic_files.copy(trash / draft.id, path, draft.path, over=False)
+        conditional_write.copy(trash / draft.id, path, draft.path, over=False)
     elif draft.before is not None:
-        atomic_files.replace(path, draft.path, _before(draft), None)
+        conditional_write.replace(path, draft.path, _before(draft), None)
     else:
         raise ToolFailed(f"{draft.path} is not kept any more and cannot be restored.")
 
@@ -131,14 +189,16 @@ def _before(draft: FileDraft) -> bytes:
     return encode(draft.before or "", draft.encoding)
 
 
-def _after(draft: FileDraft) -> str:
+def _digest_after(draft: FileDraft) -> str:
     """The digest of what the draft makes."""
     if draft.action == "move" and not draft.rewrites:
         return draft.base_digest
     return digest(encode(draft.after, draft.encoding))
 
 
-def _changed(draft: FileDraft, name: str, seen: FileStamp | None, since: str) -> DraftConflict:
+def _changed_since(
+    draft: FileDraft, name: str, seen: FileStamp | None, since: str
+) -> DraftConflict:
     if seen is not None and not draft.base_digest and since.endswith("made"):
         return DraftConflict(f"{name} exists by now. Nothing was changed.")
     what = "was deleted" if seen is None else "changed"

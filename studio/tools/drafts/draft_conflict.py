@@ -1,4 +1,4 @@
-"""Draft conflicts: compare a draft with its file as it is now, and remake it on top of that."""
+"""Draft conflicts: compares a draft with its file as it is now, and remakes it on that."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.tools.workspace.folder import Workspace
 
-from .atomic_files import DraftConflict, read_stamp
-from .draft_apply import as_named
-from .draft_make import make_delete, make_draft, make_further, make_move, read_current
+from .conditional_write import DraftConflict, read_stamp
+from .draft_make import as_named, make_delete, make_draft, make_further, make_move, read_current
 from .three_way_merge import Merge, three_way
 
 
@@ -48,22 +47,19 @@ def compare_file(workspace: Workspace, draft: FileDraft) -> Conflict:
 def remake_file(
     workspace: Workspace, old: FileDraft, text: str | None, on: Conflict | None
 ) -> FileDraft:
-    """The draft anew on the file as it is now; ToolFailed if that is not as ``on`` has it.
+    """The draft anew on the file as it is now; ToolFailed if that changed since ``on``.
 
     ``text`` is what the file is to hold, None to delete it or to move it as it is.
     """
     draft = _remade(workspace, old, text)
-    if draft.path == old.path:
-        changed = on is not None and draft.base_digest != on.digest
-    else:  # its file is gone, so the text goes to where that would have moved
-        changed = on is not None and draft.base_digest != ""
-    if changed:
+    # Another path: the file is gone, so the text goes to where it would have moved.
+    if on is not None and draft.base_digest != (on.digest if draft.path == old.path else ""):
         raise ToolFailed(f"{draft.path} changed again. Nothing was done.")
     return draft
 
 
 def _read_now(workspace: Workspace, path: str) -> tuple[str | None, str | None, str]:
-    """Text, digest and what is wrong with the file of a draft, as ``Conflict`` has them."""
+    """``theirs``, ``digest`` and ``unread`` of ``Conflict`` for a draft's file."""
     try:
         place = as_named(workspace, workspace.resolve(path, write=True), path)
     except (ToolFailed, DraftConflict) as failure:

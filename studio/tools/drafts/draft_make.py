@@ -1,4 +1,4 @@
-"""Draft makers: make file drafts, and propose drafts of any kind to the person (T-5).
+"""Draft making: makes file drafts, and proposes drafts of any kind to the person (T-5).
 
 Everything here but ``propose`` blocks on the disk: call it in a thread.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +19,14 @@ from studio.tools.sdk.result import Result, size
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import WHOLE, NotText, decode, encode, read_whole
 
-from .atomic_files import digest, is_other_spelling, read_stamp
+from .conditional_write import DraftConflict, digest, is_other_spelling, read_stamp
 
 LARGEST = 200_000_000
 """Bytes of the largest file that is deleted: it is kept so that it can be restored."""
 
 
 def read_current(workspace: Workspace, path: str) -> tuple[str, str | None, str, str]:
-    """A file as a draft needs it: relative path, text or None, digest, encoding.
+    """A file's relative path, text (None if there is no file), digest and encoding.
 
     Raises ToolFailed if it is no text file, too big, or outside the folder.
     """
@@ -36,6 +37,15 @@ def read_current(workspace: Workspace, path: str) -> tuple[str, str | None, str,
     data = read_whole(workspace.file(path, write=True), name)
     text, encoding = decode(data, name)
     return name, text, digest(data), encoding
+
+
+def as_named(workspace: Workspace, place: Path, name: str) -> Path:
+    """``place`` if it is at ``name`` in the folder; DraftConflict if links lead elsewhere."""
+    found = workspace.relative(place)
+    folded = sys.platform in ("win32", "darwin") and found.casefold() == name.casefold()
+    if found != name and not folded:
+        raise DraftConflict(f"{name} leads to {found} by now. Nothing was changed.")
+    return place
 
 
 def make_draft(workspace: Workspace, path: str, after: str) -> FileDraft:
@@ -49,10 +59,10 @@ def make_draft(workspace: Workspace, path: str, after: str) -> FileDraft:
 
 
 def make_further(draft: FileDraft, after: str) -> FileDraft:
-    """A draft that goes on from one that waits.
+    """A draft with another text on the same base as ``draft``, which waits.
 
-    Both rest on the same file: one that changed since is noticed, not overwritten.
-    A moved file gets the text at its new place.
+    A file that changed since that base is a conflict. A moved file gets the text at its
+    new path. Raises ToolFailed if the file or ``after`` is no text.
     """
     if draft.action == "move" and draft.before is None:
         raise NotText(f"{draft.path} is no text file.")
@@ -72,10 +82,9 @@ def make_delete(workspace: Workspace, path: str) -> FileDraft:
 def make_move(
     workspace: Workspace, path: str, to: str, waiting: FileDraft | None = None
 ) -> FileDraft:
-    """A draft that would give a file another place, where nothing is yet.
+    """A draft that would move a file to a path where nothing is yet.
 
-    ``waiting`` is the draft of that file which waits: what it changes goes
-    along. Raises ToolFailed.
+    ``waiting`` is the draft that waits for that file: its changes are kept. Raises ToolFailed.
     """
     target = workspace.place(to, write=True)
     name = _file_name(workspace, to, target)
@@ -87,7 +96,7 @@ def make_move(
         source = workspace.place(draft.path, write=True)
         if source == target and not draft.rewrites:
             raise ToolFailed(f"{name} is where the file is already.")
-        if source == target:  # back from where a draft moved it, and changed there
+        if source == target:  # back to its old path, with another text
             return replace(draft, action="write", target="")
         draft = replace(draft, action="move", target=name)
     if os.path.lexists(target) and not is_other_spelling(source, target):
@@ -97,7 +106,7 @@ def make_move(
 
 
 def _as_it_is(workspace: Workspace, path: str) -> FileDraft:
-    """A draft that changes nothing of a file that is there; without text if it has none."""
+    """A draft that changes nothing of an existing file; without text if it is no text file."""
     file = workspace.file(path, write=True)
     place = workspace.place(path, write=True)
     name = workspace.relative(place)
@@ -117,7 +126,7 @@ def _as_it_is(workspace: Workspace, path: str) -> FileDraft:
 
 
 def _file_name(workspace: Workspace, path: str, place: Path) -> str:
-    """The relative path of a place where a file may be; ToolFailed if none may."""
+    """The relative path of ``place``; ToolFailed if no file can be there."""
     name = workspace.relative(place)
     if name == ".":
         raise ToolFailed(f"“{path}” must name a file.")
@@ -137,10 +146,10 @@ def _new_id() -> str:
 
 
 async def pending_draft(context: Context, path: str) -> FileDraft | None:
-    """The waiting draft that a new text of ``path`` goes on from, if one does.
+    """The waiting draft that a new text of ``path`` continues; None if there is none.
 
-    A file whose deletion waits is written instead. Raises ToolFailed if the
-    file is to move away.
+    A draft that deletes the file does not count. Raises ToolFailed if a draft moves the
+    file to another path.
     """
     workspace = context.workspace
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path, write=True))
@@ -153,7 +162,7 @@ async def pending_draft(context: Context, path: str) -> FileDraft | None:
 
 
 async def propose(context: Context, draft: Draft) -> Result:
-    """Put a draft before the person and say what became of it, as a tool's result."""
+    """Propose a draft to the person; returns its status as a tool's result."""
     about = draft.describe()
     if about.action == "write" and about.before == about.after:
         raise ToolFailed(f"{about.name} already has exactly this text. Nothing to change.")

@@ -1,4 +1,4 @@
-"""Three-way merge: brings two changed versions of one text together, line by line (T-5)."""
+"""Three-way merge: merges two changed versions of one text, line by line (T-5)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Hunk:
 
     @property
     def merged(self) -> tuple[str, ...]:
-        """The lines that go into the merged text; both sides of a conflict, with marks."""
+        """The lines of the merged text; for a conflict both sides, between markers."""
         if self.side != "conflict":
             return self.theirs if self.side == "theirs" else self.ours
         sides = (*self.theirs, *self.ours, *self.base)
@@ -50,7 +50,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Three texts as one. ``conflicts`` counts the hunks that a person has to decide."""
+    """The result of a merge. ``conflicts`` counts the hunks that a person has to decide."""
 
     text: str
     hunks: tuple[Hunk, ...]
@@ -58,7 +58,7 @@ class Merge:
 
 
 def three_way(base: str, theirs: str, ours: str) -> Merge:
-    """Bring together what ``theirs`` and ``ours`` each changed in ``base``.
+    """Merge what ``theirs`` and ``ours`` each changed in ``base``.
 
     Changes that touch, even if only as neighbours, are a conflict unless they
     are the same. Long texts take a while: call it in a thread then.
@@ -117,7 +117,8 @@ def _hunk(
     before: Sequence[int],
     after: Sequence[int],
 ) -> Hunk:
-    """The three sides of a part of the base; the shifts say where it is in the others."""
+    """The three sides of lines ``span`` of the base; ``before`` and ``after`` are the shifts
+    of theirs and ours, in lines, at its start and end."""
     start, end = span
     left = tuple(base[start:end])
     middle = tuple(theirs[start + before[0] : end + after[0]])

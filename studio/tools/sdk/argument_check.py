@@ -1,7 +1,7 @@
 """Argument check: validates a call's arguments against the tool's schema (L-5).
 
-Small models send ``"5"`` for 5 and ``null`` for what they leave out. What can
-mean only one thing is put right; everything else is named, field by field.
+Small models send ``"5"`` for 5 and ``null`` for what they leave out. A value that can mean
+only one thing is corrected; every other violation is reported, field by field.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _KINDS = {
 }
 _SHOWN = 60
 PATIENCE = 2.0
-"""Seconds that a stranger's schema may take."""
+"""Seconds that checking against a foreign schema may take."""
 
 
 def check(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
-    """The arguments, put right and with the schema's defaults; ToolFailed names what is wrong."""
+    """The arguments, corrected and with the schema's defaults; ToolFailed says what is wrong."""
     schema = spec.schema
     properties = cast("dict[str, JsonObject]", schema.get("properties") or {})
     required = cast("list[str]", schema.get("required") or [])
@@ -82,7 +82,7 @@ def _takes_null(schema: JsonObject) -> bool:
 
 
 def coerce(schema: JsonObject, value: Json) -> Json:
-    """The value as the schema wants it where only one thing can be meant, else as it is."""
+    """The value as the schema wants it if it can mean only one thing, else as it is."""
     kind = _one_kind(schema)
     match kind, value:
         case "integer", str() if _WHOLE.fullmatch(value):
@@ -145,10 +145,10 @@ def _parsed(text: str, wanted: type) -> Json:
 
 
 def violations(schema: JsonObject, value: Json, *, foreign: bool = False) -> list[str]:
-    """Where a value does not fit a schema, in words; nothing of one that is no schema.
+    """Where a value violates a schema, in words; empty for a schema that is not valid.
 
-    A ``foreign`` one is a stranger's, who may want it to take for ever: one with patterns
-    is held to be none, and so is one that takes longer than ``PATIENCE``.
+    A ``foreign`` schema may be made to take for ever: one with patterns counts as not valid,
+    and so does one that takes longer than ``PATIENCE``.
     """
     from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException
 
@@ -162,21 +162,20 @@ def violations(schema: JsonObject, value: Json, *, foreign: bool = False) -> lis
         return [_violation(one) for one in error.errors[:5]]
     except JsonSchemaValueException as error:
         return [_violation(error)]
-    except (Exception, _TooLong):  # it leads to itself, or divides by nothing: it says nothing
+    except (Exception, _TooLong):  # it refers to itself, or divides by zero
         return []
     return []
 
 
 class _TooLong(BaseException):
-    """Not an Exception: what is compiled of a schema goes on after one."""
+    """Not an Exception: the compiled code of a schema may catch those and go on."""
 
 
 @contextmanager
 def _in_time() -> Generator[None]:
-    """Raises _TooLong at a reference that is followed too late, in this thread.
+    """Raises _TooLong in this thread once ``PATIENCE`` is over.
 
-    A schema is no longer than it is written, but each reference may be followed twice, and
-    each in it again.
+    References in a schema may be nested so that the time grows exponentially.
     """
     end = time.monotonic() + PATIENCE
 
@@ -193,18 +192,18 @@ def _in_time() -> Generator[None]:
 
 
 def _without_patterns(validate: Callable[[Any], Any]) -> bool:
-    """Whether no pattern was compiled for it, wherever in the schema it was hidden."""
+    """Whether no pattern was compiled, wherever in the schema it is."""
     names = cast("dict[str, Any]", getattr(validate, "__globals__", {}))
     return names.get("REGEX_PATTERNS") == {}
 
 
 def is_schema(schema: JsonObject) -> bool:
-    """Whether values can be held against it."""
+    """Whether values can be checked against it."""
     return _compiled(json.dumps(schema, sort_keys=True)) is not None
 
 
 class _NoLoading(dict[str, Any]):
-    """For every kind of address a handler that refuses: a schema never goes to the network."""
+    """Handlers of references by URL scheme: each refuses, so a schema never loads anything."""
 
     def __contains__(self, scheme: object) -> bool:
         return True
@@ -215,7 +214,7 @@ class _NoLoading(dict[str, Any]):
 
 @lru_cache(maxsize=256)
 def _compiled(schema: str) -> Callable[[Any], Any] | None:
-    """None for a schema that cannot be compiled: the tool itself must look then."""
+    """The check of a schema; None if it cannot be compiled, and then the tool must check."""
     from fastjsonschema import compile as compile_schema
 
     try:

@@ -18,23 +18,23 @@ class Drafts(Protocol):
     """The session's drafts that wait for the person."""
 
     def draft_of(self, path: str) -> FileDraft | None:
-        """The draft that waits for ``path``, its old or its new one; ``a/b.py``, relative."""
+        """The draft that waits for a relative path, the file's old or new one; else None."""
         ...
 
     async def propose(self, draft: Draft) -> DraftStatus:
-        """Put a draft before the person; returns what became of it, mostly ``waiting``.
+        """Propose a draft to the person; returns its status, mostly ``waiting``.
 
         An older one that changes the same file or record is superseded.
         """
         ...
 
     async def withdraw(self, draft: Draft) -> None:
-        """Take back a draft that waits."""
+        """Withdraw a draft that waits."""
         ...
 
 
 class NoDrafts:
-    """Stands in where nobody can approve a draft; ``propose`` raises ToolFailed."""
+    """For a context in which nobody can approve a draft; ``propose`` raises ToolFailed."""
 
     def draft_of(self, path: str) -> FileDraft | None:
         return None
@@ -56,7 +56,7 @@ class ServiceRegistry:
         self._added: dict[type[object], object] = {}
 
     def add(self, service: object) -> None:
-        """Offer a service to the tools; the one of the same class before it is replaced."""
+        """Offer a service to the tools; it replaces one of the same class."""
         self._added[type(service)] = service
 
     def get(self, kind: type[T]) -> T:

@@ -1,9 +1,9 @@
 """Tool definition: ``@tool`` makes a function a tool that a model can call (T-1).
 
-Type hints become a JSON schema here, and checked JSON values what the hints promise.
-Schemas from pydantic were tried and lost: importing it and making the models of 14 tools took
-some 170 ms at the start, and this module less than 1 ms; its schemas need a rewrite for models
-(titles, references), and the repair of near misses in ``argument_check`` stays either way.
+Converts type hints to a JSON schema, and checked JSON values to the types of the hints.
+Schemas from pydantic were tried and rejected: importing it and making the models of 14 tools
+took some 170 ms at the start, and this module takes less than 1 ms; its schemas need a rewrite
+for models (titles, references), and ``argument_check`` would be needed all the same.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _record(hint: Any) -> JsonObject:
 
 
 def build(hint: Any, value: Any) -> Any:
-    """A checked JSON value as the hint's type: dataclasses, tuples and sets are made."""
+    """Convert a checked JSON value to the hint's type: a dataclass, tuple or set."""
     if value is None:
         return None
     origin: Any = get_origin(hint) or hint
@@ -151,10 +151,10 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """A tool: what a model is told of it, and how to run it.
+    """A tool: its description for a model, and the function that runs it.
 
-    Tools that come from elsewhere (a server, a workflow) are made with their
-    own ``spec`` and ``run``. ``origin`` names the file or package.
+    Tools from elsewhere (a server, a workflow) are made with their own ``spec`` and ``run``.
+    ``origin`` names the file or package.
     """
 
     spec: ToolSpec
@@ -168,7 +168,7 @@ class Tool:
         return '"pattern' in json.dumps(self.spec.schema)
 
     def check(self, arguments: JsonObject) -> JsonObject:
-        """The arguments with defaults filled in and small slips put right.
+        """The arguments, corrected and with defaults.
 
         Raises ToolFailed that names each field and what was expected (L-5).
         """
@@ -177,8 +177,8 @@ class Tool:
     async def call(self, context: Context, arguments: JsonObject) -> Result:
         """Check the arguments and run; raises ToolFailed whatever the tool raised.
 
-        Keeps no time: ``spec.time_limit`` is the caller's. Cancelling stops a
-        coroutine at once; a plain function is left to end in its thread.
+        The caller enforces ``spec.time_limit``. Cancelling stops a coroutine at once; a
+        plain function goes on in its thread.
         """
         good = self.check(arguments)
         try:
@@ -231,7 +231,7 @@ def tool(
     steady: bool = True,
     name: str | None = None,
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a tool of a function; see ``ToolSpec`` for what the words mean.
+    """Make a tool of a function; see ``ToolSpec`` for the meaning of the parameters.
 
     A coroutine function runs on the event loop, any other in a thread. The
     name is the function's, without an underscore at its end. Raises TypeError

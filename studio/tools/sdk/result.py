@@ -1,4 +1,4 @@
-"""Tool results: render what a tool returns as the text that a model gets (L-4)."""
+"""Tool results: renders what a tool returns as the text that a model gets (L-4)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -16,18 +17,18 @@ from studio.domain.messages import Image
 
 NO_OUTPUT = "(no output)"
 ITEMS = 100_000
-"""Of an iterable that many are shown; one may be endless."""
+"""Items of an iterable that are shown; it may be endless."""
 _SCALARS = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A tool's answer with what a row shows of it.
+    """What a tool returns.
 
     ``value`` is anything; ``text`` is what the model gets of it. ``summary``
-    is a few words for the row ("88 lines"). ``sources`` say where the value is
-    from: ``src/a.py:1-80``, a URL, a query (T-4). ``is_error`` marks an answer
-    that tells of a failure, a command that ended with exit 1 for example.
+    is a few words for the person ("88 lines"). ``sources`` say where the value is
+    from: ``src/a.py:1-80``, a URL, a query (T-4). ``is_error`` marks a failure, a command
+    that ended with exit 1 for example.
     """
 
     value: object
@@ -36,7 +37,7 @@ class Result:
     is_error: bool = False
     images: tuple[Image, ...] = ()
     untrusted: bool = False
-    """Strangers' words are in this one, whatever the tool usually brings."""
+    """Whether the value holds text of strangers, whatever ``ToolSpec.untrusted`` says."""
 
     @property
     def text(self) -> str:
@@ -52,7 +53,7 @@ def render(value: object) -> str:
     """The text a model gets of anything a tool may return; never raises.
 
     Text stays, a list of scalars is one line each, an object is indented JSON,
-    and what cannot be shown (a cycle, say) becomes a short description of that.
+    and a value that cannot be shown (a cycle, for example) becomes a short description.
     """
     try:
         return _clean(_render(value))
@@ -102,7 +103,7 @@ def _json(value: object) -> str:
 
 
 def _plain(value: object, above: tuple[int, ...]) -> Any:
-    """The value as ``json`` takes it; ``above`` are the ids of what encloses it."""
+    """The value as plain JSON types; ``above`` are the ids of the objects that enclose it."""
     if isinstance(value, Enum):
         return _plain(value.value, above)
     if isinstance(value, _SCALARS):
@@ -136,7 +137,7 @@ def _bytes(data: bytes) -> str:
 
 
 def _clean(text: str) -> str:
-    """Lone surrogates, from file names that are no UTF-8, cannot be sent anywhere."""
+    """The text without lone surrogates, which come from file names and cannot be encoded."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -168,21 +169,18 @@ def shorten(text: str, limit: int, spill: Path | None = None) -> str:
     """Cut a text that is longer than ``limit`` characters in the middle (L-4).
 
     A note in its place says how much was left out and, with a folder
-    ``spill``, in which file of it the whole text now is. Writes that file, so
-    call it in a thread then. A disk error only means that the note names no
-    file.
+    ``spill``, in which file of it the whole text is. Writes that file: call it in a thread
+    then. After a disk error the note names no file.
     """
     if len(text) <= limit:
         return text
     kept = ""
     if spill is not None:
         path = spill / f"{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}.txt"
-        try:
+        with suppress(OSError):
             spill.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", errors="replace", newline="")
             kept = f" The whole text is in {path}"
-        except OSError:
-            kept = ""
     head = _at_line_end(text, limit * 2 // 3)
     tail = _at_line_start(text, len(text) - (limit - limit * 2 // 3))
     left_out = tail - head
@@ -191,7 +189,7 @@ def shorten(text: str, limit: int, spill: Path | None = None) -> str:
 
 
 def _at_line_end(text: str, index: int) -> int:
-    """``index``, or the end of the line before it if that is near."""
+    """The end of the last line before ``index`` if that is near, else ``index``."""
     found = text.rfind("\n", max(0, index - index // 5), index)
     return index if found < 0 else found + 1
 

@@ -47,15 +47,15 @@ def @NAME@(context: Context, path: str, longest: int = 1000) -> Result:
 
 
 def starter(name: str) -> str:
-    """The text of a file with one working tool, commented."""
+    """The text of a file with one working tool and comments."""
     return _TEXT.replace("@NAME@", name)
 
 
 def create_tool_file(folder: Path, name: str, taken: Collection[str]) -> Path:
-    """Write a starter file ``name``.py into a folder that is there; returns its path.
+    """Write a starter file ``name``.py into an existing folder; returns its path.
 
-    Never overwrites. Raises ConfigurationError if the name is none for a tool,
-    is ``taken`` by another, or the file is there or cannot be written. Blocks.
+    Never overwrites. Raises ConfigurationError if the name is not valid, is ``taken`` by
+    another tool, or the file exists or cannot be written. Blocks.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigurationError(
@@ -69,16 +69,16 @@ def create_tool_file(folder: Path, name: str, taken: Collection[str]) -> Path:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Make a whole file or none; raises ConfigurationError if it is there or cannot be written.
+    """Create a file, whole or not at all; blocks.
 
-    Blocks.
+    Raises ConfigurationError if it exists or cannot be written.
     """
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             try:
                 file.write(text)
                 file.flush()
-            except OSError:  # half a file would be a mistake to everything that reads it
+            except OSError:  # leave no half of a file
                 path.unlink(missing_ok=True)
                 raise
     except FileExistsError as error:

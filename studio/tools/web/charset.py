@@ -1,4 +1,4 @@
-"""Charset detection: decodes a page's bytes by its mark, header, own words or a guess."""
+"""Charset detection: decodes a page by its byte order mark, header, declaration or a guess."""
 
 from __future__ import annotations
 
@@ -26,30 +26,16 @@ _WIDER = {
     "euc_kr": "cp949",
     "utf-16": "utf-16-le",
 }
-"""What browsers read where a page says the left one (WHATWG, Encoding Standard)."""
+"""The encoding that browsers use for the declared one (WHATWG, Encoding Standard)."""
 _KNOWN = frozenset(
     [
-        "utf-8",
-        "utf-16-le",
-        "utf-16-be",
-        "gb18030",
-        "big5",
-        "big5hkscs",
-        "euc_jp",
-        "iso2022_jp",
-        "cp932",
-        "cp949",
-        "koi8-r",
-        "koi8-u",
-        "mac-roman",
-        "mac-cyrillic",
-        "cp866",
-        "cp874",
+        *("utf-8", "utf-16-le", "utf-16-be", "gb18030", "big5", "big5hkscs", "euc_jp"),
+        *("iso2022_jp", "cp932", "cp949", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
+        *("cp866", "cp874", *(f"cp125{n}" for n in range(9))),
+        *(f"iso8859-{n}" for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
     ]
-    + [f"cp125{n}" for n in range(9)]
-    + [f"iso8859-{n}" for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)]
 )
-"""Python knows many more, some of which are none, or take for ever."""
+"""Encodings that are used; of Python's others some are no encodings of text, or too slow."""
 _ONE_BYTE = re.compile(r"cp125\d|cp866|cp874|iso8859-\d+|koi8-.|mac-.*")
 
 
@@ -61,27 +47,27 @@ def decode(data: bytes, content_type: str = "") -> str:
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
-    said = _said(data, content_type)
-    if not said or _ONE_BYTE.fullmatch(said):
-        # Any bytes are right in these; bytes that happen to be UTF-8 are that.
+    declared = _declared(data, content_type)
+    if not declared or _ONE_BYTE.fullmatch(declared):
+        # In these encodings any bytes are valid; bytes that are valid UTF-8 are UTF-8.
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            said = said or _guess(data)
-    text = data.decode(said, "replace")
-    if said == "utf-8" and text.count("\ufffd") > max(3, len(text) // 200):
+            declared = declared or _guess(data)
+    text = data.decode(declared, "replace")
+    if declared == "utf-8" and text.count("\ufffd") > max(3, len(text) // 200):
         return data.decode(_guess(data), "replace")
     return text
 
 
-def _said(data: bytes, content_type: str) -> str:
+def _declared(data: bytes, content_type: str) -> str:
     found = _HEADER.search(content_type)
     if found and (name := _canonical(found[1])):
         return name
     for pattern in (_XML, _META):
         inside = pattern.search(data[:4096])
         if inside and (name := _canonical(inside[1].decode("ascii"))):
-            # Who reads this in bytes of its own cannot be in pairs of them.
+            # A declaration that can be read as ASCII is not in UTF-16.
             return "utf-8" if name.startswith("utf-16") else name
     return ""
 

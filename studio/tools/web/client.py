@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib import import_module
@@ -36,7 +36,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class WebLimits:
-    """Ends of a fetch: bytes of an unpacked body, seconds in all, of silence and to
+    """Limits of a fetch: bytes of an unpacked body, seconds in all, of silence and to
     connect, and redirects."""
 
     body: int = 10_000_000
@@ -49,7 +49,7 @@ class WebLimits:
 @dataclass(frozen=True, slots=True)
 class WebResponse:
     """What a server answered at ``address``. Names of ``headers`` are lower case; ``proxy``
-    says whether one stood between."""
+    says whether a proxy delivered it."""
 
     address: Address
     status: int
@@ -59,7 +59,7 @@ class WebResponse:
 
     @property
     def leads_to(self) -> Address | None:
-        """Where a redirect leads; None for an answer that is none. Raises ToolFailed."""
+        """Where a redirect leads; None if this is no redirect. Raises ToolFailed."""
         to = self.headers.get("location", "")
         return self.address.join(to) if self.status in REDIRECTS and to else None
 
@@ -73,9 +73,9 @@ class WebResponse:
 
 
 class Client:
-    """Sends no cookies and no credentials of its own, and keeps no connection.
+    """Sends requests without cookies or credentials of its own, each over a new connection.
 
-    A kept one belongs to an address, and another host may live there too.
+    A connection that is kept belongs to an IP address, which another host may share.
     """
 
     def __init__(
@@ -86,13 +86,6 @@ class Client:
         self._trust: ssl.SSLContext | None = None
         self._making = asyncio.Lock()
 
-    async def get(self, address: Address, *, private: bool) -> WebResponse:
-        """What a host answers, redirects not followed; raises ToolFailed.
-
-        ``private`` allows any place.
-        """
-        return await self.send("GET", address, private=private)
-
     async def send(
         self,
         method: str,
@@ -102,17 +95,17 @@ class Client:
         body: bytes = b"",
         private: bool,
     ) -> WebResponse:
-        """One request, redirects not followed: ``headers`` may hold a key."""
-        async with self._in_time(address):
-            return await self._send(method, address, headers or {}, body, private)
+        """Send one request, redirects not followed; raises ToolFailed.
 
-    def _in_time(self, address: Address) -> _InTime:
-        return _InTime(self.limits.seconds, address.host)
+        ``headers`` may hold a key. ``private`` allows private networks.
+        """
+        async with _time_limit(self.limits.seconds, address.host):
+            return await self._send(method, address, headers or {}, body, private)
 
     async def _send(
         self, method: str, address: Address, headers: Mapping[str, str], body: bytes, private: bool
     ) -> WebResponse:
-        trust = await self._trusted()  # the first time imports httpx2, in a thread
+        trust = await self._trusted()  # the first call imports httpx2, in a thread
         import httpx2
 
         timeout = httpx2.Timeout(self.limits.idle, connect=self.limits.connect)
@@ -123,7 +116,7 @@ class Client:
                 url,
                 headers={"Host": address.authority, **HEADERS, **headers},
                 content=body or None,
-                # The certificate must be the host's, whatever the address.
+                # The certificate must be the host's, whatever IP address is in the URL.
                 extensions={"sni_hostname": address.host, "timeout": timeout.as_dict()},
             )
 
@@ -142,7 +135,7 @@ class Client:
         raise AssertionError("a host has at least one address")
 
     def _url(self, address: Address, place: str) -> str:
-        """The address with the very place in it that was checked."""
+        """The URL with the IP address in it that was checked."""
         host, port = self.network.dial(place, address.port)
         host = f"[{host}]" if ":" in host else host
         return f"{address.scheme}://{host}:{port}{address.target}"
@@ -191,7 +184,7 @@ class Client:
         return self.network.trust()
 
     async def _body(self, response: httpx2.Response) -> bytes:
-        """The unpacked body; what would be too much is never in memory."""
+        """The unpacked body; raises ToolFailed before more than the limit is in memory."""
         most = self.limits.body
         if response.status_code in REDIRECTS:
             return b""
@@ -208,24 +201,17 @@ class Client:
         return bytes(whole)
 
 
-class _InTime:
-    """``asyncio.timeout`` whose end a model can read."""
-
-    def __init__(self, seconds: float, host: str) -> None:
-        self._seconds = seconds
-        self._host = host
-        self._timer = asyncio.timeout(seconds)
-
-    async def __aenter__(self) -> None:
-        await self._timer.__aenter__()
-
-    async def __aexit__(self, *error: object) -> None:
-        try:
-            await self._timer.__aexit__(*error)  # type: ignore[arg-type]
-        except TimeoutError:
-            raise ToolFailed(
-                f"{self._host} took longer than {self._seconds:g} s, the limit."
-            ) from None
+@asynccontextmanager
+async def _time_limit(seconds: float, host: str) -> AsyncGenerator[None, None]:
+    """Raises ToolFailed, in words for a model, after this many seconds."""
+    timer = asyncio.timeout(seconds)
+    try:
+        async with timer:
+            yield
+    except TimeoutError:
+        if not timer.expired():
+            raise
+        raise ToolFailed(f"{host} took longer than {seconds:g} s, the limit.") from None
 
 
 async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
@@ -235,9 +221,10 @@ async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
 
 
 def _unpacker(encoding: str, most: int) -> Callable[[bytes, int], bytes]:
-    """Unpacks a body piece by piece, never to more than it is told.
+    """A function that unpacks a body piece by piece, to at most the given number of bytes.
 
-    Only what was asked for: two layers, or Brotli, could be a bomb of any size.
+    Raises ToolFailed for an encoding that was not asked for: two layers, or Brotli, could be
+    a bomb of any size.
     """
     name = encoding.strip().lower()
     if name in ("", "identity"):
@@ -256,7 +243,7 @@ def _unpacker(encoding: str, most: int) -> Callable[[bytes, int], bytes]:
 
 
 class _Layer:
-    """One zlib stream. ``deflate`` means zlib's format, but some servers leave its head out."""
+    """One zlib stream. ``deflate`` means zlib's format, but some servers omit its header."""
 
     def __init__(self, *, raw: bool) -> None:
         self._raw = raw

@@ -1,4 +1,4 @@
-"""Markdown writer: writes markdown from a page's elements as they open and close."""
+"""Markdown writer: writes the markdown of a page as its elements open and close."""
 
 from __future__ import annotations
 
@@ -13,61 +13,23 @@ DEEPEST = 12
 FRAMES = 12
 """Levels of bold, links and the like inside each other that are marked."""
 LINK = 500
-"""Characters of an address that is worth writing, and of a link's words."""
+"""Characters of an address that is written, and of a link's text."""
 LARGE_CELL = 600
-"""Characters of a cell that is no cell of a table but a column of a page."""
+"""Characters beyond which a cell is not a table's but a column of the page's layout."""
 
 HEADINGS = {"h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### ", "h5": "##### ", "h6": "###### "}
 BLOCKS = frozenset(
     [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "center",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hgroup",
-        "hr",
-        "legend",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "optgroup",
-        "p",
-        "pre",
-        "search",
-        "section",
-        "summary",
-        "table",
-        "ul",
-        "caption",
+        *("address", "article", "aside", "blockquote", "center", "dd", "details", "div"),
+        *("dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header"),
+        *("hgroup", "hr", "legend", "li", "main", "nav", "ol", "optgroup", "p", "pre"),
+        *("search", "section", "summary", "table", "ul", "caption"),
     ]
 ) | frozenset(HEADINGS)
 _APART = frozenset(
     [
-        "article",
-        "blockquote",
-        "details",
-        "dl",
-        "figure",
-        "hr",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "ul",
+        *("article", "blockquote", "details", "dl", "figure", "hr", "ol", "p", "pre"),
+        *("section", "table", "ul"),
     ]
 ) | frozenset(HEADINGS)
 """Blocks with an empty line around them."""
@@ -76,12 +38,12 @@ _BLANKS = re.compile(r"[ \t\r\n\f\v\x1c-\x1f\x85\xa0\u2028\u2029]+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source)-([\w+#.-]{1,20})")
 _LINE = "\u2028"
 _PARAGRAPH = "\u2029"
-"""Ends of lines and paragraphs inside a run of words; a page's own are blanks."""
+"""Ends of lines and paragraphs inside a run of text; those in the page count as blanks."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """Words that are still open: a paragraph, bold ones, a link, a cell."""
+    """Text whose element is still open: a paragraph, a mark such as bold, a link, a cell."""
 
     kind: Literal["paragraph", "mark", "link", "cell"]
     tag: str = ""
@@ -96,7 +58,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Indent:
-    """A list's item or a quote: what its first line begins with, and the others."""
+    """What the first line of a list's item or quote begins with, and what its other lines do."""
 
     first: str
     rest: str
@@ -106,11 +68,14 @@ class _Indent:
 class _Table:
     rows: list[list[str]] = field(default_factory=list[list[str]])
     layout: bool = False
-    """It only places things on the page."""
+    """The table only arranges the page."""
 
 
 class Writer:
-    """``enter`` and ``leave`` come in pairs; ``base`` is where relative links begin."""
+    """Takes elements and text; ``enter`` and ``leave`` are called in pairs.
+
+    ``base`` is the address that relative links begin at.
+    """
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -220,7 +185,7 @@ class Writer:
             self._too_deep += 1
 
     def _break(self, apart: bool, marker: str = "") -> bool:
-        """Begin a new line; False where blocks are only a break between words."""
+        """Begin a new line; False in a cell or link, where a block only separates words."""
         while self._frames[-1].kind == "mark":
             self._fold(len(self._frames) - 1)
         top = self._frames[-1]
@@ -240,7 +205,7 @@ class Writer:
             self._gap = True
 
     def _flush(self) -> None:
-        """The paragraph so far as lines."""
+        """Write the paragraph so far."""
         text = "".join(self._frames[0].parts)
         self._frames[0] = _Frame("paragraph")
         if self._heading:
@@ -282,7 +247,7 @@ class Writer:
             self._emit([f"{fence}{self._language}", *code.split("\n"), fence])
         self._apart(True)
 
-    # Runs of words
+    # Runs of text
 
     def _fold(self, at: int) -> None:
         """Close the frames from ``at`` on, each into the one around it."""
@@ -302,7 +267,7 @@ class Writer:
             self._frames[-1].add(bare)
 
     def _url(self, href: str | None) -> str:
-        """An address worth writing, or nothing."""
+        """The link's whole address; empty if it is not to be written."""
         href = (href or "").strip()
         if not href or href.startswith("#") or len(href) > LINK:
             return ""
@@ -354,7 +319,7 @@ class Writer:
             table.rows[-1].append("".join(self._frames.pop().parts))
 
     def _dissolve(self, table: _Table) -> None:
-        """What was taken for a table holds another one: it is a page's layout."""
+        """Turn a table that holds another one into layout: its cells become paragraphs."""
         self._close_cell(table)
         table.layout = True
         self._columns(table)

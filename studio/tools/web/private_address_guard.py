@@ -1,4 +1,4 @@
-"""Private address guard: resolves a host and connects to exactly what it checked (T-8)."""
+"""Private address guard: resolves a host, and refuses addresses of private networks (T-8)."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def _environment_proxy(address: Address) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NetworkGuard:
-    """The ways out, each of which can be replaced.
+    """Checks where a request goes; each of its functions can be replaced.
 
-    ``look_up`` gives the addresses of a name, ``dial`` where one that was
-    checked is really connected to, ``trust`` makes the TLS context (slow: it
-    is called in a thread), ``proxy`` names a proxy for an address or "".
+    ``look_up`` returns the IP addresses of a name, ``dial`` the address and port to
+    connect to for one that was checked, ``trust`` the TLS context (slow: it is called in
+    a thread), ``proxy`` the URL of a proxy for an address or "".
     """
 
     look_up: Callable[[str, int], Awaitable[Sequence[str]]] = _look_up
@@ -66,17 +66,17 @@ class NetworkGuard:
     async def resolve(self, address: Address, *, private: bool) -> list[str]:
         """The IP addresses of a host, every one of them checked; raises ToolFailed.
 
-        Who connects uses these and looks nothing up again: a second answer of
+        The caller connects to these and looks nothing up again: a second answer of
         the same name server might be another one.
         """
         found = [str(address.ip)] if address.ip else await self._addresses(address)
         return [self._checked(address, text, private) for text in found]
 
     async def forwarded(self, address: Address, *, private: bool) -> None:
-        """Check what a proxy will be asked for, as far as that can be known here.
+        """Check the address of a request that goes through a proxy; raises ToolFailed.
 
-        The proxy looks names up itself. One that means a private place here is
-        refused; one that is not known here is the proxy's to answer for.
+        The proxy looks names up itself. A name that resolves to a private network here is
+        refused; one that does not resolve here is left to the proxy.
         """
         if private:
             return
@@ -104,4 +104,4 @@ class NetworkGuard:
 
 
 class UnknownHost(ToolFailed):
-    """Nobody knows this name."""
+    """The name does not resolve."""

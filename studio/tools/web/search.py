@@ -1,4 +1,4 @@
-"""Search engines: send a query, and read titles, addresses and excerpts of the results."""
+"""Search engines: sends a query, and reads titles, addresses and excerpts of the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.domain.jsonvalue import Json
 from . import web_address
 from .charset import decode
 from .client import Client, WebResponse
-from .markdown import markdown
+from .html_to_markdown import html_to_markdown
 
 MOST = 20
 _SNIPPET = 500
@@ -42,76 +42,63 @@ class Endpoints:
 ENDPOINTS = Endpoints()
 
 
-class Where(Protocol):
-    """What an engine needs of the settings."""
+class WebSettings(Protocol):
+    """The person's settings about the web, as they are now."""
 
     @property
     def fetch_private(self) -> bool: ...
+    @property
+    def web_search(self) -> str: ...
     @property
     def searxng_url(self) -> str: ...
 
 
 async def ask_engine(
-    engine: str,
     query: str,
     count: int,
     client: Client,
     key: Callable[[str], Awaitable[str | None]],
     endpoints: Endpoints,
-    where: Where,
+    settings: WebSettings,
 ) -> list[SearchResult]:
-    """At most ``count`` results of the engine with this name; raises ToolFailed."""
+    """At most ``count`` results of the person's search engine; raises ToolFailed."""
     query, count = " ".join(query.split()), max(1, min(count, MOST))
     if not query:
         raise ToolFailed("“query” is empty.")
-    private = where.fetch_private
-    match engine:
+
+    async def send(
+        method: str, url: str, headers: Mapping[str, str], body: bytes = b"", own: bool = False
+    ) -> WebResponse:
+        address, private = web_address.parse(url), own or settings.fetch_private
+        return await client.send(method, address, headers=headers, body=body, private=private)
+
+    match settings.web_search:
         case "ddgs":
             form = urlencode({"q": query, "b": ""}).encode()
-            answer = await client.send(
-                "POST",
-                web_address.parse(endpoints.duckduckgo),
-                headers={"Content-Type": "application/x-www-form-urlencoded"},
-                body=form,
-                private=private,
-            )
-            hits = _duckduckgo(answer)
+            headers = {"Content-Type": "application/x-www-form-urlencoded"}
+            hits = _duckduckgo(await send("POST", endpoints.duckduckgo, headers, form))
         case "brave":
             token = await _key(key, "brave", "Brave")
             url = f"{endpoints.brave}?q={quote_plus(query[:400])}&count={count}"
-            answer = await client.send(
-                "GET",
-                web_address.parse(url),
-                headers={"X-Subscription-Token": token, "Accept": "application/json"},
-                private=private,
-            )
-            hits = _hits(_json(answer, "Brave"), ("web", "results"), "description")
+            headers = {"X-Subscription-Token": token, "Accept": "application/json"}
+            response = await send("GET", url, headers)
+            hits = _hits(_json(response, "Brave"), ("web", "results"), "description")
         case "tavily":
             token = await _key(key, "tavily", "Tavily")
             body = json.dumps({"query": query[:400], "max_results": count}).encode()
-            answer = await client.send(
-                "POST",
-                web_address.parse(endpoints.tavily),
-                headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-                body=body,
-                private=private,
-            )
-            hits = _hits(_json(answer, "Tavily"), ("results",), "content")
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            response = await send("POST", endpoints.tavily, headers, body)
+            hits = _hits(_json(response, "Tavily"), ("results",), "content")
         case "searxng":
-            if not where.searxng_url:
+            if not settings.searxng_url:
                 raise ToolFailed("The address of SearXNG is missing in the settings.")
-            base = where.searxng_url.rstrip("/").removesuffix("/search")
+            base = settings.searxng_url.rstrip("/").removesuffix("/search")
             url = f"{base}/search?q={quote_plus(query)}&format=json"
-            # The person's own server, wherever it is: they typed its address.
-            answer = await client.send(
-                "GET",
-                web_address.parse(url),
-                headers={"Accept": "application/json"},
-                private=True,
-            )
-            if answer.status == 403:
+            # The person typed the address of their own server: it may be a private one.
+            response = await send("GET", url, {"Accept": "application/json"}, own=True)
+            if response.status == 403:
                 raise ToolFailed("SearXNG refuses. Its settings must list “json” under formats.")
-            hits = _hits(_json(answer, "SearXNG"), ("results",), "content")
+            hits = _hits(_json(response, "SearXNG"), ("results",), "content")
         case "provider":
             raise ToolFailed(
                 "This model's provider has no search of its own. "
@@ -129,15 +116,15 @@ async def _key(key: Callable[[str], Awaitable[str | None]], name: str, title: st
     return found
 
 
-def _json(answer: WebResponse, title: str) -> Json:
-    if answer.status in (401, 403):
+def _json(response: WebResponse, title: str) -> Json:
+    if response.status in (401, 403):
         raise ToolFailed(f"{title} does not accept the API key.")
-    if answer.status == 429:
+    if response.status == 429:
         raise ToolFailed(f"{title} takes no more searches now. Wait a little.")
-    if answer.status != 200:
-        raise ToolFailed(f"{title} answered {answer.phrase}.")
+    if response.status != 200:
+        raise ToolFailed(f"{title} answered {response.phrase}.")
     try:
-        return cast("Json", json.loads(answer.body))
+        return cast("Json", json.loads(response.body))
     except (ValueError, RecursionError):
         raise ToolFailed(f"What {title} answered cannot be read.") from None
 
@@ -169,15 +156,15 @@ def _hit(title: object, url: object, snippet: object) -> SearchResult | None:
 
 def _plain(text: str) -> str:
     """Engines mark what was searched for in HTML."""
-    return " ".join(markdown(text, "").text.replace("**", "").split())
+    return " ".join(html_to_markdown(text, "").text.replace("**", "").split())
 
 
-def _duckduckgo(answer: WebResponse) -> list[SearchResult]:
+def _duckduckgo(response: WebResponse) -> list[SearchResult]:
     page = _Results()
-    page.feed(decode(answer.body, answer.headers.get("content-type", "")))
+    page.feed(decode(response.body, response.headers.get("content-type", "")))
     page.close()
     hits = [hit for one in page.found if (hit := _hit(one["title"], _target(one), one["snippet"]))]
-    if not hits and (page.challenged or answer.status != 200):
+    if not hits and (page.challenged or response.status != 200):
         raise ToolFailed(
             "DuckDuckGo asks whether a person is searching, so it gives no results now. "
             "Wait a while, or choose another search engine in the settings."

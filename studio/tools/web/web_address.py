@@ -1,7 +1,7 @@
 """Web addresses: parses them strictly, and tells public ones from private networks (T-8).
 
-Programs disagree on odd addresses, and in such a gap a way to the person's own
-network would open. So an address is read once, here, and what is odd is refused.
+Programs disagree on odd addresses, and such a difference could open a way to the person's
+own network. So an address is parsed once, here, and odd ones are refused.
 """
 
 from __future__ import annotations
@@ -23,29 +23,19 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _LOCAL = ("localhost", "local", "internal", "intranet", "lan", "home", "corp", "home.arpa")
-"""Names that never mean a place in the public internet, and all below them."""
+"""Top-level names that are never public."""
 
-# IANA's registries of special-purpose addresses, as of 2026. Of our own: 168.63.129.16,
-# a public number that is the inside of a cloud (Azure's "WireServer").
+# IANA's registries of special-purpose addresses, as of 2026. Added: 168.63.129.16, a public
+# address that leads to the inside of a cloud (Azure's "WireServer").
 _PRIVATE4 = tuple(
-    ipaddress.IPv4Network(net)
-    for net in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "168.63.129.16/32",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
+    map(
+        ipaddress.IPv4Network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32"),
+            *("169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24"),
+            *("192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
+            *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        ),
     )
 )
 _PUBLIC6 = ipaddress.IPv6Network("2000::/3")
@@ -65,7 +55,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One page's address. ``host`` is lower case, in ASCII, without a dot at its end;
+    """A parsed address. ``host`` is lower case, in ASCII, without a dot at its end;
     an IPv6 address has no brackets. ``target`` is path and query."""
 
     scheme: str
@@ -84,7 +74,7 @@ class Address:
 
     @property
     def ip(self) -> IPAddress | None:
-        """The address that the host is, if it is no name."""
+        """The host as an IP address; None if it is a name."""
         try:
             return ipaddress.ip_address(self.host)
         except ValueError:
@@ -92,13 +82,13 @@ class Address:
 
     @property
     def is_local_name(self) -> bool:
-        """Whether the name itself says that it is a place nearby."""
+        """Whether the name itself says that the host is in the local network."""
         if self.ip is not None:
             return False
         return "." not in self.host or any(self.host.endswith(f".{name}") for name in _LOCAL)
 
     def stays_at(self, other: Address) -> bool:
-        """Whether another address is of the same host, at the same port or one as safe."""
+        """Whether another address has the same host, and the same port or HTTPS instead."""
         upgraded = (self.scheme, self.port) == ("http", 80) and other.port == PORTS[other.scheme]
         same = (self.scheme, self.port) == (other.scheme, other.port)
         return self.host == other.host and (same or upgraded)
@@ -109,9 +99,9 @@ class Address:
 
 
 def parse(text: str) -> Address:
-    """Read an address; raises ToolFailed that says what is wrong with it.
+    """Parse an address; raises ToolFailed that says what is wrong with it.
 
-    International names come out in punycode, so that a look-alike is seen.
+    International names become punycode, so that a look-alike is seen.
     """
     text = text.strip()
     if len(text) > LONGEST:
@@ -180,7 +170,7 @@ def plain(ip: IPAddress) -> IPAddress:
 
 
 def is_public(ip: IPAddress) -> bool:
-    """Whether this is a place in the public internet, for IPv4 hidden in IPv6 too."""
+    """Whether the address is in the public internet; of IPv4 within IPv6 too."""
     ip = plain(ip)
     if isinstance(ip, ipaddress.IPv6Address):
         if ip in _NAT64:

@@ -17,20 +17,16 @@ _DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)", re.I)
 
 
-def _never() -> bool:
-    return False
-
-
-def _shown(name: str) -> bool:
+def _hide_nothing(name: str) -> bool:
     return False
 
 
 class Workspace:
     """One folder; every path from a model goes through ``resolve``.
 
-    ``readable`` are further folders whose files may be read, never written:
-    where long results are kept whole, for example. ``hidden`` says which files
-    listing and searching leave out, by their path relative to the folder, with
+    ``readable`` are further folders whose files may be read but not written, for example
+    the one with the whole text of long results. ``hidden`` returns True for files that listing
+    and searching leave out, by their path relative to the folder, with
     links resolved. Methods touch the disk.
     """
 
@@ -38,43 +34,43 @@ class Workspace:
         self,
         root: str | os.PathLike[str],
         readable: Sequence[Path] = (),
-        hidden: Callable[[str], bool] = _shown,
+        hidden: Callable[[str], bool] = _hide_nothing,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
         self.hidden = hidden
 
     def opened(self, place: Path) -> Workspace:
-        """The same folder, with one more place that may be read.
+        """The same folder, with one more path that may be read.
 
-        As it is named: a link that takes its place meanwhile leads nowhere.
+        The path is not resolved: if a link replaces it later, the link's target is refused.
         """
-        workspace = Workspace(self.root, (), self.hidden)
+        workspace = copy(self)
         workspace.readable = (*self.readable, place)
         return workspace
 
     def hiding(self, hidden: Callable[[str], bool]) -> Workspace:
-        """The same folder, with files that listing and searching leave out."""
+        """The same folder, with other files that listing and searching leave out."""
         workspace = copy(self)
         workspace.hidden = hidden
         return workspace
 
     def check(self) -> None:
-        """Raises ToolFailed if the folder is not there any more."""
+        """Raises ToolFailed if the folder does not exist any more."""
         if not self.root.is_dir():
             raise ToolFailed(f"The folder {self.root} is not there any more.")
 
     def resolve(self, path: str, *, write: bool = False) -> Path:
-        """Where ``path`` really leads, after all links; it need not exist.
+        """The real path of ``path``, after all links; it need not exist.
 
-        Relative paths begin at the folder. Raises ToolFailed if the place is
-        outside of it, or if the text is no path.
+        Relative paths begin at the folder. Raises ToolFailed for a path outside of it, and if
+        the text is no path.
         """
         found, _ = self.locate(path)
         return self._inside(found, path, write=write)
 
     def locate(self, path: str) -> tuple[Path, bool]:
-        """Where ``path`` really leads, and whether it may be read; it need not exist.
+        """The real path of ``path``, and whether it may be read; it need not exist.
 
         Raises ToolFailed if the text is no path.
         """
@@ -86,10 +82,9 @@ class Workspace:
         return found, any(found.is_relative_to(one) for one in (self.root, *self.readable))
 
     def place(self, path: str, *, write: bool = False) -> Path:
-        """As ``resolve``, but a link at the very end is not followed.
+        """Like ``resolve``, but a link as the last name is not followed.
 
-        Where capital and small letters are the same, the last name stays as it
-        is written.
+        The last name keeps its spelling on a file system that ignores case.
         """
         found = self.resolve(path, write=write)
         joined = self._joined(path)
@@ -120,7 +115,7 @@ class Workspace:
             raise ToolFailed(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
         joined = self.root / path
         if "\\" in path and not os.path.lexists(joined):
-            return self.root / path.replace("\\", "/")  # models mix the two up
+            return self.root / path.replace("\\", "/")  # models confuse the two
         return joined
 
     def relative(self, path: Path) -> str:
@@ -171,12 +166,12 @@ class Workspace:
         return f"{text} Did you mean {names}?"
 
     def walk(
-        self, folder: Path, *, depth: int | None = None, stop: Callable[[], bool] = _never
+        self, folder: Path, *, depth: int | None = None, stop: Callable[[], bool] = lambda: False
     ) -> Iterator[os.DirEntry[str]]:
         """Files and folders below ``folder`` in the order of their names, links not followed.
 
-        Steps over ``SKIPPED_FOLDERS`` folders and what cannot be opened. A folder comes
-        before what is in it. Ends early once ``stop`` says so.
+        Leaves out ``SKIPPED_FOLDERS`` and what cannot be opened. A folder comes
+        before what is in it. Ends early once ``stop`` returns True.
         """
         try:
             with os.scandir(folder) as entries:
@@ -201,7 +196,7 @@ class Workspace:
 
 
 def reason(error: BaseException) -> str:
-    """Why the system refused, in its own words: ``permission denied``."""
+    """The system's reason for an error: ``permission denied``."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return str(error)

@@ -1,4 +1,4 @@
-"""Glob patterns: translate patterns over relative paths into regular expressions."""
+"""Glob patterns: translates patterns over relative paths into regular expressions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from studio.domain.errors import ToolFailed
 def glob_regex(pattern: str) -> re.Pattern[str]:
     """``*`` and ``?`` stay inside one name, ``**`` crosses folders, ``{a,b}`` is either.
 
-    A pattern without a slash is for names at any depth; one with a slash is
-    for the whole path. Raises ToolFailed for one that cannot be read.
+    A pattern without a slash matches names at any depth; one with a slash matches
+    the whole path. Raises ToolFailed for a pattern that cannot be parsed.
     """
     text = pattern.strip().replace("\\", "/").removeprefix("./")
     if not text:

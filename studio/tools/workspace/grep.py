@@ -1,6 +1,6 @@
 """Grep: searches files with ripgrep where it is installed, else in plain Python.
 
-Both give the same matches in the same order; blocking, for a thread.
+Both find the same matches in the same order. Everything blocks: call it in a thread.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Match:
 
 
 class UnsupportedRegex(ToolFailed):
-    """ripgrep cannot read the pattern; Python perhaps can."""
+    """ripgrep cannot parse the pattern; Python may be able to."""
 
 
 def find_ripgrep(environment: Mapping[str, str]) -> str | None:
@@ -160,7 +160,7 @@ def _with_python(
     except (re.error, RecursionError, OverflowError) as error:
         raise ToolFailed(f"“{query.pattern}” is not a regular expression: {error}") from error
     if _NESTED.search(query.pattern):
-        # Python would try all ways to split a line, and nothing can interrupt it.
+        # Exponential backtracking, which nothing can interrupt.
         raise ToolFailed(
             f"“{query.pattern}” repeats a repetition or a choice. Use a simpler expression."
         )

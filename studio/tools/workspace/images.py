@@ -1,4 +1,4 @@
-"""Images: turn, shrink and convert pictures for models, without a camera's notes."""
+"""Images: rotates, scales and converts pictures for models, and removes their metadata."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ and scales down what is larger than about 1,570; OpenAI scales down to 2,048."""
 WEIGHT = 3_900_000
 """Bytes of a file. Anthropic's limit of 5 MB (5,242,880) counts base64, 4/3 of these."""
 KEPT = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
-"""Formats that are sent as they are, as Pillow names them, if nothing else is wrong."""
+"""Formats that may be sent as they are, as Pillow names them."""
 PHOTOS = ("JPEG", "MPO", "HEIF", "AVIF")
-"""Formats that lost detail already: they become JPEG, others PNG where that is small enough."""
+"""Lossy formats, which become JPEG; others become PNG if that is small enough."""
 
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -51,11 +51,11 @@ _BRANDS = {
     b"msf1": "HEIC",
 }
 _NOTES = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif", "comment", "photoshop")
-"""Where Pillow keeps what a camera or an editor wrote beside the picture: a place, a name."""
+"""Pillow's keys for metadata of a camera or an editor, such as a place or a name."""
 
 
 class NotReadable(ToolFailed):
-    """This is no picture that this program reads; the text says why."""
+    """The file is no picture, or none that this program reads; the text says why."""
 
 
 def format_of(start: bytes) -> str:
@@ -73,15 +73,14 @@ def format_of(start: bytes) -> str:
 def normalise(data: bytes, name: str = "The picture") -> Image:
     """The picture of a file as PNG, JPEG, WebP or GIF that providers take.
 
-    It is turned as its EXIF data say and scaled until neither ``SIDE`` nor
-    ``WEIGHT`` is passed; what a camera wrote beside it (a place, an owner) is
-    left out. A file that needs none of this is kept to the byte, a small
-    animated GIF too. Takes a while: call it in a thread. Raises NotReadable.
+    It is rotated as its EXIF data say, scaled down to ``SIDE`` and ``WEIGHT``, and its
+    metadata (a place, an owner) are removed. A file that needs none of this keeps its bytes,
+    a small animated GIF too. Takes a while: call it in a thread. Raises NotReadable.
     """
     from PIL import Image as pillow
     from PIL import UnidentifiedImageError
 
-    # Pillow's own limit, about 90 million pixels: it warns above, we refuse.
+    # Pillow's own limit, about 90 million pixels: it only warns above that.
     warnings.simplefilter("error", pillow.DecompressionBombWarning)
     form = format_of(data[:64])
     damaged = f"{name} is damaged or cut short; its picture cannot be read."
@@ -121,14 +120,14 @@ def _fit(opened: Any, data: bytes) -> Image:
     from PIL import ImageOps
 
     form = str(opened.format)
-    moves = bool(getattr(opened, "is_animated", False))
-    noted = any(opened.info.get(key) for key in _NOTES) or bool(opened.getexif())
+    animated = bool(getattr(opened, "is_animated", False))
+    has_metadata = any(opened.info.get(key) for key in _NOTES) or bool(opened.getexif())
     small = max(opened.size) <= SIDE and len(data) <= WEIGHT
-    # A still GIF is as good as PNG, which more providers read; one that moves is not.
-    keep = form in KEPT and small and not noted and moves == (form == "GIF")
+    # A still GIF becomes PNG, which more providers read; an animated one stays.
+    keep = form in KEPT and small and not has_metadata and animated == (form == "GIF")
     if form == "JPEG" and not keep:
         opened.draft(None, (SIDE, SIDE))  # decodes a huge photo at a fraction of its size
-    opened.load()  # also of one that is kept: a file that is cut short is found out here
+    opened.load()  # also if it is kept: raises for a file that is cut short
     if keep:
         return Image(KEPT[form], data)
     picture = ImageOps.exif_transpose(opened)
@@ -137,10 +136,10 @@ def _fit(opened: Any, data: bytes) -> Image:
 
 
 def _plain(picture: Canvas) -> Canvas:
-    """The same in grey or colours of 8 bits."""
+    """The picture in grey or colours of 8 bits."""
     if picture.mode in ("L", "LA", "RGB", "RGBA"):
         return picture
-    if picture.mode[0] in "IF":  # a scan or measurement: its darkest and lightest are ours
+    if picture.mode[0] in "IF":  # a scan or measurement: its range becomes 0 to 255
         low, high = (float(end) for end in picture.getextrema())  # type: ignore[arg-type]
         scale = 255 / (high - low) if high > low else 1.0
         stretched: Canvas = picture.convert("F").point(lambda v: v * scale + -low * scale)  # type: ignore[reportUnknownMemberType]  # half typed in Pillow
@@ -157,7 +156,7 @@ def _encode(picture: Canvas, photo: bool) -> Image:
         data = _saved(picture, "PNG", optimize=False)
         if len(data) <= WEIGHT:
             return Image("image/png", data)
-    if picture.mode in ("LA", "RGBA"):  # JPEG knows no transparency; white is what paper is
+    if picture.mode in ("LA", "RGBA"):  # JPEG has no transparency
         page = pillow.new("RGBA", picture.size, "white")
         picture = pillow.alpha_composite(page, picture.convert("RGBA")).convert("RGB")
     data = b""
@@ -170,7 +169,7 @@ def _encode(picture: Canvas, photo: bool) -> Image:
 
 def _saved(picture: Canvas, form: str, **options: Any) -> bytes:
     clean = picture.copy()
-    clean.info = {}  # Pillow would write a colour profile, a comment and more from here
+    clean.info = {}  # Pillow would write the metadata in it
     out = io.BytesIO()
     clean.save(out, form, **options)
     return out.getvalue()

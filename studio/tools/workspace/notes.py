@@ -1,8 +1,8 @@
-"""Agent notes: keep what agents note about a folder, as markdown files.
+"""Agent notes: keeps what agents note about a folder, as markdown files.
 
-They lie in the program's own data, not in the folder. Each begins with lines
-that say who wrote it, when, and whether strangers' words had been read by
-then: such a note may be an order in disguise, and is handed on as their words.
+They are in the program's own data, not in the folder. Each begins with lines that say who
+wrote it, when, and which text of strangers had been read by then: such a note may be a prompt
+injection, and counts as the strangers' text.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _BEFORE = ".before"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``origin`` names what strangers' words had been read when it was written, or is empty;
-    ``written`` is seconds since 1970."""
+    """One note. ``origin`` names the text of strangers that had been read when it was written,
+    or is empty; ``written`` is in seconds since 1970."""
 
     name: str
     text: str
@@ -40,7 +40,7 @@ class Note:
 
     @property
     def about(self) -> str:
-        """Its first line with words in it."""
+        """The first line that is not empty."""
         lines = (line.strip("#*- \t") for line in self.text.splitlines())
         first = next((line for line in lines if line), "")
         return first if len(first) <= 100 else f"{first[:99]}…"
@@ -49,8 +49,8 @@ class Note:
 class Notes:
     """The notes of one folder, below ``place``. Methods touch the disk; call them in a thread.
 
-    Without a place there are none and none can be kept. ``origin`` says what strangers'
-    words the chat that writes has read.
+    Without a place there are none and none can be kept. ``origin`` returns the text of
+    strangers that the writing chat has read, see ``Note``.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Notes:
         self._origin = origin
 
     def all(self) -> list[Note]:
-        """By name; files that are no notes are left alone."""
+        """All notes by name; other files are left out."""
         found: list[Note] = []
         if self.folder is not None and self.folder.is_dir():
             for path in sorted(self.folder.glob("*.md"))[:MOST]:
@@ -74,7 +74,7 @@ class Notes:
         return found
 
     def get(self, name: str) -> Note:
-        """Raises ToolFailed that names the notes there are."""
+        """One note; raises ToolFailed that names the existing notes."""
         path = self._path(name)
         if not path.is_file() or path.is_symlink():
             known = ", ".join(note.name for note in self.all()) or "none yet"
@@ -82,7 +82,7 @@ class Notes:
         return self._read(path)
 
     def write(self, name: str, text: str, by: str = "") -> None:
-        """Keep a note, in the place of an older one of that name; ``undo`` brings that back."""
+        """Keep a note; it replaces one of that name, which ``undo`` restores."""
         path = self._path(name)
         if len(text) > LARGEST:
             raise ToolFailed(f"A note has {LARGEST:,} characters at most; this has {len(text):,}.")
@@ -96,7 +96,7 @@ class Notes:
         self._replace(path, "\n".join(["---", *head, "---", body, ""]))
 
     def forget(self, name: str) -> None:
-        """Take a note away; ``undo`` brings it back. Raises ToolFailed if there is none."""
+        """Remove a note, which ``undo`` restores. Raises ToolFailed if there is none."""
         self.get(name)
         self._replace(self._path(name), None)
 
@@ -109,7 +109,7 @@ class Notes:
         self._replace(path, before.read_text("utf-8") or None)
 
     def _replace(self, path: Path, text: str | None) -> None:
-        """What was there is kept beside it; an empty file stands for nothing."""
+        """Write or remove a note; the old text is kept beside it, empty if there was none."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             old = path.read_text("utf-8", "replace") if path.is_file() else ""
@@ -137,12 +137,12 @@ class Notes:
             written = path.stat().st_mtime
         except OSError as error:
             raise ToolFailed(f"The note {path.stem} cannot be read: {reason(error)}.") from error
-        head, body = _apart(text)
+        head, body = _split_head(text)
         return Note(path.stem, body[:LARGEST], head.get("origin", ""), written)
 
 
-def _apart(text: str) -> tuple[dict[str, str], str]:
-    """The lines at the head, and the rest; a person may have written a note without them."""
+def _split_head(text: str) -> tuple[dict[str, str], str]:
+    """The fields at the head, if there are any, and the rest."""
     lines = text.splitlines()
     if not lines or lines[0] != "---" or "---" not in lines[1:10]:
         return {}, text.strip()

@@ -16,20 +16,20 @@ MAGIC = b"%PDF-"
 
 
 def is_pdf(start: bytes) -> bool:
-    """By how the file begins; some programs write a little before the mark (ISO 32000, annex)."""
+    """Whether a file that starts so is a PDF; the mark need not be its first bytes (ISO 32000)."""
     return MAGIC in start[:1024]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Some pages of a document: ``text`` has a line above each that names it."""
+    """Some pages of a document; in ``text`` a line with its number is above each page."""
 
     text: str
     first: int
     last: int
     total: int
     worded: tuple[int, ...]
-    """Those that have words; one without is a picture, a scan for example."""
+    """The pages that have words; others are pictures, scans for example."""
 
 
 def locked(data: bytes) -> bool:
@@ -39,7 +39,7 @@ def locked(data: bytes) -> bool:
     try:
         reader = PdfReader(io.BytesIO(data))
         return reader.is_encrypted and not reader.decrypt("")
-    except Exception:  # a parser of foreign files: anything may come of a damaged one
+    except Exception:  # a damaged file may raise anything in the parser
         return False
 
 
@@ -75,7 +75,7 @@ def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[
             break
         try:
             words = reader.pages[number - 1].extract_text().strip()
-        except Exception:  # one bad page is no reason to keep the others back
+        except Exception:  # the other pages may be sound
             words = "(this page cannot be read)"
         if parts and shown + len(words) > limit:
             break

@@ -1,4 +1,4 @@
-"""Text files: detect encodings, and read big files in pieces."""
+"""Text files: detects encodings, and reads big files in pieces."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PIECE = 1 << 16
 
 
 class NotText(ToolFailed):
-    """The file is no text that this program reads."""
+    """The file is no text, or in an encoding that this program does not read."""
 
 
 def encoding_of(start: bytes) -> str:
-    """``utf-8``, ``utf-8-sig``, ``utf-16-le`` or ``utf-16-be`` by the mark at the beginning.
+    """``utf-8``, ``utf-8-sig``, ``utf-16-le`` or ``utf-16-be`` by the byte order mark.
 
-    The two UTF-16 names here always mean a file with its mark.
+    The two UTF-16 names always mean a file with a byte order mark.
     """
     return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
 
 
 def decode(data: bytes, name: str) -> tuple[str, str]:
-    """A file's text and encoding, such that ``encode`` gives the same bytes; else NotText."""
+    """A file's text and encoding, for which ``encode`` gives the same bytes; raises NotText."""
     encoding = encoding_of(data)
     body = data[2:] if encoding.startswith("utf-16") else data
     try:
@@ -91,13 +91,15 @@ class Slice:
 
 def slice_text(text: str, first: int, lines: int, limit: int) -> Slice:
     """``lines`` lines from ``first`` on, at most about ``limit`` characters."""
-    return _slice(io.StringIO(text, newline="\n"), first, lines, limit, _never, count_all=True)
+    return _slice(
+        io.StringIO(text, newline="\n"), first, lines, limit, lambda: False, count_all=True
+    )
 
 
 def slice_file(
     path: Path, name: str, first: int, lines: int, limit: int, stop: Callable[[], bool]
 ) -> Slice:
-    """The same of a file, read in pieces: only as far as the lines asked for.
+    """Like ``slice_text``, of a file, which is read in pieces and only as far as needed.
 
     A file of up to ``WHOLE`` bytes is read to its end to count its lines.
     Raises NotText for a binary file.
@@ -117,10 +119,6 @@ def slice_file(
         raise _binary(name, length) from None
     except OSError as error:
         raise ToolFailed(f"{name} cannot be read: {reason(error)}.") from error
-
-
-def _never() -> bool:
-    return False
 
 
 def _slice(

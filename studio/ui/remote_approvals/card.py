@@ -33,7 +33,7 @@ from studio.ui.widgets import (
 
 if TYPE_CHECKING:
     from studio.domain.permissions import Answer
-    from studio.storage.ipc.remote_approvals import RemoteQuestion
+    from studio.storage.remote_approvals import RemoteQuestion
 
 GUARD = 0.4
 """Seconds for which keys and clicks are ignored after another question appeared."""

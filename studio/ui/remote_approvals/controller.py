@@ -1,6 +1,6 @@
 """Watches for permission questions and chats of other programs on the same data.
 
-Other programs signal a change in a folder (``storage.ipc.change_notifier``). The window watches
+Other programs signal a change in a folder (``storage.remote_approvals``). The window watches
 that folder, which costs nothing while nothing happens.
 """
 
@@ -22,7 +22,7 @@ from .card import ORIGIN_TEXTS, RemoteApprovalCard
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.domain.permissions import Answer
-    from studio.storage.ipc.remote_approvals import RemoteQuestion
+    from studio.storage.remote_approvals import RemoteQuestion
 
 SOON = 50
 """Milliseconds that a ring waits for the next: one look for all of them."""

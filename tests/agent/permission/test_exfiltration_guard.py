@@ -16,14 +16,12 @@ from studio.domain.transcript import Transcript
 from studio.tools import Result
 from studio.tools.builtin.ask import ask
 from studio.tools.builtin.edit import edit
-from studio.tools.builtin.fetch import fetch
-from studio.tools.builtin.glob import glob
-from studio.tools.builtin.list_ import list_
+from studio.tools.builtin.find_files import glob, list_
 from studio.tools.builtin.notes import notes_detail, remember
 from studio.tools.builtin.read import read
 from studio.tools.builtin.run import run
 from studio.tools.builtin.search import search
-from studio.tools.builtin.web_search import web_search
+from studio.tools.builtin.web import fetch, web_search
 from studio.tools.builtin.write import write
 
 FETCH, SEARCH = fetch.spec, web_search.spec

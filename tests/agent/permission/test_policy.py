@@ -222,8 +222,7 @@ async def test_searching_leaves_out_what_may_not_be_read(
 ) -> None:
     """T-7: ``deny read(…)`` covers what search, glob and list would show."""
     from studio.tools import Context
-    from studio.tools.builtin.glob import glob
-    from studio.tools.builtin.list_ import list_
+    from studio.tools.builtin.find_files import glob, list_
 
     (folder / "secret.py").write_text("hidden too\n")
     policy = Policy("ask", {"person": as_rule("read(secret*)")}, workspace=Workspace(folder))

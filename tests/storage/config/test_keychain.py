@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,16 +22,16 @@ from studio.storage.config.keychain import (
     KeychainUnavailable,
     child_environment,
 )
-from support.waiting import HANG
+from support.waiting import HANG, until
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-ant-0123456789"
 UNLOCKED = (
     'printf %s testpw | gnome-keyring-daemon --unlock --components=secrets >/dev/null; exec "$@"'
 )
-WAIT_FOR_SERVICE = """
+WAIT_FOR_SERVICE = f"""
 import time, secretstorage
-end = time.monotonic() + 300
+end = time.monotonic() + {HANG}
 while True:
     bus = secretstorage.dbus_init()
     there = secretstorage.check_service_availability(bus)
@@ -172,6 +173,7 @@ async def test_a_frozen_keychain_is_given_up_and_its_late_answer_still_counts() 
     keychain = Keychain(deadline=0.1, backend=vault)
     assert await keychain.get("openai") is None
     assert keychain.status == "silent" and "does not answer" in keychain.problem
+    await until(lambda: time.monotonic() - (keychain._busy_since or 0.0) > 0.1)
     for _ in range(20):  # it stays stuck: later calls do not wait
         later = keychain.set("anthropic", "other")
         with pytest.raises(KeychainUnavailable):
@@ -307,7 +309,7 @@ async def main():
     print(json.dumps(out))
 asyncio.run(main())
 """
-PATIENT = WITHOUT.replace("DEADLINE", "60")  # a busy computer is not a silent keychain
+PATIENT = WITHOUT.replace("DEADLINE", str(HANG))  # a busy computer is not a silent keychain
 
 
 def test_no_other_program_runs_to_find_the_keychain(desk: dict[str, str]) -> None:

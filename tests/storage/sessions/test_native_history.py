@@ -126,6 +126,7 @@ async def test_each_item_carries_the_chain_to_it(db: Database, store: SessionSto
 async def test_older_epochs_stay_readable(store: SessionStore) -> None:
     """H-9."""
     assert await store.epochs("s") == [] and await store.native("s", 1) is None
+    began = time.time()
     first = await begun(store)
     second = await store.begin_epoch("s", "r", "q", "n", "", [], [], "The model changed.")
     told = await store.epochs("s")
@@ -133,7 +134,7 @@ async def test_older_epochs_stay_readable(store: SessionStore) -> None:
         (first, "p", "q", "m", "", 3),
         (second, "r", "q", "n", "The model changed.", 0),
     ]
-    assert all(abs(epoch.at - time.time()) < 60 for epoch in told)
+    assert all(began <= epoch.at <= time.time() for epoch in told)
     old, now = await store.native("s", first), await store.native("s")
     assert old is not None and old.items == ITEMS and old.why == ""
     assert now is not None and now.why == "The model changed." and now.damage == ""
@@ -224,7 +225,7 @@ async def test_damage_of_a_transcript_is_said_in_words(
     await keep(store, turn("t1"))
     await change(db, statement)
     assert await store.damage("s") == damage
-    assert sorted(session.id for session in await store.list()) == ["other", "s"]
+    assert sorted(session.id for session in await store.all()) == ["other", "s"]
     Transcript(await store.events("s"))
     assert isinstance(await store.search("answer"), list)
 
@@ -300,6 +301,7 @@ async def test_a_branch_of_nothing_is_refused_whole(store: SessionStore) -> None
 async def test_the_ledger_has_every_request(store: SessionStore) -> None:
     assert await store.ledger("s") == [] and await store.last_sent("s") is None
     sent = Sent(1, 4, "abc", 900, "The tools changed.", 0.25)
+    began = time.time()
     await keep(
         store,
         [
@@ -310,7 +312,7 @@ async def test_the_ledger_has_every_request(store: SessionStore) -> None:
         ],
     )
     first, second = await store.ledger("s")
-    assert abs(first.at - time.time()) < 60
+    assert began <= first.at <= time.time()
     assert first == LedgerEntry(
         first.at, "t1", 1, "Coder", "anthropic", "m", Usage(1000, 10, 5, 50, 20), 0.5, sent, 0.125
     )
@@ -588,11 +590,11 @@ def test_any_damage_is_found_or_harmless(
         await store.begin_epoch(name, "p", "q", "m", "You help.", TOOLS, ITEMS)
         before = {table: await rows(db, table, name) for table in ("transcript", "native")}
         sound = await store.native(name)
-        listed = {session.id for session in await store.list()}
+        listed = {session.id for session in await store.all()}
         for statement, values in harm:
             await db.write(lambda c, s=statement, v=values: c.execute(s, (name, *v)) and None)
 
-        assert {session.id for session in await store.list()} == listed
+        assert {session.id for session in await store.all()} == listed
         assert await store.get(name) is not None
         events = await store.events(name)
         Transcript(events).messages()

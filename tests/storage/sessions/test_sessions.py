@@ -64,14 +64,14 @@ async def test_sessions_are_listed_changed_and_deleted_whole(
 ) -> None:
     await store.create(info("older", 1.0))
     await store.create(info("newest", 9.0))
-    assert [s.id for s in await store.list()] == ["newest", "s", "older"]
+    assert [s.id for s in await store.all()] == ["newest", "s", "older"]
     assert await store.get("s") == info() and await store.get("none") is None
     with pytest.raises(StorageError):
         await store.create(info())
 
     await store.update("s", title="Neu \ud800", permission_mode="plan", unread=True, updated=10.0)
     expected = replace(info(), title="Neu ?", permission_mode="plan", unread=True, updated=10.0)
-    assert (await store.list())[0] == expected
+    assert (await store.all())[0] == expected
     with pytest.raises(TypeError):
         await store.update("s", **{"id = 'x' --": 1})  # type: ignore[call-arg]
 

@@ -17,7 +17,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.events import ToolFinished
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
-from studio.tools.builtin.fetch import fetch
+from studio.tools.builtin.web import fetch
 from studio.tools.web import Client, NetworkGuard, Web, WebLimits
 from studio.tools.web.client import WebResponse
 from studio.tools.web.fetcher import NoWeb, freshness

@@ -10,7 +10,7 @@ import pytest
 
 from studio.domain.errors import ToolFailed
 from studio.tools import Context, Workspace
-from studio.tools.builtin.web_search import web_search
+from studio.tools.builtin.web import web_search
 from studio.tools.web import Client, NetworkGuard, Web
 from studio.tools.web.fetcher import NoWeb
 from studio.tools.web.search import Endpoints

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from studio.domain.errors import ToolFailed
 from studio.processes.daemon_thread import Stop
 from studio.tools import Context, Workspace
-from studio.tools.builtin.glob import glob
-from studio.tools.builtin.list_ import list_
+from studio.tools.builtin.find_files import glob, list_
 from studio.tools.builtin.read import LIMIT, read
 from studio.tools.builtin.search import search
 from studio.tools.discovery import discover

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.tools.web.markdown import markdown
+from studio.tools.web.html_to_markdown import html_to_markdown
 from support.cpu_cost import is_at_most
 
 HERE = "https://example.org/x/y"
 
 
 def text(html: str) -> str:
-    return markdown(html, HERE).text
+    return html_to_markdown(html, HERE).text
 
 
 def test_a_page_reads_well() -> None:
@@ -25,7 +25,7 @@ def test_a_page_reads_well() -> None:
     return 1
 </code></pre><table><tr><th>A<th>B<tr><td>1<td>2 | 3</table><a href="/card"><h3>Card</h3><p>words</p></a>
     <img alt="A boat" src="x.png"></main><footer>All rights</footer>"""
-    found = markdown(page + "<!-- " + "x" * 300 + " -->", HERE)
+    found = html_to_markdown(page + "<!-- " + "x" * 300 + " -->", HERE)
     assert found.title == "The & title"
     assert found.text == (
         "# Head small\n\nOne **bold *it***, [a link](https://example.org/x/a%20b.html).\n\n"
@@ -80,15 +80,17 @@ def test_bombs_cost_what_they_weigh(bomb: str) -> None:
     """A few times as much as a plain page of their size, never its square."""
     *start, again = bomb.split("|")
     page = "".join(start) + again * (WEIGHT // len(again))
-    assert len(markdown(page, HERE).text) < 40 * len(page)
-    assert is_at_most(20, lambda: markdown(page, HERE), lambda: markdown(PLAIN, HERE))
+    assert len(html_to_markdown(page, HERE).text) < 40 * len(page)
+    assert is_at_most(
+        20, lambda: html_to_markdown(page, HERE), lambda: html_to_markdown(PLAIN, HERE)
+    )
 
 
 @given(st.text(alphabet="<>/abpliutdr \n\"'=&;!-", max_size=300))
 def test_no_page_is_a_fault(page: str) -> None:
-    markdown(page, HERE)
+    html_to_markdown(page, HERE)
 
 
 def test_it_stops_when_told() -> None:
-    found = markdown("<p>word</p>" * 100_000, HERE, lambda: True)
+    found = html_to_markdown("<p>word</p>" * 100_000, HERE, lambda: True)
     assert not found.whole

@@ -1,4 +1,4 @@
-"""Idempotency keys: recognise a repeated request of a client (``Idempotency-Key``)."""
+"""Idempotency: recognises a repeated request of a client, or a file imported before."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ KEPT_REQUESTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRow:
-    """What is known of a request: the digest of its body, when it first came, where it was
-    answered.
+    """A known request: the digest of its body, its first arrival, and where it was answered.
 
     ``at`` is in seconds since the epoch; the ids are empty as long as no turn has begun.
     ``turn_id`` alone is empty where the program ended during the answer, and nothing of
@@ -28,10 +27,10 @@ class IdempotencyRow:
 
 
 class IdempotencyStore:
-    """Table ``requests``: digests and ids, for a day, whatever becomes of the session.
+    """Requests with an ``Idempotency-Key``, in the table ``requests``: digests and ids.
 
-    And table ``passing``: sessions that are deleted when their answer is out.
-    Every coroutine raises StorageError.
+    A row is kept for a day, whatever becomes of its session. The table ``passing`` has the
+    sessions that are deleted after their answer. Every coroutine raises StorageError.
     """
 
     def __init__(self, database: Database) -> None:
@@ -56,17 +55,17 @@ class IdempotencyStore:
         return await self._db.write(found_or_new)
 
     def answered_in(self, key: str, session_id: str, turn_id: str) -> None:
-        """Say where a request is answered; written before anything that the turn writes later."""
+        """Note where a request is answered; stored before anything the turn writes later."""
         query = "UPDATE requests SET session_id = ?, turn_id = ? WHERE key = ?"
         self._db.submit(lambda db: db.execute(query, (session_id, turn_id, key)) and None)
 
     async def mark_temporary(self, session_id: str) -> None:
-        """A session goes when its answer is out, or else with the next start of the server."""
+        """Have a session deleted after its answer, or else when the server starts again."""
         query = "INSERT OR REPLACE INTO passing VALUES (?, ?)"
         await self._db.write(lambda db: db.execute(query, (session_id, self._db.owner)) and None)
 
     async def leftover_temporary(self) -> list[str]:
-        """Sessions that should be gone, but their program ended first."""
+        """Temporary sessions whose program ended before it deleted them."""
         rows: list[tuple[str, str]] = await self._db.read(
             lambda db: db.execute("SELECT session_id, owner FROM passing").fetchall()
         )
@@ -74,6 +73,27 @@ class IdempotencyStore:
         return [session_id for session_id, owner in rows if owner not in alive]
 
     async def mark_interrupted(self, session_id: str) -> None:
-        """The answer in this session broke off with its program, and will not be kept."""
+        """Note that the answer in this session ended with its program, and will not be kept."""
         query = "UPDATE requests SET turn_id = '' WHERE session_id = ?"
         await self._db.write(lambda db: db.execute(query, (session_id,)) and None)
+
+
+class ImportLog:
+    """Imported files by the digest of their content, so that none is imported twice.
+
+    A file is forgotten with its session. Every coroutine raises StorageError.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def session(self, digest: str) -> str:
+        """The id of the session that the file became; empty if there is none."""
+        query = "SELECT session_id FROM imports WHERE digest = ?"
+        row = await self._db.read(lambda db: db.execute(query, (digest,)).fetchone())
+        return str(row[0]) if row else ""
+
+    async def note(self, digest: str, session_id: str) -> None:
+        """Remember which session the file became."""
+        query = "INSERT OR REPLACE INTO imports VALUES (?, ?)"
+        await self._db.write(lambda db: db.execute(query, (digest, session_id)) and None)

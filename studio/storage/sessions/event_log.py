@@ -1,4 +1,7 @@
-"""Event rows: store a transcript, one event a row, with a checksum for each."""
+"""Event log: stores a session's events, verifies them, and copies them into a branch.
+
+Each event is one row of the table ``transcript``, with a checksum.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,25 @@ from sqlite3 import Connection
 from typing import get_args
 
 from studio.domain.agents import PermissionMode
-from studio.domain.codec import decode_event
-from studio.domain.events import Event
+from studio.domain.codec import decode_event, encode_event
+from studio.domain.errors import StorageError
+from studio.domain.events import (
+    DraftCreated,
+    DraftResolved,
+    Event,
+    FilesChanged,
+    Pinned,
+    Summarised,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import canonical_json
 from studio.domain.models import EFFORTS
+from studio.storage.snapshots.file_changes import copy_changes
 
-from .search import Passage, sanitise_text
+from .projections import update_projections
+from .search import Indexer, Passage, sanitise_text
 
 
 def insert_event(
@@ -63,6 +79,67 @@ def events(db: Connection, session_id: str) -> list[Event]:
         "SELECT body FROM transcript WHERE session_id = ? ORDER BY seq", (session_id,)
     )
     return [event for (body,) in rows if (event := read_event(body)) is not None]
+
+
+def copy_session(db: Connection, source: str, target: str, before_turn: str) -> None:
+    """Copy the events of ``source`` into the session ``target``, which has none yet.
+
+    Up to the turn ``before_turn``, all of them when that is empty. What cannot
+    be read is left out. Usage, calls and approvals are not copied. A draft that waits in
+    ``source`` is superseded in ``target``, so that nobody can approve it twice. Raises
+    StorageError if there is no such turn.
+    """
+    rows = db.execute(
+        "SELECT seq, turn_id, at, body, sum FROM transcript WHERE session_id = ? ORDER BY seq",
+        (source,),
+    ).fetchall()
+    indexer = Indexer()
+    seq, turn_id, at = 0, "", 0.0
+    waiting: list[str] = []
+    lost = False
+    for old_seq, old_turn, old_at, body, total in rows:
+        if before_turn and old_turn == before_turn:
+            break
+        data, event = read_data(body), read_event(body)
+        of_newer_version = total == checksum(old_seq, old_turn, body)
+        if data is None or (event is None and not of_newer_version):
+            lost = True
+            continue
+        if lost and isinstance(event, Summarised | Pinned):
+            continue  # they refer to blocks by number, and some are missing now
+        seq, turn_id, at = seq + 1, str(old_turn), old_at
+        if "session_id" in data:
+            data["session_id"] = target
+            body = canonical_json(data)
+        insert_event(db, target, seq, turn_id, at, body)
+        if event is None:
+            continue
+        if isinstance(event, FilesChanged):
+            copy_changes(db, source, target, event.turn_id)
+        insert_passages(db, target, seq, indexer.feed(event))
+        match event:
+            case DraftCreated():
+                waiting.append(event.draft.id)
+            case DraftResolved() if event.draft_id in waiting and event.status not in (
+                "waiting",
+                "conflict",
+            ):
+                waiting.remove(event.draft_id)
+            case TurnStarted() | TurnComplete() | DraftResolved():
+                pass
+            case _:
+                continue
+        # No owner: a turn that still runs in the source counts as interrupted in the branch.
+        update_projections(db, target, "", turn_id, at, event)
+    else:
+        if before_turn:
+            raise StorageError("This message is no longer in the chat.")
+    insert_passages(db, target, seq, indexer.finish())
+    for draft_id in waiting:
+        seq += 1
+        event = DraftResolved(draft_id, "superseded")
+        insert_event(db, target, seq, turn_id, at, canonical_json(encode_event(event)))
+        update_projections(db, target, "", turn_id, at, event)
 
 
 def describe_damage(db: Connection, session_id: str) -> str:

@@ -1,13 +1,13 @@
-"""Page to markdown: converts a web page for a model, without what a person would not see.
+"""HTML to markdown: parses a web page for a model, without what a person would not see.
 
-What a person would not see (scripts, hidden elements) is left out, and so is
-what surrounds the page's own matter: menus, footers, forms.
+Scripts and hidden elements are left out, and so is what surrounds the main content: menus,
+footers, forms. ``markdown_writer`` writes the markdown.
 
-The page is read as it comes, in one pass and without a tree: what the rules of
-HTML make of a hostile page can be a thousand times its size. Libraries were tried and lost:
-html-to-markdown (22 MB) survives the bombs but shows hidden text and cannot be stopped; htmd
-crashes the whole program on deep nesting; markdownify and html2text run into the recursion
-limit or for ever; trafilatura (68 MB) shows hidden text.
+The page is parsed in one pass and without a tree: the tree that HTML's rules make of a hostile
+page can be a thousand times its size. Libraries were tried and rejected: html-to-markdown
+(22 MB) survives the bombs but shows hidden text and cannot be stopped; htmd crashes the whole
+program on deep nesting; markdownify and html2text reach the recursion limit or never end;
+trafilatura (68 MB) shows hidden text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 from .markdown_writer import BLOCKS, Writer
 
 ENOUGH = 200
-"""Characters that a page's own matter has at least, or else more of the page is taken."""
+"""Characters that the main content has at least, or else more of the page is taken."""
 LONGEST = 3_000_000
 """Characters of markdown; what follows them is left out."""
 
@@ -29,52 +29,20 @@ _PIECE = 1 << 16
 _STUCK = 200_000
 """Characters that the parser may hold back, for a tag that does not end."""
 _TAIL = 4_000
-"""Characters held back at the end that are looked at: it takes the square of their number."""
+"""Characters held back at the end that are still parsed: it takes the square of their number."""
 _LOOK_BACK = 100
-"""Open elements among which the one that is closed is looked for."""
+"""Innermost open elements that an end tag is matched with."""
 _VOID = frozenset(
     [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-        "frame",
-        "keygen",
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"),
+        *("param", "source", "track", "wbr", "frame", "keygen"),
     ]
 )
 _SKIPPED = frozenset(
     [
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "svg",
-        "math",
-        "iframe",
-        "object",
-        "canvas",
-        "audio",
-        "video",
-        "map",
-        "button",
-        "select",
-        "textarea",
-        "datalist",
-        "dialog",
-        "menu",
-        "noembed",
-        "noframes",
-        "title",
+        *("script", "style", "noscript", "template", "svg", "math", "iframe", "object"),
+        *("canvas", "audio", "video", "map", "button", "select", "textarea", "datalist"),
+        *("dialog", "menu", "noembed", "noframes", "title"),
     ]
 )
 _AROUND = frozenset(["nav", "header", "footer", "aside", "form", "search"])
@@ -86,7 +54,7 @@ _ENDED_BY: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "td": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
     "th": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
 }
-"""What a start tag ends that has no end of its own, and where to stop looking for it."""
+"""Elements that a start tag ends implicitly, and those beyond which they are not looked for."""
 _HIDDEN = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
     r"|(?:opacity|font-size)\s*:\s*0(?:\.0*)?(?:px|em|rem|pt|%)?\s*(?:[;!]|$))",
@@ -96,15 +64,15 @@ _HIDDEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """``text`` of a page; ``whole`` is False where the page went on."""
+    """A page as markdown; ``whole`` is False where the rest of the page is left out."""
 
     title: str
     text: str
     whole: bool = True
 
 
-def markdown(html: str, address: str, stop: Callable[[], bool] = lambda: False) -> Markdown:
-    """Read a page; ``address`` is where its relative links begin.
+def html_to_markdown(html: str, address: str, stop: Callable[[], bool] = lambda: False) -> Markdown:
+    """Convert a page; ``address`` is the base of its relative links.
 
     Takes seconds for one of many megabytes: call it in a thread, ``stop`` ends it early.
     """
@@ -126,7 +94,7 @@ def markdown(html: str, address: str, stop: Callable[[], bool] = lambda: False) 
 
 
 class _Reader(HTMLParser):
-    """Tells a writer of what it finds: inside of ``own`` elements alone, without ``around``."""
+    """Parses into a writer: only what is inside ``own`` elements, without ``around`` ones."""
 
     def __init__(self, address: str, own: str, around: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
@@ -136,13 +104,13 @@ class _Reader(HTMLParser):
         self._around = around
         self._inside = 0 if own else 1
         self._open: list[tuple[str, bool, bool]] = []
-        """Tag, whether it is skipped with all in it, whether it is an ``own`` one."""
+        """Tag, whether the element is skipped with all in it, whether it is an ``own`` one."""
         self._skipped = 0
         self._in_title = False
         self._named = False
 
     def read(self, html: str, stop: Callable[[], bool]) -> bool:
-        """Whether the page was read to its end."""
+        """Parse the page; whether it was parsed to its end."""
         whole = True
         for start in range(0, len(html), _PIECE):
             self.feed(html[start : start + _PIECE])
@@ -161,7 +129,7 @@ class _Reader(HTMLParser):
             self._in_title = True
         if tag == "base" and (href := attributes.get("href")):
             self.writer.base = urljoin(self.writer.base, href)
-        if tag == "body":  # may stand anywhere, and ends nothing
+        if tag == "body":  # may be anywhere, and ends nothing
             return
         self._imply(tag)
         skipped = tag in _SKIPPED or tag in self._around or _is_hidden(attributes)
@@ -178,7 +146,7 @@ class _Reader(HTMLParser):
             self.writer.enter(tag, attributes)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)  # outside of SVG the slash means nothing
+        self.handle_starttag(tag, attrs)  # outside SVG the slash has no meaning
         if self._skipped and tag not in _VOID:
             self.handle_endtag(tag)
 
@@ -204,7 +172,7 @@ class _Reader(HTMLParser):
         return not self._skipped and self._inside > 0
 
     def _imply(self, tag: str) -> None:
-        """End what this tag ends without saying so."""
+        """Close the elements that this start tag ends implicitly."""
         ended, until = _ENDED_BY.get(tag, (frozenset[str](), frozenset[str]()))
         if tag in BLOCKS:
             for back in range(1, min(len(self._open), _LOOK_BACK) + 1):

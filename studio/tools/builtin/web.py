@@ -1,4 +1,4 @@
-"""Fetch tool: reads a page of the web."""
+"""Web tools: search the web, and read a page of it."""
 
 from __future__ import annotations
 
@@ -42,3 +42,27 @@ async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
     text = "\n".join([*head, "", page.text])
     summary = page.status if not page.ok else plural(len(page.text.split()), "word")
     return Result(text, summary, (page.url,), not page.ok, page.images)
+
+
+@tool(
+    effect="fetch",
+    target="query",
+    verb="Searching the web",
+    done="Searched the web",
+    icon="globe",
+    untrusted=True,
+    sends=True,
+)
+async def web_search(context: Context, query: str, count: int = 8) -> Result:
+    """Search the web. Answers with titles, addresses and a few words of each result; use
+    fetch to read one.
+
+    query: What to search for.
+    count: How many results, 20 at most.
+    """
+    hits = await context.web.search(query, count)
+    if not hits:
+        return Result(f"Nothing was found for “{query}”.", "no results", (f"search: {query}",))
+    lines = [f"{n}. {hit.title}\n   {hit.url}\n   {hit.snippet}" for n, hit in enumerate(hits, 1)]
+    text = "\n".join(line.rstrip() for line in lines)
+    return Result(text, plural(len(hits), "result"), tuple(hit.url for hit in hits))

@@ -1,4 +1,4 @@
-"""Record drafts: propose changes of records, and carry them out in their record store."""
+"""Record stores: makes drafts of records, and carries them out in their store."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from studio.domain.drafts import RecordDraft, record_text
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
 
-from .atomic_files import DraftConflict
+from .conditional_write import DraftConflict
 from .draft_conflict import Conflict
 
 
 class RecordStore(ABC):
-    """Where records of one kind are kept, each a JSON object under a key.
+    """Keeps records of one kind, each a JSON object under a key.
 
-    A tool file makes one under a module-level name; ``ToolDiscovery`` finds it there. Drafts
+    A tool file assigns one to a module-level name, where ``ToolDiscovery`` finds it. Drafts
     refer to it by ``name``, also after a restart. Both methods may block; they are called
     in a thread, and may raise ToolFailed.
     """

@@ -1,8 +1,8 @@
-"""Atomic files: change each file in one step; a crash leaves the old or the new one (T-5).
+"""Conditional writes: change a file only if it is still as it was read (T-5).
 
-Everything here blocks on the disk: call it in a thread. What a killed program
-leaves behind is a hidden file of our own, which the next change in that folder
-removes.
+Each change is one step (see ``studio.files.atomic_write``): a crash leaves the old file or the
+new one, and at most a hidden temporary file, which the next change in that folder removes.
+Everything here blocks on the disk: call it in a thread.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from studio.files.atomic_write import UNFINISHED, new_file, sync_folder, tempora
 from studio.tools.workspace.folder import reason
 
 _IN_USE = 0.5
-"""Seconds that another program on Windows is given to close a file."""
+"""Seconds to wait on Windows until another program closes a file."""
 _OURS = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}", re.S)
 _ABANDONED = 60.0
-"""Seconds after which nobody works on such a file any more."""
+"""Seconds after which a temporary file is abandoned."""
 _NO_LINKS = frozenset(
     {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 )
-"""What a file system says that knows no hard links, or not here."""
+"""Errors of a file system without hard links, or without them at this place."""
 
 
 class DraftConflict(StudioError):
@@ -41,7 +41,7 @@ class DraftConflict(StudioError):
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """A file as it was looked at: the SHA-256 hex of its bytes, and what its entry said."""
+    """A file as it was read: SHA-256 hex of its bytes; device, inode, size, mtime in ns."""
 
     digest: str
     entry: tuple[int, int, int, int]
@@ -52,7 +52,7 @@ def digest(data: bytes) -> str:
 
 
 def read_stamp(path: Path, name: str) -> FileStamp | None:
-    """An ordinary file as it is now, None if there is none.
+    """The stamp of an ordinary file as it is now, None if there is none.
 
     Raises DraftConflict if something else is there, ToolFailed if it cannot be read.
     """
@@ -71,12 +71,12 @@ def read_stamp(path: Path, name: str) -> FileStamp | None:
 def replace(path: Path, name: str, data: bytes, seen: FileStamp | None) -> None:
     """Make ``data`` all that is in the file; missing folders are made.
 
-    ``seen`` is the file as it was looked at, None where there was none. Mode,
+    ``seen`` is the file as it was read, None where there was none. Mode,
     owner and extended attributes stay. Another hard link to the file keeps the
-    old bytes: what is outside of the folder is never written to. Raises
+    old bytes, so that nothing outside the folder is written. Raises
     DraftConflict if the file changed since, ToolFailed if it cannot be written.
     """
-    with _told(name, "written"):
+    with _tool_errors(name, "written"):
         if seen is not None and not os.access(path, os.W_OK):
             raise ToolFailed(f"{name} is read-only.")
         with _beside(path) as temporary:
@@ -84,17 +84,17 @@ def replace(path: Path, name: str, data: bytes, seen: FileStamp | None) -> None:
             if seen is None:
                 _put(temporary, path, name)
             else:
-                _still(path, name, seen)
+                _check_unchanged(path, name, seen)
                 _rename(temporary, path)
 
 
 def relocate(source: Path, target: Path, name: str, seen: FileStamp, data: bytes | None) -> None:
-    """Give a file another place, with other bytes if ``data`` is given.
+    """Move a file, with other bytes if ``data`` is given.
 
-    Until the last step the file is whole at its old place. Raises DraftConflict
-    if it changed since it was ``seen``, or if something is at the new place.
+    Until the last step the file is whole at its old path. Raises DraftConflict
+    if it changed since it was ``seen``, or if something is at the new path.
     """
-    with _told(name, "moved"):
+    with _tool_errors(name, "moved"):
         target.parent.mkdir(parents=True, exist_ok=True)
         if is_other_spelling(source, target):
             if data is not None:
@@ -106,26 +106,26 @@ def relocate(source: Path, target: Path, name: str, seen: FileStamp, data: bytes
                     _write(temporary, data, like=source)
                 elif not _linked(source, temporary):
                     _copy(source, temporary)
-                _still(source, name, seen)
+                _check_unchanged(source, name, seen)
                 _put(temporary, target, target.name)
             source.unlink()
         sync_folder(source.parent)
 
 
 def remove(path: Path, name: str, seen: FileStamp) -> None:
-    """Delete a file; DraftConflict if it changed since, ToolFailed if it cannot be deleted."""
-    with _told(name, "deleted"):
-        _still(path, name, seen)
+    """Delete a file; DraftConflict if it changed since it was ``seen``, ToolFailed if it cannot."""
+    with _tool_errors(name, "deleted"):
+        _check_unchanged(path, name, seen)
         path.unlink()
         sync_folder(path.parent)
 
 
 def copy(source: Path, target: Path, name: str, *, over: bool) -> None:
-    """A second file with the same bytes, times, mode and owner; whole or not there.
+    """Copy a file with its times, mode and owner; ``target`` is whole or not there.
 
-    Raises DraftConflict if ``target`` is there and not to be written ``over``.
+    Raises DraftConflict if ``target`` exists, unless it may be written ``over``.
     """
-    with _told(name, "copied"), _beside(target) as temporary:
+    with _tool_errors(name, "copied"), _beside(target) as temporary:
         _copy(source, temporary)
         if over:
             _rename(temporary, target)
@@ -134,22 +134,20 @@ def copy(source: Path, target: Path, name: str, *, over: bool) -> None:
 
 
 def is_other_spelling(source: Path, target: Path) -> bool:
-    """Whether both name one file, where capital and small letters are the same."""
+    """Whether two paths name one file of a file system that ignores case."""
     if source.parent != target.parent or source == target:
         return False
     if source.name.casefold() != target.name.casefold():
         return False
     with contextlib.suppress(OSError):
-        return source.samefile(target) and target.name not in _names(target.parent)
+        named = (path.name == target.name for path in target.parent.iterdir())
+        return source.samefile(target) and not any(named)
     return False
 
 
-def _names(folder: Path) -> set[str]:
-    return {place.name for place in folder.iterdir()}
-
-
 @contextlib.contextmanager
-def _told(name: str, done: str) -> Generator[None]:
+def _tool_errors(name: str, done: str) -> Generator[None]:
+    """Raises ToolFailed for an OSError; ``done`` is a participle such as “written”."""
     try:
         yield
     except OSError as error:
@@ -158,7 +156,7 @@ def _told(name: str, done: str) -> Generator[None]:
 
 @contextlib.contextmanager
 def _beside(path: Path) -> Generator[Path]:
-    """A name in the same folder that nobody has; what is there in the end is removed."""
+    """An unused name in the same folder, whose file is removed in the end; makes the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path.parent)
     with temporary_beside(path) as temporary:
@@ -167,18 +165,18 @@ def _beside(path: Path) -> Generator[Path]:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what a killed program left here. A file's ctime nobody can set."""
+    """Remove temporary files of killed programs, by ctime, which no program can set."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _OURS.fullmatch(entry.name):
                 with contextlib.suppress(OSError):
-                    about = entry.stat(follow_symlinks=False)
-                    if stat.S_ISREG(about.st_mode) and time.time() - about.st_ctime > _ABANDONED:
+                    info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(info.st_mode) and time.time() - info.st_ctime > _ABANDONED:
                         Path(entry.path).unlink()
 
 
 def _write(path: Path, data: bytes, like: Path | None) -> None:
-    # Until it has the mode of the file it replaces nobody else may read it.
+    # Private until it gets the mode of the file that it replaces.
     with new_file(path, 0o666 if like is None else 0o600) as file:
         file.write(data)
     if like is not None:
@@ -193,16 +191,16 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _resemble(path: Path, other: Path) -> None:
-    """Take over owner, mode, times and, where Python can, extended attributes."""
-    about = other.stat()
-    if sys.platform != "win32" and (about.st_uid, about.st_gid) != (os.getuid(), os.getgid()):
+    """Copy owner, mode, times and, where Python can, extended attributes."""
+    info = other.stat()
+    if sys.platform != "win32" and (info.st_uid, info.st_gid) != (os.getuid(), os.getgid()):
         with contextlib.suppress(OSError):  # only root may give a file away
-            os.chown(path, about.st_uid, about.st_gid)
+            os.chown(path, info.st_uid, info.st_gid)
     shutil.copystat(other, path)
 
 
 def _put(temporary: Path, path: Path, name: str) -> None:
-    """Give a finished file its name, which must be free."""
+    """Rename a finished file; raises DraftConflict if something is at ``path``."""
     try:
         if sys.platform == "win32":
             temporary.rename(path)
@@ -215,7 +213,7 @@ def _put(temporary: Path, path: Path, name: str) -> None:
 
 
 def _linked(source: Path, target: Path) -> bool:
-    """Give a file a second name, unless this file system cannot."""
+    """Make a hard link; False if the file system cannot."""
     if sys.platform == "win32":
         return False
     try:
@@ -227,8 +225,8 @@ def _linked(source: Path, target: Path) -> bool:
     return True
 
 
-def _still(path: Path, name: str, seen: FileStamp) -> None:
-    """Raises DraftConflict if the file is another than the one that was seen."""
+def _check_unchanged(path: Path, name: str, seen: FileStamp) -> None:
+    """Raises DraftConflict if the file is not the one that was seen."""
     try:
         same = _entry(path.lstat()) == seen.entry
     except FileNotFoundError:
@@ -237,8 +235,8 @@ def _still(path: Path, name: str, seen: FileStamp) -> None:
         raise DraftConflict(f"{name} changed this moment. Nothing was changed.")
 
 
-def _entry(about: os.stat_result) -> tuple[int, int, int, int]:
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+def _entry(info: os.stat_result) -> tuple[int, int, int, int]:
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
 def _rename(source: Path, target: Path) -> None:

@@ -1,8 +1,8 @@
-"""Process registry: knows which of the programs that opened a database still run.
+"""Process registry: says which of the programs that opened a database still run.
 
-A turn without an end was interrupted only if its program is gone: a command
-line at work beside the window is not a crash. Each open database holds a lock
-on a small file; the system lets go of it however the program ends.
+A turn without an end was interrupted only if its program has ended: a turn that a command
+line runs beside the window was not. Each open database holds a lock on a small file, which
+the system releases however the program ends.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from studio.files.file_lock import lock
 from studio.files.folders import private_folder
 
-STALE_AFTER = 86_400.0  # s; files of crashed programs are then removed
+STALE_AFTER = 86_400.0  # s
 
 
 class ProcessLock:
-    """This program's lock, under a fresh ``id``. Raises OSError if it cannot be had."""
+    """This program's lock, under a fresh ``id``. Raises OSError if it cannot be acquired."""
 
     def __init__(self, folder: Path) -> None:
         self.id = uuid.uuid4().hex
@@ -35,7 +35,7 @@ class ProcessLock:
             raise
 
     def release(self) -> None:
-        # The file goes first where that works, or its name would outlive us.
+        # Before closing it, where the system can: if the program ends between, no file is left.
         with suppress(OSError):
             self._path.unlink()
         os.close(self._file)
@@ -49,7 +49,7 @@ def running_owners(folder: Path, owners: Iterable[str]) -> set[str]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove files of programs that ended long ago without releasing them."""
+    """Remove files that crashed programs left ``STALE_AFTER`` ago."""
     with suppress(OSError):
         for path in folder.iterdir():
             if path.stat().st_mtime < time.time() - STALE_AFTER and not _held(path):
