@@ -12,8 +12,7 @@ from studio.domain.ledger import LedgerEntry, Sent
 from studio.domain.models import Usage
 from studio.simulator import Text, Turn, status
 from studio.simulator import Usage as Used
-from studio.ui.inspector.chat_costs import ChatCosts
-from studio.ui.inspector.facts import request_rows
+from studio.ui.inspector.facts import ChatCosts, request_rows
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme
@@ -35,13 +34,13 @@ BROKEN = Sent(1, 4, "ab", 70_000, "The model changed.", 0.042)
 def test_each_request_says_what_it_used_and_why_its_cache_broke() -> None:
     """H-9: what was cached, and when a cache broke which part changed and what it cost."""
     asked = [(request(1), 0.5), (request(2, BROKEN, 0.31), 0.31)]
-    spent = ChatCosts([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
-    newest, oldest = request_rows(spent)
+    costs = ChatCosts([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
+    newest, oldest = request_rows(costs)
     assert (oldest.title, oldest.right) == ("1. opus", "≈ $0.50")
     assert oldest.tokens == "76.2k in, 58.0k cached, 1.2k out" and not oldest.broke
     assert newest.right == "$0.31"
     assert newest.broke == "The cache broke. The model changed. It cost about $0.042."
-    both = spent.all
+    both = costs.total
     assert both.source == "Partly an estimate" and both.cost == 0.81 and both.lost == 0.042
 
 

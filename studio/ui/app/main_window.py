@@ -103,7 +103,7 @@ class MainWindow(QMainWindow):
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
         self.chat.session_changed.connect(self.chat_list.schedule_refresh)
         self.chat.event_seen.connect(self.chat_list.on_event)
-        self.chat.opened.connect(self._inspector.begin)
+        self.chat.opened.connect(self._inspector.show_chat)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)

@@ -2,9 +2,7 @@
 
 - ``inspector``: The inspector's widget, with its list of events and the limit of a chat's cost.
 - ``controller``: Keeps the inspector up to date with the chat on screen.
-- ``facts``: Makes what the inspector shows from a session and its events.
-- ``run_page``: Shows the run of a chat in numbers.
-- ``request_list``: Lists the requests of a chat, with tokens, cost and broken caches.
+- ``facts``: Makes what the inspector shows from a session, its events and costs.
+- ``run_page``: Shows the run of a chat in numbers, and lists its requests.
 - ``history_page``: Shows a chat's native history, as the provider gets it.
-- ``chat_costs``: Adds up what a chat's requests cost.
 """

@@ -1,16 +1,18 @@
-"""Makes what the inspector shows from a session and its events."""
+"""Makes what the inspector shows from a session, its events and the costs of its requests."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from studio.agent.context import ContextUsage, PartKind
+from studio.agent.engine import Engine
 from studio.agent.loop.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.session.session import Session
-from studio.agent.usage_costs import format_dollars
+from studio.agent.usage_costs import UsageTotal, format_dollars, of_request, total
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.events import (
     AwaitingPermission,
@@ -53,7 +55,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.ledger import Sent
+from studio.domain.ledger import LedgerEntry, Sent
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer
 from studio.domain.tools import Exposure
@@ -62,16 +64,14 @@ from studio.storage.sessions.native_history import EpochInfo, StoredHistory
 from studio.ui.formatting import clock, short_count, short_path, whole_seconds
 from studio.ui.transcript.items.draft_item import icon_of
 
-from .chat_costs import ChatCosts
 from .history_page import HistoryFacts
-from .request_list import RequestRow
-from .run_page import RunFacts
+from .run_page import RequestRow, RunFacts
 
 EXPOSURE_TEXTS: dict[Exposure, str] = {
     "private": "private files",
     "untrusted": "words from outside",
 }
-"""What a chat can have met (T-7)."""
+"""What a chat can have been exposed to (T-7)."""
 ANSWER_TEXTS: dict[Answer, str] = {
     "once": "Allowed once",
     "session": "Allowed in this chat",
@@ -93,12 +93,12 @@ TOPIC_TEXTS: dict[Topic, str] = {
     "schema": "Told what form the answer has",
     "misfit": "Told why the answer does not fit",
 }
-"""What the model was told, by topic; its words come after."""
-OTHERWISE = {
+"""What the model was told, by topic; the event's text follows."""
+TOLD_TEXTS = {
     NEARLY_OUT: "Told that the limit is near",
     TAKE_OVER: "Told to take over from a model that got stuck",
 }
-"""The same by its words, where a topic has several."""
+"""The same by the event's text, where a topic has several."""
 PARTS: dict[PartKind, str] = {
     "instructions": "Instructions",
     "tools": "Tools",
@@ -119,22 +119,52 @@ STATES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ChatCosts:
+    """A chat's requests, oldest first, each with what it cost.
+
+    ``today`` is what all chats cost today, “$0.84”.
+    """
+
+    requests: Sequence[tuple[LedgerEntry, UsageTotal]] = ()
+    today: str = ""
+
+    @property
+    def total(self) -> UsageTotal:
+        return total(cost for _, cost in self.requests)
+
+
+async def chat_costs(engine: Engine, session_id: str) -> ChatCosts:
+    """Read a chat's requests, and price them."""
+    entries = await engine.ledger(session_id)
+    today = await engine.books.today()
+    costs = await engine.books.costs(entries)
+    requests = [
+        (entry, of_request(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
+    ]
+    return ChatCosts(requests, today.removesuffix(" today"))
+
+
 def run_facts(
     session: Session,
     model: ModelInfo,
-    spent: ChatCosts,
-    began: float | None,
+    costs: ChatCosts,
+    begun: float | None,
     context: ContextUsage | None = None,
     *,
     summing: bool = False,
 ) -> RunFacts:
-    """What the Run page shows of a session; ``summing`` while it is being summed up."""
+    """What the Run page shows of a session.
+
+    ``begun`` is when its turn began, by ``time.monotonic``; ``summing`` is whether it is being
+    summed up.
+    """
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
-    total = spent.all
-    lost = f"Broken caches cost about {format_dollars(total.lost)}" if total.lost else ""
+    all_costs = costs.total
+    lost = f"Broken caches cost about {format_dollars(all_costs.lost)}" if all_costs.lost else ""
     exposed = ExfiltrationGuard(transcript).exposed
-    seconds = time.monotonic() - began if began is not None and session.running else None
+    seconds = time.monotonic() - begun if begun is not None and session.running else None
     return RunFacts(
         state=state,
         title=title,
@@ -147,15 +177,15 @@ def run_facts(
         parts=tuple((PARTS[part.kind], part.tokens) for part in context.parts) if context else (),
         pins=sum(isinstance(b, UserBlock | TextBlock) and b.pinned for b in transcript.blocks),
         summing="does" if summing else "can" if context and _can_sum_up(session) else "",
-        input=total.usage.input,
-        cached=total.usage.cache_read,
-        written=total.usage.cache_write,
-        output=total.usage.output,
-        reasoning=total.usage.reasoning,
-        cost=format_dollars(total.cost),
-        today=spent.today,
+        input=all_costs.usage.input,
+        cached=all_costs.usage.cache_read,
+        written=all_costs.usage.cache_write,
+        output=all_costs.usage.output,
+        reasoning=all_costs.usage.reasoning,
+        cost=format_dollars(all_costs.cost),
+        today=costs.today,
         seen=[(EXPOSURE_TEXTS[kind], exposed[kind]) for kind in EXPOSURE_TEXTS if kind in exposed],
-        notes=[note for note in (total.source, total.gap, lost) if note],
+        notes=[note for note in (all_costs.source, all_costs.gap, lost) if note],
     )
 
 
@@ -164,10 +194,10 @@ def _can_sum_up(session: Session) -> bool:
     return messages > 1 and not session.running and not session.damage
 
 
-def request_rows(spent: ChatCosts) -> list[RequestRow]:
+def request_rows(costs: ChatCosts) -> list[RequestRow]:
     """The Requests list: the newest first."""
     rows: list[RequestRow] = []
-    for number, (entry, one) in enumerate(spent.requests, 1):
+    for number, (entry, one) in enumerate(costs.requests, 1):
         usage = entry.usage
         parts = [f"{short_count(usage.input)} in", f"{short_count(usage.output)} out"]
         if usage.cache_read:
@@ -281,7 +311,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             words = f"History begins anew. {event.why}" if event.why else "History begins"
             return "history", words, PROVIDER_TITLES.get(event.provider, event.provider)
         case Told():
-            words = OTHERWISE.get(event.text) or TOPIC_TEXTS[event.topic]
+            words = TOLD_TEXTS.get(event.text) or TOPIC_TEXTS[event.topic]
             return "bot", f"{words}: {event.text}", ""
         case Recounted():
             many = len(event.messages)

@@ -36,8 +36,7 @@ from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import Field, Hairline, OverlayBar, Segmented
 
 from .history_page import HistoryFacts, HistoryPage
-from .request_list import RequestList, RequestRow
-from .run_page import RunFacts, RunPage
+from .run_page import RequestList, RequestRow, RunFacts, RunPage
 
 
 class BudgetRow(QWidget):

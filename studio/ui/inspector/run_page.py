@@ -1,18 +1,18 @@
-"""Shows the run of a chat in numbers: state, context, tokens and cost, agents."""
+"""Shows the run of a chat in numbers: state, context, tokens and cost; lists its requests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.ui.formatting import short_count
 from studio.ui.theme import Theme, elided, joined
-from studio.ui.widgets import Button, paint_spinner, paint_tile
+from studio.ui.widgets import Button, paint_spinner
 
 STATES: dict[str, tuple[str, str]] = {
     "idle": ("circle", "text3"),
@@ -32,19 +32,6 @@ PART_HUES = {
     "Tool results": "rust",
     "Summary": "ochre",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
-    """One agent of the run; ``depth`` is how far below the first it works."""
-
-    name: str
-    icon: str
-    hue: str
-    tokens: str = ""
-    cost: str = ""
-    state: str = "done"
-    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +68,26 @@ class RunFacts:
     notes: Sequence[str] = ()
     seen: Sequence[tuple[str, str]] = ()
     """What makes sending anything out a risk, and the first source of each (T-7)."""
-    agents: Sequence[AgentFacts] = ()
+
+
+class LineStyle(NamedTuple):
+    """Font and colour of the left and the right side of a line, and its height in pixels."""
+
+    left: tuple[str, str] = ("ui", "text2")
+    right: tuple[str, str] = ("ui_medium", "text1")
+    pitch: int = 24
+
+
+ROW = LineStyle()
+TITLE = LineStyle(("ui_medium", "text1"), ("ui", "text2"))
+HEADING = LineStyle(("small_strong", "text1"), ("small", "text2"))
+PART = LineStyle(("small", "text2"), ("small", "text1"), 21)
+SOURCES = LineStyle(right=("small", "text3"), pitch=20)
+NOTE = LineStyle(("small", "text3"))
+
+
+MARGIN = 16
+_WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
 def _capital(words: str) -> str:
@@ -89,9 +95,7 @@ def _capital(words: str) -> str:
 
 
 class RunPage(QWidget):
-    """Painted in one go; its name reads the same facts aloud."""
-
-    MARGIN = 16
+    """Painted in one go; its accessible name has the same facts."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -130,10 +134,9 @@ class RunPage(QWidget):
         height = t.px(10) + t.px(24) * (3 + bool(f.folder)) + t.px(20)
         height += (t.px(24) + t.px(20)) if f.seen else 0
         height += t.px(38) + t.px(21) * (len(f.parts) + bool(f.pins))
-        self.summarise.move(self.MARGIN, height + t.px(10))
+        self.summarise.move(MARGIN, height + t.px(10))
         height += self._button + t.px(20)
         height += t.px(24) * (1 + len(self._tokens()) + len(f.notes)) + t.px(6)
-        height += (t.px(20) + t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
         if height != self._height:
             self._height = height
             self.updateGeometry()
@@ -162,43 +165,36 @@ class RunPage(QWidget):
         y = self._divide(painter, y)
         y = self._paint_context(painter, y)
         y = self._divide(painter, y)
-        y = self._paint_cost(painter, y)
-        if self._facts.agents:
-            y = self._divide(painter, y)
-            self._paint_agents(painter, y)
+        self._paint_cost(painter, y)
         painter.end()
 
     def _paint_state(self, painter: QPainter, y: float) -> float:
         t, f = self.theme, self._facts
-        pitch = t.px(24)
         side = t.px(16)
         icon, token = STATES.get(f.state, STATES["idle"])
-        mark = QRectF(self.MARGIN - 1, y + (pitch - side) / 2, side, side)
-        self._mark(painter, mark, icon, token)
-        self._pair(painter, y, f.title, f.time, "ui_medium", "text1", "ui", "text2", side + 6)
-        y += pitch
-        pairs = [("Steps", str(f.steps)), ("Tool calls", str(f.tool_calls))]
+        mark = QRectF(MARGIN - 1, y + (t.px(24) - side) / 2, side, side)
+        if icon:
+            t.paint_icon(painter, mark, icon, token)
+        else:
+            paint_spinner(painter, t, self, mark, token)
+        y = self._paint_line(painter, y, f.title, f.time, TITLE, side + 6)
+        y = self._paint_line(painter, y, "Steps", str(f.steps))
+        y = self._paint_line(painter, y, "Tool calls", str(f.tool_calls))
         if f.folder:
-            pairs.append(("Folder", f.folder))
+            y = self._paint_line(painter, y, "Folder", f.folder)
         if f.seen:
-            pairs.append(("Seen", _capital(self._seen())))
-        for left, right in pairs:
-            self._pair(painter, y, left, right)
-            y += pitch
-        if f.seen:
-            self._seen_at = QRectF(0, y - pitch, self.width(), pitch + t.px(20))
+            self._seen_at = QRectF(0, y, self.width(), t.px(24) + t.px(20))
+            y = self._paint_line(painter, y, "Seen", _capital(self._seen()))
             sources = ", ".join(dict.fromkeys(source for _, source in f.seen))
-            self._pair(painter, y, "", sources, right_role="small", right_token="text3", pitch=20)
-            y += t.px(20)
+            y = self._paint_line(painter, y, "", sources, SOURCES)
         return y
 
     def _paint_context(self, painter: QPainter, y: float) -> float:
         t, f = self.theme, self._facts
         used = short_count(f.used)
-        said = f"{used} of {short_count(f.window)}" if f.window else f"{used} used"
-        self._pair(painter, y, "Context", said, "small_strong", "text1", "small", "text2")
-        y += t.px(24)
-        bar = QRectF(self.MARGIN, y, self.width() - 2 * self.MARGIN, t.px(6))
+        used = f"{used} of {short_count(f.window)}" if f.window else f"{used} used"
+        y = self._paint_line(painter, y, "Context", used, HEADING)
+        bar = QRectF(MARGIN, y, self.width() - 2 * MARGIN, t.px(6))
         clip = QPainterPath()
         clip.addRoundedRect(bar, bar.height() / 2, bar.height() / 2)
         painter.save()
@@ -216,52 +212,30 @@ class RunPage(QWidget):
         painter.restore()
         y = bar.bottom() + t.px(8)
         for name, count in f.parts:
-            dot = QRectF(self.MARGIN, y + t.px(21) / 2 - t.px(7) / 2, t.px(7), t.px(7))
+            dot = QRectF(MARGIN, y + t.px(21) / 2 - t.px(7) / 2, t.px(7), t.px(7))
             painter.save()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(t.hue(PART_HUES.get(name, "blue"))[0])
             painter.drawEllipse(dot)
             painter.restore()
-            self._pair(
-                painter,
-                y,
-                name,
-                short_count(count),
-                "small",
-                "text2",
-                "small",
-                "text1",
-                t.px(16),
-                21,
-            )
-            y += t.px(21)
+            y = self._paint_line(painter, y, name, short_count(count), PART, t.px(16))
         if f.pins:
             side = t.px(12)
-            mark = QRectF(self.MARGIN - 2, y + (t.px(21) - side) / 2, side, side)
+            mark = QRectF(MARGIN - 2, y + (t.px(21) - side) / 2, side, side)
             t.paint_icon(painter, mark, "pin", "text2")
-            pins = str(f.pins)
-            self._pair(
-                painter, y, "Pinned messages", pins, "small", "text2", "small", "text1", t.px(16),
-                21,
-            )  # fmt: skip
-            y += t.px(21)
+            y = self._paint_line(painter, y, "Pinned messages", str(f.pins), PART, t.px(16))
         return y + self._button
 
-    def _paint_cost(self, painter: QPainter, y: float) -> float:
-        t, f = self.theme, self._facts
-        self._pair(painter, y, "Tokens and cost", f.cost, "small_strong", "text1", "small", "text2")
-        y += t.px(24)
+    def _paint_cost(self, painter: QPainter, y: float) -> None:
+        y = self._paint_line(painter, y, "Tokens and cost", self._facts.cost, HEADING)
         for left, right in self._tokens():
-            self._pair(painter, y, left, right)
-            y += t.px(24)
-        for note in f.notes:
-            self._pair(painter, y, note, "", "small", "text3")
-            y += t.px(24)
-        return y
+            y = self._paint_line(painter, y, left, right)
+        for note in self._facts.notes:
+            y = self._paint_line(painter, y, note, "", NOTE)
 
     def _tokens(self) -> list[tuple[str, str]]:
-        """What was used, each token in one line only, but for those of thinking."""
+        """What was used. Each token is in one line, except that thinking is output too."""
         f = self._facts
         lines = [
             ("Input", max(0, f.input - f.cached - f.written)),
@@ -273,80 +247,136 @@ class RunPage(QWidget):
         today = [("All chats today", f.today)] if f.today else []
         return [*((name, f"{count:,}") for name, count in lines), *today]
 
-    def _paint_agents(self, painter: QPainter, y: float) -> None:
-        t, f = self.theme, self._facts
-        self._pair(painter, y, "Agents", "", "small_strong", "text1")
-        y += t.px(26)
-        row = t.px(38)
-        for agent in f.agents:
-            x = self.MARGIN + agent.depth * t.px(22)
-            side = t.px(18)
-            middle = y + t.px(26) / 2
-            if agent.depth:
-                rail = x - t.px(22) + t.px(9)
-                painter.fillRect(
-                    QRectF(rail, y - t.px(10), 1, middle - y + t.px(10)), t.color("control")
-                )
-                painter.fillRect(QRectF(rail, middle, t.px(9), 1), t.color("control"))
-            paint_tile(painter, t, QRectF(x, middle - side / 2, side, side), agent.icon, agent.hue)
-            icon, token = STATES.get(agent.state, STATES["idle"])
-            mark = t.px(15)
-            right = self.width() - self.MARGIN
-            self._mark(painter, QRectF(right - mark, middle - mark / 2, mark, mark), icon, token)
-            self._pair(
-                painter, y, agent.name, agent.cost, "ui", "text1", "small", "text2",
-                x - self.MARGIN + side + 8, 26, t.px(26),
-            )  # fmt: skip
-            self._pair(
-                painter,
-                y,
-                "",
-                agent.tokens,
-                right_role="small",
-                right_token="text2",
-                pitch=26,
-                inset=t.px(84),
-            )
-            y += row
-
-    def _mark(self, painter: QPainter, rect: QRectF, icon: str, token: str) -> None:
-        if icon:
-            self.theme.paint_icon(painter, rect, icon, token)
-        else:
-            paint_spinner(painter, self.theme, self, rect, token)
-
     def _seen(self) -> str:
         return ", ".join(what for what, _ in self._facts.seen)
 
     def _divide(self, painter: QPainter, y: float) -> float:
-        line = QRectF(self.MARGIN, round(y + self.theme.px(9)), self.width() - 32, 1)
+        line = QRectF(MARGIN, round(y + self.theme.px(9)), self.width() - 32, 1)
         painter.fillRect(line, self.theme.color("hair"))
         return y + self.theme.px(20)
 
-    def _pair(
+    def _paint_line(
         self,
         painter: QPainter,
         y: float,
         left: str,
         right: str,
-        role: str = "ui",
-        token: str = "text2",
-        right_role: str = "ui_medium",
-        right_token: str = "text1",
+        style: LineStyle = ROW,
         indent: float = 0,
-        pitch: int = 24,
-        inset: float = 0,
-    ) -> None:
-        """One line: words at the left, a value at the right."""
+    ) -> float:
+        """Paint words at the left and a value at the right; returns where the next line begins."""
         t, middle = self.theme, Qt.AlignmentFlag.AlignVCenter
-        rect = QRectF(self.MARGIN + indent, y, 0, t.px(pitch))
-        rect.setRight(self.width() - self.MARGIN - inset)
+        rect = QRectF(MARGIN + indent, y, 0, t.px(style.pitch))
+        rect.setRight(self.width() - MARGIN)
+        role, color = style.left
         painter.setFont(t.font(role))
-        painter.setPen(t.color(token))
+        painter.setPen(t.color(color))
         painter.drawText(rect, middle, elided(t.metrics(role), left, rect.width()))
         if right:
             room = rect.width() - t.metrics(role).horizontalAdvance(left) - 12
-            painter.setFont(t.font(right_role, digits=True))
-            painter.setPen(t.color(right_token))
-            text = elided(t.metrics(right_role), right, room, middle=True)
+            role, color = style.right
+            painter.setFont(t.font(role, digits=True))
+            painter.setPen(t.color(color))
+            text = elided(t.metrics(role), right, room, middle=True)
             painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, text)
+        return y + t.px(style.pitch)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """One request: ``right`` is its cost, ``tokens`` what it used, ``broke`` why its cache did."""
+
+    title: str
+    right: str
+    tokens: str
+    broke: str = ""
+
+
+class RequestList(QWidget):
+    """Painted where it is seen; hidden while there is nothing to list."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._rows: Sequence[RequestRow] = ()
+        self._tops: list[int] = [0]
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self._measure)
+        self.hide()
+
+    def set(self, rows: Sequence[RequestRow]) -> None:
+        """Show requests, the newest first."""
+        if list(rows) == list(self._rows):
+            return
+        self._rows = rows
+        self.setAccessibleName(f"Requests, {len(rows)}")
+        lines = (joined((row.title, row.tokens, row.right, row.broke)) for row in rows[:20])
+        self.setAccessibleDescription(". ".join(lines))
+        self.setVisible(bool(rows))
+        self._measure()
+
+    def _measure(self) -> None:
+        t = self.theme
+        y = t.px(20) + t.px(26)
+        self._tops = []
+        for row in self._rows:
+            self._tops.append(y)
+            y += t.px(42)
+            if row.broke:
+                y += self._broken(row, 0).height() + t.px(4)
+        self._tops.append(y + t.px(8))
+        self.setFixedHeight(self._tops[-1])
+        self.update()
+
+    def _broken(self, row: RequestRow, y: int) -> QRect:
+        """Where the words about a broken cache are."""
+        t = self.theme
+        left = MARGIN + t.px(20)
+        room = QRect(left, y, max(80, self.width() - MARGIN - left), 1000)
+        found = t.metrics("small").boundingRect(room, _WRAP, row.broke)
+        return QRect(left, y, room.width(), found.height())
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, self._tops[-1])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._measure()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, painter = self.theme, QPainter(self)
+        painter.fillRect(MARGIN, t.px(9), self.width() - 2 * MARGIN, 1, t.color("hair"))
+        head = QRectF(MARGIN, t.px(20), self.width() - 2 * MARGIN, t.px(24))
+        self._line(painter, head, "Requests", str(len(self._rows)), "small_strong", "text1")
+        for number, row in enumerate(self._rows):
+            top, end = self._tops[number], self._tops[number + 1]
+            if end >= event.rect().top() and top <= event.rect().bottom():
+                self._paint_row(painter, row, top)
+        painter.end()
+
+    def _paint_row(self, painter: QPainter, row: RequestRow, y: int) -> None:
+        t, width = self.theme, self.width() - 2 * MARGIN
+        self._line(painter, QRectF(MARGIN, y, width, t.px(21)), row.title, row.right, "ui", "text1")
+        tokens = QRectF(MARGIN, y + t.px(20), width, t.px(18))
+        self._line(painter, tokens, row.tokens, "", "small", "text2")
+        if row.broke:
+            place = self._broken(row, y + t.px(40))
+            side = t.px(14)
+            mark = QRectF(MARGIN, place.y() + 1, side, side)
+            t.paint_icon(painter, mark, "triangle-alert", "warn")
+            painter.setFont(t.font("small"))
+            painter.setPen(t.color("warn"))
+            painter.drawText(place, _WRAP, row.broke)
+
+    def _line(
+        self, painter: QPainter, rect: QRectF, left: str, right: str, role: str, token: str
+    ) -> None:
+        t, middle = self.theme, Qt.AlignmentFlag.AlignVCenter
+        room = rect.width() - t.metrics("small").horizontalAdvance(right) - (12 if right else 0)
+        painter.setFont(t.font(role, digits=True))
+        painter.setPen(t.color(token))
+        painter.drawText(rect, middle, elided(t.metrics(role), left, room))
+        painter.setFont(t.font("small", digits=True))
+        painter.setPen(t.color("text2"))
+        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, right)
