@@ -18,8 +18,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.page import ChatPage
 from studio.ui.inspector.controller import InspectorController
-from studio.ui.sidebar.chat_list_controller import ChatListController
-from studio.ui.sidebar.sidebar import Sidebar
+from studio.ui.sidebar.sidebar import ChatListController, Sidebar
 from studio.ui.theme import Theme
 
 from .actions import Action, RunningMenu, all_keys, install
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.ui.inspector.inspector import Inspector
-    from studio.ui.remote_approvals.controller import RemoteApprovals
+    from studio.ui.remote_approvals import RemoteApprovals
 
 
 class MainWindow(QMainWindow):
@@ -150,7 +149,7 @@ class MainWindow(QMainWindow):
 
     async def _watch_other_programs(self, studio: Engine) -> None:
         """Show what other programs on the same data ask, and what they change."""
-        from studio.ui.remote_approvals.controller import RemoteApprovals
+        from studio.ui.remote_approvals import RemoteApprovals
 
         remote = self.remote_approvals = RemoteApprovals(
             self.theme, self._column, self.notifier, self.chat.composer, self._later

@@ -104,11 +104,9 @@ class ChatDelegate(QStyledItemDelegate):
         painter.setFont(t.font(role))
         painter.setPen(t.color("text1"))
         room = right - t.px(8) - x
-        painter.drawText(
-            QRectF(x, box.y(), room + 2, line),
-            Qt.AlignmentFlag.AlignVCenter,
-            elided(t.metrics(role), row.title, room),
-        )
+        title = elided(t.metrics(role), row.title, room)
+        place = QRectF(x, box.y(), room + 2, line)
+        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, title)
         if row.hit is not None:
             under = QRectF(x, box.y() + line - 4, box.right() - 10 - x, box.height() - line)
             self._paint_line(painter, under, row.hit.line)
@@ -189,12 +187,13 @@ class ChatDelegate(QStyledItemDelegate):
 
 
 class ChatList(QListView):
-    """The chats. ``opened`` a chat's id, ``removing`` when the person asks to delete one,
-    ``stopping`` when its turn is to end."""
+    """The chats. Each signal carries the id of one."""
 
     opened = Signal(str)
     removing = Signal(str)
+    """The person wants to delete a chat."""
     stopping = Signal(str)
+    """The person wants to end a chat's turn."""
 
     def __init__(
         self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
@@ -204,7 +203,7 @@ class ChatList(QListView):
         self.keyboard_focus = False
         self._clock = clock
         self._sessions: list[SessionInfo] = []
-        self._told = False  # whether there are chats
+        self._listed = False  # whether the stored chats are known
         self._hits: list[SearchHit] | None = None
         self.chats = ChatListModel(self)
         self.setModel(self.chats)
@@ -234,7 +233,7 @@ class ChatList(QListView):
         self, sessions: Iterable[SessionInfo], agents: Mapping[str, tuple[str, str]]
     ) -> None:
         self._sessions = list(sessions)
-        self._told = True
+        self._listed = True
         self._delegate.agents = agents
         if not self._sessions:
             self._minute.stop()
@@ -265,7 +264,7 @@ class ChatList(QListView):
         return self._delegate.open_id
 
     def ids(self) -> list[str]:
-        """Chats as listed, top to bottom: what Alt and the arrows step through."""
+        """The ids of the chats as listed, top to bottom: Alt and the arrows step through them."""
         return [row.id for row in self.chats.rows if row.id]
 
     def _rebuild(self) -> None:
@@ -346,7 +345,7 @@ class ChatList(QListView):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.chats.rows or not self._told:
+        if self.chats.rows or not self._listed:
             return
         t = self.theme
         painter = QPainter(self.viewport())

@@ -46,7 +46,7 @@ class ChatRow:
 
     @property
     def status(self) -> str:
-        """What the row's end shows: waiting, running, failed, unread, or else its age."""
+        """What the row's end shows: ``waiting``, ``running``, ``failed``, ``unread`` or ``age``."""
         info = self.session
         if info is None:
             return ""
@@ -65,9 +65,9 @@ class ChatRow:
     def spoken(self) -> str:
         if not self.id:
             return self.title
-        words = {"waiting": "needs your answer", "running": "running"}
-        said = words.get(self.status, self.status if self.status != "age" else "")
-        return joined((self.title, said, self.origin[1], self.age and f"{self.age} ago"))
+        spoken = {"waiting": "needs your answer", "age": ""}
+        status = spoken.get(self.status, self.status)
+        return joined((self.title, status, self.origin[1], self.age and f"{self.age} ago"))
 
 
 def grouped(sessions: Iterable[SessionInfo], now: float) -> list[ChatRow]:
@@ -92,6 +92,11 @@ def grouped(sessions: Iterable[SessionInfo], now: float) -> list[ChatRow]:
     return rows
 
 
+def _identity(row: ChatRow) -> tuple[str, bool]:
+    """Equal for rows of the same chat, or of the same heading."""
+    return row.id or row.title, row.hit is None
+
+
 class ChatListModel(QAbstractListModel):
     """Rows; ``renamed`` comes when a title was edited in place."""
 
@@ -102,16 +107,12 @@ class ChatListModel(QAbstractListModel):
         super().__init__(parent)
         self.rows: list[ChatRow] = []
         self.progress: Callable[[str], str] = lambda session_id: ""
-        """How far a running chat is, by its id; asked when somebody looks."""
+        """How far a running chat is, by its id; called when its tooltip or name is shown."""
 
     def show(self, rows: Sequence[ChatRow]) -> None:
         """Replace the rows; a list of the same chats only repaints what changed."""
         new = list(rows)
-        if [(row.id, row.hit is None) for row in new] == [
-            (row.id, row.hit is None) for row in self.rows
-        ] and [row.title for row in new if not row.id] == [
-            row.title for row in self.rows if not row.id
-        ]:
+        if list(map(_identity, new)) == list(map(_identity, self.rows)):
             for at, (old, row) in enumerate(zip(self.rows, new, strict=True)):
                 if old != row:
                     self.rows[at] = row

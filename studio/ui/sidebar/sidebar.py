@@ -1,14 +1,22 @@
-"""The sidebar: search, pages, and the list of chats."""
+"""The sidebar: search, pages, and the list of chats, kept up to date with what is stored."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QMessageBox,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from studio.ui.pages import registry
 from studio.ui.theme import Theme, elided, joined
@@ -17,7 +25,14 @@ from studio.ui.widgets import Field, IconButton, Label, PaintedButton, paint_rou
 from .chat_list import ChatList
 
 if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.domain.events import Event
     from studio.domain.sessions import SearchHit, SessionInfo
+
+SOON = 60
+"""Milliseconds that a change of the chats waits for others."""
+AGAIN = 2000
+"""Milliseconds between two readings while another program works in a chat: it may be killed."""
 
 
 class NavRow(PaintedButton):
@@ -74,20 +89,15 @@ class NavRow(PaintedButton):
             painter.setPen(t.color("text3"))
             width = t.metrics("small").horizontalAdvance(self._hint)
             right -= width
-            painter.drawText(
-                QRectF(right, 0, width + 2, rect.height()),
-                Qt.AlignmentFlag.AlignVCenter,
-                self._hint,
-            )
+            place = QRectF(right, 0, width + 2, rect.height())
+            painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, self._hint)
         role = "ui_medium" if self._chosen else "ui"
         painter.setFont(t.font(role))
         painter.setPen(t.color("text1"))
         room = right - 6 - x
-        painter.drawText(
-            QRectF(x, 0, room + 2, rect.height()),
-            Qt.AlignmentFlag.AlignVCenter,
-            elided(t.metrics(role), self.text(), room),
-        )
+        text = elided(t.metrics(role), self.text(), room)
+        place = QRectF(x, 0, room + 2, rect.height())
+        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
 
     def _hint_fits(self, left: float, right: float) -> bool:
@@ -108,10 +118,9 @@ class NavRow(PaintedButton):
 
 
 class Sidebar(QWidget):
-    """Search, New chat, Agents, Workflows, Drafts, chats by date, settings.
+    """Search, New chat, the pages, chats by date, settings.
 
-    One thing in it is selected: a page (``select_page``) or a chat
-    (``select``). ``page`` tells ``agents``, ``workflows`` or ``drafts``.
+    One thing in it is selected: a page (``select_page``) or a chat (``select``).
     """
 
     new_chat = Signal()
@@ -121,6 +130,7 @@ class Sidebar(QWidget):
     server_wanted = Signal()
     """The settings of the server."""
     page = Signal(str)
+    """The key of a page in the registry."""
     rename = Signal(str, str)
     delete = Signal(str)
     stop = Signal(str)
@@ -172,7 +182,7 @@ class Sidebar(QWidget):
         self._cost.hide()
         foot.addWidget(gear)
         self.server = IconButton(theme, "server", "Server")
-        self.server.clicked.connect(lambda: self.server_wanted.emit())
+        self.server.clicked.connect(self.server_wanted)
         self.server.hide()
         foot.addWidget(self.server)
         foot.addStretch(1)
@@ -200,7 +210,7 @@ class Sidebar(QWidget):
         self.chats.select(session_id or "")
 
     def select_page(self, name: str | None) -> None:
-        """``new``, ``agents``, ``workflows`` or ``drafts``; any other marks none."""
+        """Mark ``new`` or a page by its key; any other name marks none."""
         self.chats.select("")
         self._mark(name or "")
 
@@ -210,7 +220,7 @@ class Sidebar(QWidget):
         self._cost.setVisible(bool(text))
 
     def show_server(self, state: str, about: str) -> None:
-        """A mark in the foot while the server runs, or should: it opens its settings."""
+        """Show an icon in the foot while the server is on; it opens the server's settings."""
         words = {"running": f"The server runs at {about}", "starting": "The server starts"}
         self.server.set_icon("circle-alert" if state == "failed" else "server")
         self.server.set_tooltip(words.get(state, f"The server does not run. {about}"))
@@ -277,3 +287,115 @@ class Sidebar(QWidget):
         painter.fillRect(self.rect(), self.theme.color("window"))
         painter.fillRect(self.width() - 1, 0, 1, self.height(), self.theme.color("hair"))
         painter.end()
+
+
+class ChatListController(QObject):
+    """Keeps the sidebar up to date with the stored chats: rows, search, counts.
+
+    ``later`` runs a coroutine on the event loop; ``listed`` is called each time
+    the rows are new.
+    """
+
+    ended = Signal()
+    """Another program works in a chat no longer; it may have been killed."""
+
+    def __init__(
+        self,
+        sidebar: Sidebar,
+        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
+        listed: Callable[[], None],
+    ) -> None:
+        super().__init__(sidebar)
+        self._sidebar, self._later, self._listed = sidebar, later, listed
+        self.studio: Engine | None = None
+        self._search: asyncio.Task[Any] | None = None
+        self._refreshing = asyncio.Lock()
+        self._soon = self._timer(SOON)
+        self._again = self._timer(AGAIN)
+        self._busy_elsewhere: set[str] = set()
+        """The chats in which another program works."""
+        sidebar.search.connect(self._searched)
+
+    def _timer(self, wait: int) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(wait)
+        timer.timeout.connect(lambda: self._later(self.refresh()))
+        return timer
+
+    def schedule_refresh(self) -> None:
+        """Show changes of the chats within ``SOON``; changes until then are shown together."""
+        if not self._soon.isActive():
+            self._soon.start()
+
+    def stop(self) -> None:
+        self._soon.stop()
+        self._again.stop()
+
+    async def refresh(self) -> None:
+        """Show the chats as they are; one reading at a time, so that none shows an older state."""
+        async with self._refreshing:
+            if self._sidebar.chats.state() == QAbstractItemView.State.EditingState:
+                self.schedule_refresh()  # a title is being typed: do not take it away
+            elif self.studio is not None:
+                await self._list(self.studio)
+
+    async def _list(self, studio: Engine) -> None:
+        agents = await studio.agents()
+        icons = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
+        infos = await studio.sessions.list()
+        self._sidebar.set_sessions(infos, icons)
+        self._sidebar.set_drafts(len(await studio.store.drafts()))
+        self._sidebar.set_cost(await studio.books.today())
+        self._listed()
+        await self._check_elsewhere(studio, infos)
+
+    async def _check_elsewhere(self, studio: Engine, infos: list[SessionInfo]) -> None:
+        """Refresh again after ``AGAIN`` while other programs work in chats."""
+        busy = [info.id for info in infos if info.state in ("running", "waiting")]
+        before = self._busy_elsewhere
+        self._busy_elsewhere = {one for one in busy if await studio.store.running_elsewhere(one)}
+        if self._busy_elsewhere:
+            self._again.start()
+        else:
+            self._again.stop()
+        if before - self._busy_elsewhere:
+            self.ended.emit()
+
+    async def last(self) -> tuple[str, str] | None:
+        """Id and title of the chat that was used last."""
+        assert self.studio is not None
+        infos = await self.studio.sessions.list()
+        return next(((info.id, info.title) for info in infos if info.title), None)
+
+    async def waiting(self) -> str | None:
+        """The id of the next chat that waits for the person."""
+        assert self.studio is not None
+        infos = await self.studio.sessions.list()
+        return next((info.id for info in infos if info.state == "waiting"), None)
+
+    def on_event(self, event: Event) -> None:
+        """Refresh after an event that rows or counts may show."""
+        from studio.domain import events
+
+        if isinstance(
+            event,
+            events.TurnStarted
+            | events.AwaitingPermission
+            | events.AwaitingReply
+            | events.PermissionResolved
+            | events.ReplyGiven
+            | events.DraftCreated
+            | events.DraftResolved
+            | events.TurnComplete,
+        ):
+            self.schedule_refresh()
+
+    def _searched(self, text: str) -> None:
+        if self._search is not None:
+            self._search.cancel()
+        self._search = self._later(self._find(text))
+
+    async def _find(self, text: str) -> None:
+        if self.studio is not None and text.strip():
+            self._sidebar.set_hits(await self.studio.sessions.search(text))
