@@ -7,7 +7,9 @@
 - ``sidebar``: Lists the chats and leads to the pages.
 - ``inspector``: Shows a chat's run, its events and the history that its provider gets.
 - ``settings``: Shows and changes the settings.
-- ``remote_approvals``: Asks the person what other programs on the same data need answered.
+- ``remote_approvals``: Watches for permission questions of other programs on the same data, and
+  gives the answers back.
+- ``remote_approval_card``: Shows one such question with its answers, above whatever page is shown.
 - ``widgets``: Controls that every page is made of, painted from the theme.
 - ``theme``: Holds colours, fonts, icons and lengths.
 - ``markdown``: Reads markdown into plain blocks, whole or as it streams in.

@@ -20,7 +20,7 @@ from studio.domain.permissions import Question
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Turn, stall
-from studio.ui.remote_approvals.card import GUARD, RemoteApprovalCard, escape_invisible
+from studio.ui.remote_approval_card import GUARD, RemoteApprovalCard, escape_invisible
 from support.desktop_bus import bus, desktop
 from support.other_program import COMMAND, ROOT, OtherProgram, other_program
 from support.waiting import until, within

@@ -17,7 +17,7 @@ from studio.ui.app.notifications import DesktopNotifier
 from studio.ui.chat.composer import Composer
 from studio.ui.theme import Theme
 
-from .card import ORIGIN_TEXTS, RemoteApprovalCard
+from .remote_approval_card import ORIGIN_TEXTS, RemoteApprovalCard
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from studio.storage.remote_approvals import RemoteQuestion
 
 SOON = 50
-"""Milliseconds that a ring waits for the next: one look for all of them."""
+"""Milliseconds that a change in the folder waits for others: they are read together."""
 AGAIN = 1000
-"""Milliseconds between two looks while a question is shown: its program may have died."""
+"""Milliseconds between two readings while a question is shown: its program may have died."""
 PART = 300
-"""The same while a part of it is not known yet."""
+"""The same while a part of the question is not known yet."""
 
 
 class RemoteApprovals(QObject):
-    """Shows what other programs ask; ``rung`` says that their chats may have changed.
+    """Shows what other programs ask; ``notified`` says that their chats may have changed.
 
     The question stands at the top of ``column``. It takes the keyboard only
     while nothing is being written in ``composer``. ``later`` runs a coroutine
@@ -57,9 +57,9 @@ class RemoteApprovals(QObject):
         """None before the first question."""
         self._studio: Engine | None = None
         self._watcher: QFileSystemWatcher | None = None
-        self._told = ""
-        self._looking = asyncio.Lock()
-        self._soon = self._timer(lambda: self._later(self._hear()))
+        self._notified_chat = ""
+        self._refreshing = asyncio.Lock()
+        self._soon = self._timer(lambda: self._later(self._poll()))
         self._again = self._timer(lambda: self._later(self.refresh()))
 
     def _timer(self, due: Callable[[], object]) -> QTimer:
@@ -69,17 +69,17 @@ class RemoteApprovals(QObject):
         return timer
 
     async def start(self, studio: Engine) -> None:
-        """From now on this program is a window, and listens."""
+        """Register this program as one that can answer, and watch for questions."""
         questions = studio.questions
         await questions.register()
         await asyncio.to_thread(questions.notifier.poll)
         self._studio = studio
         self._watcher = QFileSystemWatcher([str(questions.notifier.folder)], self)
-        self._watcher.directoryChanged.connect(self._ring)
+        self._watcher.directoryChanged.connect(self._schedule_poll)
         await self.refresh()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Watch no more."""
         if self._watcher is not None:
             self._watcher.deleteLater()
             self._watcher = None
@@ -87,11 +87,11 @@ class RemoteApprovals(QObject):
         self._again.stop()
         self._studio = None
 
-    def _ring(self) -> None:
+    def _schedule_poll(self) -> None:
         if not self._soon.isActive():
             self._soon.start(SOON)
 
-    async def _hear(self) -> None:
+    async def _poll(self) -> None:
         if self._studio is None:
             return
         if await asyncio.to_thread(self._studio.questions.notifier.poll):
@@ -100,7 +100,7 @@ class RemoteApprovals(QObject):
 
     async def refresh(self) -> None:
         """Show the question that waits longest, if any does."""
-        async with self._looking:
+        async with self._refreshing:
             if self._studio is not None:
                 self._show(await self._studio.questions.waiting())
 
@@ -115,7 +115,7 @@ class RemoteApprovals(QObject):
         if self.card is None:
             if not waiting:
                 return
-            self.card = self._made()
+            self.card = self._make_card()
         card, shown = self.card, self.card.asked
         still = (one for one in waiting if shown is not None and one.id == shown.id)
         first = next(still, waiting[0] if waiting else None)
@@ -124,44 +124,44 @@ class RemoteApprovals(QObject):
         card.show_question(first, len(waiting) - 1)
         if first is None:
             self._again.stop()
-            self._take_back()
+            self._withdraw()
             if had_focus:
                 self._composer.setFocus()
             return
         self._again.start(AGAIN if first.whole else PART)
         if shown is None or shown.id != first.id:
-            self._tell(card, first)
+            self._notify(card, first)
             if had_focus or self._nothing_written(focused):
                 card.take_focus()
 
-    def _made(self) -> RemoteApprovalCard:
+    def _make_card(self) -> RemoteApprovalCard:
         card = RemoteApprovalCard(self._theme)
         card.answered.connect(self._answered)
         card.left.connect(self._composer.setFocus)
-        card.seen.connect(self._take_back)
-        self._column.insertWidget(1, card)  # below what the program says of itself
+        card.seen.connect(self._withdraw)
+        self._column.insertWidget(1, card)  # below the banner
         return card
 
     def _nothing_written(self, focused: QWidget | None) -> bool:
         return focused is self._composer.editor and not self._composer.text
 
-    def _tell(self, card: RemoteApprovalCard, asked: RemoteQuestion) -> None:
+    def _notify(self, card: RemoteApprovalCard, asked: RemoteQuestion) -> None:
         from studio.ui.transcript.accessibility import announce
 
         announce(card, card.spoken, urgent=True)
         if QApplication.activeWindow() is None and self._studio is not None:
-            self._take_back()
+            self._withdraw()
             if self._studio.settings.values.notify:
-                self._told = asked.session_id
+                self._notified_chat = asked.session_id
                 who = asked.agent or "An agent"
                 words = f"{who} needs your answer ({ORIGIN_TEXTS[asked.through].lower()})"
                 self._notifier.notify(asked.session_id, words)
 
-    def _take_back(self) -> None:
-        """The person has seen it, or it is over."""
-        if self._told:
-            self._notifier.withdraw(self._told)
-            self._told = ""
+    def _withdraw(self) -> None:
+        """Withdraw the notification: the person has seen the question, or it is over."""
+        if self._notified_chat:
+            self._notifier.withdraw(self._notified_chat)
+            self._notified_chat = ""
 
     def _answered(self, asked: str, answer: Answer) -> None:
         async def work() -> None:
@@ -169,5 +169,5 @@ class RemoteApprovals(QObject):
                 await self._studio.questions.answer(asked, answer)
                 await self.refresh()
 
-        self._take_back()
+        self._withdraw()
         self._later(work())

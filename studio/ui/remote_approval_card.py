@@ -53,16 +53,14 @@ HIDDEN = (
 
 
 class RemoteApprovalCard(QWidget):
-    """One question at a time; hidden when there is none.
-
-    ``answered`` tells a question's id and the answer, ``left`` that the person
-    goes back to writing, ``seen`` that they came to the window. ``now`` is a
-    clock in seconds.
-    """
+    """Shows one question at a time; hidden when there is none. ``now`` is a clock in seconds."""
 
     answered = Signal(str, str)
+    """A question's id and the ``Answer``."""
     left = Signal()
+    """Escape was pressed: the composer should have the focus."""
     seen = Signal()
+    """The window was activated while the question is shown."""
 
     def __init__(self, theme: Theme, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -131,7 +129,7 @@ class RemoteApprovalCard(QWidget):
             return
         self.more.setText(f"{more} more {'waits' if more == 1 else 'wait'}" if more else "")
         if asked != before:
-            self._shown_at = self._now()  # nobody can mean what was not there yet
+            self._shown_at = self._now()
             self._fill(asked)
         self.show()
 
@@ -185,7 +183,7 @@ class RemoteApprovalCard(QWidget):
         self.answered.emit(self.asked.id, answer)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keys of its buttons: nothing here is answered by a key meant for something else."""
+        """Press a button by its key; repeated keys and those with modifiers are ignored."""
         key, plain = event.key(), not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         if not plain or event.isAutoRepeat():
             super().keyPressEvent(event)
@@ -203,7 +201,7 @@ class RemoteApprovalCard(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange:
-            self._shown_at = self._now()  # what was typed elsewhere is not for this
+            self._shown_at = self._now()  # keys that were meant for another window
             if self.isActiveWindow():
                 self.seen.emit()
 
@@ -214,7 +212,7 @@ class RemoteApprovalCard(QWidget):
 
 
 def escape_invisible(text: str) -> str:
-    """The text with what nobody would see, or would see elsewhere, written out."""
+    """The text with invisible characters, and those that move others, as escapes."""
     return "".join(
         one
         if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
