@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.jsonvalue import repair_surrogates
 from studio.domain.messages import File, Image, Said, Text
 from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
-from studio.providers.json_read import repair_surrogates
 from studio.providers.media import left_out_text
 from studio.tools.sdk.result import size
 from studio.tools.workspace import images, pdf

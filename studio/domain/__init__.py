@@ -9,7 +9,7 @@
 - ``envelope``: names the run, agent and step that an event comes from.
 - ``errors``: one tree, split by whether a model or a person reads them.
 - ``events``: say what happens in a turn, as a tagged union of small frozen values (L-2).
-- ``jsonvalue``: the type of what came from JSON.
+- ``jsonvalue``: the type of what came from JSON, its readers, and repair of what cannot be sent.
 - ``ledger``: identifies what was sent by hash chains, with its cache figures (H-9).
 - ``messages``: hold what is said, as blocks that are pure values (H-2).
 - ``models``: describe what one can do, what it used and what that costs.

@@ -1,7 +1,12 @@
-"""JSON values: the type of what came from JSON."""
+"""JSON values: their type, readers for JSON of unknown shape, and repair of what cannot be sent.
+
+The ``as_…`` functions return the wanted kind of value, or an empty one.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -10,3 +15,98 @@ else:
     Json: TypeAlias = Any  # the codec reads type hints while running
 
 JsonObject: TypeAlias = dict[str, Json]
+
+MAX_DEPTH = 100
+"""Levels of nesting that providers read: what protocol buffers take, so Gemini's API too."""
+
+
+def as_object(value: Json) -> JsonObject:
+    """The object itself (not a copy), or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_objects(value: Json) -> list[JsonObject]:
+    """The objects in an array; whatever else is in it is left out."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def as_text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: Json) -> int:
+    """A count, of tokens for example: never negative, 0 for anything that is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0
+    return max(int(value), 0)
+
+
+def as_limit(value: Json) -> int | None:
+    """A limit, in tokens for example; None where it is missing, 0 or no number."""
+    return as_count(value) or None
+
+
+def as_flag(value: Json) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def repair_surrogates(text: str) -> str:
+    """``text`` with halves of surrogate pairs joined, lone ones replaced.
+
+    A server may cut its stream within a pair; what is left cannot be stored or sent.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
+    """``value`` as every server can read it: whole Unicode, numbers that JSON has.
+
+    What lies deeper than ``depth`` levels is left out.
+    """
+    match value:
+        case str():
+            return repair_surrogates(value)
+        case float() if not math.isfinite(value):
+            return None
+        case list():
+            return [sanitize_json(one, depth - 1) for one in value] if depth else None
+        case dict():
+            if not depth:
+                return None
+            return {
+                repair_surrogates(name): sanitize_json(one, depth - 1)
+                for name, one in value.items()
+            }
+        case _:
+            return value
+
+
+def is_clean_json(value: Json, depth: int = MAX_DEPTH) -> bool:
+    """Whether every server can read ``value`` as it is: ``sanitize_json`` would change nothing."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError):
+        return False
+    return text.count("[") + text.count("{") <= depth or not _is_deeper(value, depth)
+
+
+def _is_deeper(value: Json, depth: int) -> bool:
+    level: list[Json] = [value]
+    for _ in range(depth + 1):
+        inner: list[Json] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += one.values()
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return False
+        level = inner
+    return True

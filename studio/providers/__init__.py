@@ -12,7 +12,6 @@ What they share:
 - ``http`` makes the one HTTP client; ``sse`` posts JSON and reads server-sent events
   and JSON lines.
 - ``errors`` turns whatever went wrong into one ``ProviderError`` with plain words.
-- ``json_read`` reads JSON of unknown shape.
 - ``media`` prepares pictures and files, and says which a model cannot read.
 - ``history_rebuild`` prepares a conversation for another provider's native history.
 - ``tool_arguments`` parses the arguments of a call.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, as_objects
 from studio.domain.messages import (
     Block,
     File,
@@ -26,7 +26,6 @@ from studio.domain.messages import (
     ToolResult,
 )
 
-from .json_read import as_objects
 from .media import left_out_text
 
 UNSIGNED = "skip_thought_signature_validator"

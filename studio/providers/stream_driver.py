@@ -10,10 +10,16 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import (
+    MAX_DEPTH,
+    Json,
+    JsonObject,
+    is_clean_json,
+    repair_surrogates,
+    sanitize_json,
+)
 
 from .base import Reply, stream_ended_early
-from .json_read import MAX_DEPTH, is_clean_json, repair_surrogates, sanitize_json
 
 ENVELOPE_DEPTH = 20
 """Levels that a message has around the arguments of its calls, and some to spare."""
@@ -40,6 +46,32 @@ class Accumulator(Protocol[E_contra]):
     def reply(self) -> Reply: ...
 
     def interrupted(self) -> Reply: ...
+
+
+class TextBuffer:
+    """Text that grows by pieces and is always whole Unicode."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> str:
+        """Take a piece; returns what can be shown now."""
+        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
+            if piece:
+                self._pieces.append(piece)
+            return piece
+        piece, self._half = self._half + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        piece = repair_surrogates(piece)
+        if piece:
+            self._pieces.append(piece)
+        return piece
 
 
 class StreamDriver(Generic[E]):

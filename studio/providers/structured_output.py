@@ -12,11 +12,10 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, is_clean_json
 from studio.domain.ledger import canonical_json
 
 from .base import Request
-from .json_read import is_clean_json
 
 _WITHIN = ("items", "anyOf", "allOf")
 _NAMED = ("properties", "$defs", "definitions")

@@ -16,12 +16,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from studio.domain.events import CallStarted, Delta
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_objects, as_text
 from studio.domain.messages import ToolCall
 from studio.domain.tools import ToolSpec
 
 from .base import Reply, ReplyStream, Request
-from .json_read import as_objects, as_text
 from .openai_chat.stream import made_up_id
 
 LONGEST = 20_000

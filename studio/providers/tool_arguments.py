@@ -11,9 +11,7 @@ from __future__ import annotations
 import json
 from typing import NoReturn, cast
 
-from studio.domain.jsonvalue import JsonObject
-
-from .json_read import is_clean_json
+from studio.domain.jsonvalue import JsonObject, is_clean_json
 
 REPAIR_LIMIT = 20_000
 """Characters. The repair's time grows with the square of the length."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.providers.json_read import as_object
+from studio.domain.jsonvalue import as_object
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.server_token import ServerToken
 from studio.storage.paths import Paths

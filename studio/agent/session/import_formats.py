@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 
 from studio.domain.codec import decode, decode_event
 from studio.domain.errors import ToolFailed
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.domain.messages import (
     Block,
     File,
@@ -28,7 +28,6 @@ from studio.domain.messages import (
     ToolResult,
 )
 from studio.domain.sessions import SessionInfo
-from studio.providers.json_read import repair_surrogates
 from studio.tools.workspace import images
 
 from .import_export import MARK, PortableConversation, conversation_of, distinct, of_json

@@ -148,8 +148,8 @@ class _Importer:
 
 def _read(path: Path) -> list[PortableConversation]:
     from studio.agent.session.import_formats import read_conversations
+    from studio.domain.jsonvalue import is_clean_json
     from studio.domain.messages import ToolCall
-    from studio.providers.json_read import is_clean_json
 
     try:
         if path.stat().st_size > LARGEST:

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, as_flag, as_limit, as_object, as_objects, as_text
 from studio.domain.models import EFFORTS, Effort, ModelInfo, nearest_effort
 from studio.providers.base import Request
-from studio.providers.json_read import as_flag, as_limit, as_object, as_objects, as_text
 
 from .stream import THINKING
 

@@ -14,18 +14,19 @@ from typing import cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
-from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.messages import ToolCall
-from studio.domain.models import StopReason, Usage
-from studio.providers.base import Reply
-from studio.providers.json_read import (
-    TextBuffer,
+from studio.domain.jsonvalue import (
+    Json,
+    JsonObject,
     as_count,
     as_object,
     as_objects,
     as_text,
     repair_surrogates,
 )
+from studio.domain.messages import ToolCall
+from studio.domain.models import StopReason, Usage
+from studio.providers.base import Reply
+from studio.providers.stream_driver import TextBuffer
 from studio.providers.tool_arguments import parse_arguments
 
 STOPS: dict[str, StopReason] = {

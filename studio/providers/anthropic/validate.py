@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from studio.domain.jsonvalue import JsonObject
-from studio.providers.json_read import as_objects, as_text
+from studio.domain.jsonvalue import JsonObject, as_objects, as_text
 
 
 def wire_messages(history: Sequence[JsonObject], *, system: bool) -> list[JsonObject]:

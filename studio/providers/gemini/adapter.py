@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode
 
 from studio.domain.errors import ProviderError, ProviderFault
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
 from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
@@ -29,7 +29,6 @@ from studio.providers.errors import (
 )
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http
-from studio.providers.json_read import as_object, as_objects, as_text
 from studio.providers.media import (
     MediaLimits,
     base64_text,

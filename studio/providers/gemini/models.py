@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_flag, as_limit, as_text
 from studio.domain.models import Effort, ModelInfo, nearest_effort
 from studio.providers.base import Request
-from studio.providers.json_read import as_flag, as_limit, as_text
 from studio.providers.structured_output import sendable_schema
 
 Version: TypeAlias = tuple[int, int]

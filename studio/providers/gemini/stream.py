@@ -17,11 +17,18 @@ from typing import cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import (
+    Json,
+    JsonObject,
+    as_count,
+    as_object,
+    as_objects,
+    as_text,
+    repair_surrogates,
+)
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import as_count, as_object, as_objects, as_text, repair_surrogates
 
 OURS = "studio-"
 """How our ids begin. ``studio-3f2a…-0``, or with the server's own at the end

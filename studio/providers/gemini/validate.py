@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.providers.history_rebuild import UNSIGNED
-from studio.providers.json_read import as_objects
 
 _NOTHING = {"thought", "thoughtSignature", "partMetadata"}
 """What a part may have besides what it says; alone it is empty."""

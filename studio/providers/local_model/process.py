@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 import studio
 from studio.domain.errors import ConfigurationError
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.providers.http import Http
-from studio.providers.json_read import as_object, as_text
 
 if TYPE_CHECKING:
     import httpx2

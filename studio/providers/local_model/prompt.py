@@ -17,10 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Request
-from studio.providers.json_read import as_object, as_objects, as_text
 
 ANSWER = "answer"
 OUTPUT_LIMIT = 200

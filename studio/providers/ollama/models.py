@@ -11,10 +11,9 @@ from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_count, as_limit, as_object, as_text
 from studio.domain.models import Effort
 from studio.providers.base import stream_ended_early
-from studio.providers.json_read import as_count, as_limit, as_object, as_text
 from studio.providers.sse import Endpoint
 
 CONTEXT_CAP = 65_536

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from studio.domain.errors import ProviderError
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_flag, as_limit, as_object
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
@@ -20,7 +20,6 @@ from studio.providers.base import Provider, ReplyStream, Request
 from studio.providers.errors import ErrorFactory
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http
-from studio.providers.json_read import as_flag, as_limit, as_object
 from studio.providers.media import (
     PDF,
     MediaLimits,

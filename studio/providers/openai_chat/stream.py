@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, repair_surrogates
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import TextBuffer, as_cost, as_object, as_objects, repair_surrogates
 from studio.providers.sse import DONE, InvalidResponse
+from studio.providers.stream_driver import TextBuffer
 from studio.providers.tool_arguments import parse_arguments
 
 UNREADABLE = "unreadable_arguments"
@@ -219,7 +219,7 @@ class ChatAccumulator:
         if isinstance(usage, dict):
             self._usage = usage_of(usage)
             # OpenRouter's word for what it charges, in US dollars.
-            if (cost := as_cost(usage.get("cost"))) is not None:
+            if (cost := _cost(usage.get("cost"))) is not None:
                 self._cost = cost
 
     def reply(self) -> Reply:
@@ -325,6 +325,13 @@ def usage_of(usage: Mapping[str, Any]) -> Usage:
         output=count(usage, "completion_tokens"),
         reasoning=count(given, "reasoning_tokens"),
     )
+
+
+def _cost(value: Json) -> float | None:
+    """US dollars; None for what is no amount of money, or more than any request costs."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e6 else None
 
 
 def call_ids(history: Sequence[JsonObject]) -> set[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, is_clean_json, sanitize_json
 from studio.domain.messages import ToolCall
 from studio.domain.tools import ToolSpec
-from studio.providers.json_read import is_clean_json, sanitize_json
 
 from .fields import Fields
 

@@ -9,8 +9,7 @@ import math
 from collections.abc import Collection
 from typing import TypeVar
 
-from studio.domain.jsonvalue import Json, JsonObject
-from studio.providers.json_read import repair_surrogates
+from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.server.contract import BadRequest
 
 T = TypeVar("T", bound=str)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.domain.models import Usage
-from studio.providers.json_read import repair_surrogates
 from studio.server.contract import (
     Outcome,
     ProgressPart,

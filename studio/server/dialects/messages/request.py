@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, sanitize_json
 from studio.domain.messages import (
     Block,
     File,
@@ -21,7 +21,6 @@ from studio.domain.messages import (
 )
 from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
 from studio.providers.anthropic.stream import UNREADABLE
-from studio.providers.json_read import sanitize_json
 from studio.providers.media import text_of_file
 from studio.server.contract import (
     INSTRUCTION_WRAPPER,

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from typing import Literal, TypeAlias, assert_never
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.domain.messages import ToolCall
 from studio.domain.models import NOTHING, Usage
 from studio.providers.anthropic.stream import unreadable
-from studio.providers.json_read import repair_surrogates
 from studio.server.contract import (
     Outcome,
     ProgressPart,

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates, sanitize_json
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
-from studio.providers.json_read import repair_surrogates, sanitize_json
 from studio.server.contract import (
     Outcome,
     ProgressPart,
