@@ -7,6 +7,7 @@ import gc
 import os
 import ssl
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -42,14 +43,9 @@ class Http:
             return self._client
 
     async def imported(self, make: Callable[[], T]) -> T:
-        """What ``make`` returns, which imports an SDK; in a thread, one at a time.
-
-        An import gives way to the event loop every few milliseconds. A full
-        garbage collection does not: among the objects of an SDK, 90 ms. So
-        there is none meanwhile, and what was imported is not looked at again.
-        """
+        """``import_alone`` in a thread; who waits for another import holds no thread."""
         async with self._importing:
-            return await asyncio.to_thread(_without_collections, make)
+            return await asyncio.to_thread(import_alone, make)
 
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
@@ -86,17 +82,28 @@ def _context() -> ssl.SSLContext:
         return ssl.create_default_context(cafile=None)
 
 
-def _without_collections(make: Callable[[], T]) -> T:
-    if not gc.isenabled():
-        return make()
-    known = len(sys.modules)
-    gc.disable()
-    try:
-        return make()
-    finally:
-        if len(sys.modules) > known:
-            gc.freeze()
-        gc.enable()
+_IMPORT_LOCK = threading.Lock()
+
+
+def import_alone(make: Callable[[], T]) -> T:
+    """What ``make`` returns, which imports an SDK or the price tables. Call it in a thread.
+
+    One at a time in the process: two threads that import pydantic at once find it
+    half made, an ImportError. No garbage is collected meanwhile: a full collection
+    among the objects of an SDK stops the event loop for 90 ms, an import only for
+    a few. What was imported is never looked at by the collector again.
+    """
+    with _IMPORT_LOCK:
+        if not gc.isenabled():
+            return make()
+        known = len(sys.modules)
+        gc.disable()
+        try:
+            return make()
+        finally:
+            if len(sys.modules) > known:
+                gc.freeze()
+            gc.enable()
 
 
 def from_environment(*names: str) -> str:

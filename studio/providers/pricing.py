@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from studio.domain.models import ModelInfo, Usage
 
+from .http import import_alone
 from .registry import PROVIDERS
 
 if TYPE_CHECKING:
     from genai_prices import types
+    from genai_prices.data_snapshot import DataSnapshot
 
 _FIELDS = {
     "input_price": "input_mtok",
@@ -69,14 +72,12 @@ def tier_sizes() -> tuple[int, ...]:
     A model's requests between two of them all have the same prices. Imports the
     tables: call it in a thread.
     """
-    from genai_prices.data_snapshot import get_snapshot
-    from genai_prices.types import ModelPrice, TieredPrices
+    tables = _tables()
+    from genai_prices.types import TieredPrices
 
     found = set[int]()
-    for model in (model for provider in get_snapshot().providers for model in provider.models):
-        every = model.prices
-        dated = [every] if isinstance(every, ModelPrice) else [one.prices for one in every]
-        for price in (price for prices in dated for price in vars(prices).values()):
+    for model in (model for provider in tables.providers for model in provider.models):
+        for price in (price for prices in _at_all_dates(model) for price in vars(prices).values()):
             if isinstance(price, TieredPrices):
                 found.update(tier.start for tier in price.tiers)
     return tuple(sorted(found))
@@ -90,12 +91,23 @@ def is_local(provider: str, model: str) -> bool:
     return not (known.hosted_suffix and model.endswith(known.hosted_suffix))
 
 
+@lru_cache(maxsize=1)
+def _tables() -> DataSnapshot:
+    """The tables of genai-prices; read with the first price, and not beside an SDK's import."""
+
+    def read() -> DataSnapshot:
+        from genai_prices.data_snapshot import get_snapshot
+
+        return get_snapshot()
+
+    return import_alone(read)
+
+
 def _prices(provider: str, model: str, facts: ModelInfo | None) -> types.ModelPrice | None:
     """The prices in force now; None unless both directions have one."""
     given = {ours: getattr(facts, ours) for ours in _FIELDS if facts is not None}
     given = {ours: price for ours, price in given.items() if price is not None}
-    from datetime import UTC, datetime
-
+    _tables()
     from genai_prices.types import ModelPrice
 
     listed = _listed(provider, model)
@@ -116,27 +128,28 @@ def _listed(provider: str, model: str) -> types.ModelInfo | None:
 
     ``maker/model`` is how OpenRouter names models; other names tell their maker.
     """
-    from genai_prices.data_snapshot import get_snapshot
-
     known = PROVIDERS.get(provider)
     if known is None or known.price_table is None:
         return None
     table = known.price_table or ("openrouter" if "/" in model else None)
     try:
-        return get_snapshot().find_provider_model(model, None, table, None)[1]
+        return _tables().find_provider_model(model, None, table, None)[1]
     except LookupError:
         return None
 
 
 def _bases(listed: types.ModelInfo, key: str) -> set[float]:
     """What the tables have as a price at any date, without the tiers."""
-    from genai_prices.types import ModelPrice, TieredPrices
+    from genai_prices.types import TieredPrices
 
-    every = listed.prices
-    dated = [every] if isinstance(every, ModelPrice) else [one.prices for one in every]
-    found = [getattr(prices, key) for prices in dated]
+    found = [getattr(prices, key) for prices in _at_all_dates(listed)]
     return {
         float(price.base if isinstance(price, TieredPrices) else price)
         for price in found
         if price is not None
     }
+
+
+def _at_all_dates(listed: types.ModelInfo) -> list[types.ModelPrice]:
+    every = listed.prices
+    return [one.prices for one in every] if isinstance(every, list) else [every]

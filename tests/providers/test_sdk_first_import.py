@@ -60,6 +60,50 @@ async def test_no_sdk_is_imported_on_the_event_loop() -> None:
     assert done.returncode == 0, done.stderr
 
 
+IMPORTS_SIDE_BY_SIDE = """
+import asyncio, sys, threading
+from itertools import groupby
+from studio.domain.models import Usage
+from studio.providers.http import Http
+from studio.providers.pricing import request_cost
+
+threads = []
+begun = threading.Event()
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        threads.append(threading.get_ident())
+
+def sdk():
+    begun.set()
+    import anthropic
+    return anthropic.AsyncAnthropic
+
+def price():
+    begun.wait()
+    return request_cost("anthropic", "claude-opus-5-5", Usage(input=1000))
+
+async def main():
+    priced = asyncio.create_task(asyncio.to_thread(price))
+    imported = asyncio.create_task(Http().imported(sdk))
+    assert await priced and await imported
+
+sys.meta_path.insert(0, Watch())
+asyncio.run(main())
+workers = [one for one, _ in groupby(threads) if one != threading.get_ident()]
+assert "genai_prices" in sys.modules and "anthropic" in sys.modules
+assert len(workers) == 2, f"two imports took turns: {len(workers)}"
+"""
+
+
+async def test_the_price_tables_are_not_imported_beside_an_sdk() -> None:
+    """Both import pydantic, which a second thread would find half made: an ImportError."""
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", IMPORTS_SIDE_BY_SIDE], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("was_on", [True, False])
 async def test_collections_are_as_before_also_after_a_failed_import(was_on: bool) -> None:
     during: list[bool] = []
