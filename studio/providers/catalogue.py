@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from studio.domain.aio import BackgroundTasks
 from studio.domain.codec import encode
 from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
@@ -95,7 +96,7 @@ class Catalogue:
         self._cache: dict[str, dict[str, _Cached]] = {}
         self._digests: dict[str, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self._subscribers: list[Callable[[str], None]] = []
         self._loaded: asyncio.Task[None] | None = None
         self._disk = asyncio.Lock()
@@ -183,17 +184,14 @@ class Catalogue:
     async def load(self) -> None:
         """Read the lists of the last run. A missing or damaged file is no list."""
         if self._loaded is None:
-            self._loaded = asyncio.create_task(self._read())
+            self._loaded = self._background.start(self._read())
         await asyncio.shield(self._loaded)
 
     async def close(self) -> None:
         """Stop everything; what was fetched is on disk when this returns."""
         for name in list(self._tasks):
             self._stop(name)
-        pending = [*self._ending, *([self._loaded] if self._loaded else [])]
-        await asyncio.gather(*pending, return_exceptions=True)
-        async with self._disk:
-            return
+        await self._background.settled()
 
     def _begin(
         self, name: str, make: Callable[[], Lister], digest: str, delay: float, force: bool
@@ -201,12 +199,7 @@ class Catalogue:
         self._stop(name)
         self._digests[name] = digest
         self._show_loading(name, digest)
-        task = asyncio.get_running_loop().create_task(
-            self._refresh(name, make, digest, delay, force), name=f"models of {name}"
-        )
-        self._tasks[name] = task
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._tasks[name] = self._background.start(self._refresh(name, make, digest, delay, force))
 
     def _stop(self, name: str) -> bool:
         task = self._tasks.pop(name, None)
