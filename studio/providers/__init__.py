@@ -1,23 +1,32 @@
-"""The room of model providers: translates between the program and each provider's API.
+"""Model providers: translate between the program and each provider's API.
 
-A provider is a folder with a descriptor, an adapter and a stream:
-``anthropic``, ``openai`` (Responses), ``gemini``, ``openai_chat`` (Chat Completions),
-``ollama``, ``local_model`` (a small model on this computer) and ``demo``.
+A provider is a folder with a descriptor and an adapter; most have also a stream, models and a
+validation of stored histories:
+
+- ``anthropic``: Anthropic's Messages.
+- ``openai``: OpenAI's Responses.
+- ``gemini``: Google's generateContent.
+- ``openai_chat``: Chat Completions, of OpenAI-compatible servers.
+- ``ollama``: Ollama's own API.
+- ``local_model``: a small model on this computer.
+- ``demo``: the simulator inside this program.
 
 What they share:
 
-- ``registry`` lists the providers; ``descriptor`` says what is known of one.
-- ``base`` defines a provider, a request, a reply and its stream.
-- ``stream_driver`` opens a stream, feeds an accumulator and maps every fault.
-- ``http`` makes the one HTTP client; ``sse`` posts JSON and reads server-sent events
-  and JSON lines.
-- ``errors`` turns whatever went wrong into one ``ProviderError`` with plain words.
-- ``media`` prepares pictures and files, and says which a model cannot read.
-- ``history_rebuild`` prepares a conversation for another provider's native history.
-- ``tool_arguments`` parses the arguments of a call.
-- ``text_tool_calls`` recognises calls that a model wrote as text.
-- ``structured_output`` fits JSON schemas to what an API accepts.
-- ``stop_sequences`` ends a reply at its first stop text.
-- ``catalogue`` keeps the lists of models; ``model_facts`` merges what is known of a model.
-- ``pricing`` computes what a request costs.
+- ``registry``: lists the providers.
+- ``descriptor``: describes what the program needs to know of a provider.
+- ``base``: defines a provider, a request, a reply and its stream.
+- ``stream_driver``: opens a stream, feeds an accumulator, and maps every fault.
+- ``http``: makes the one HTTP client, and imports SDKs one at a time.
+- ``sse``: posts JSON, and reads server-sent events and JSON lines.
+- ``errors``: turns whatever went wrong into one ``ProviderError`` in plain words.
+- ``media``: encodes pictures and files, and says which a model cannot read.
+- ``history_rebuild``: prepares a conversation for another provider's native history.
+- ``tool_arguments``: parses and repairs the arguments of a call.
+- ``text_tool_calls``: recognises calls that a model wrote as text.
+- ``structured_output``: fits JSON schemas to what an API accepts.
+- ``stop_sequences``: ends a reply at its first stop text.
+- ``catalogue``: keeps the lists of models, and refreshes them.
+- ``model_facts``: merges what is known of a model.
+- ``pricing``: computes what a request costs.
 """

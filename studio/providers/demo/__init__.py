@@ -1,6 +1,6 @@
 """The demo: a simulated provider inside this program, over real HTTP on loopback.
 
-``adapter`` speaks Chat Completions with the simulator that ``agent.bootstrap`` starts.
+- ``adapter``: speaks Chat Completions with the simulator that ``agent.bootstrap`` starts.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

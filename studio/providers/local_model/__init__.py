@@ -1,9 +1,9 @@
 """The built-in model: a small one, run on this computer without a key or a network.
 
-``adapter`` speaks Chat Completions with the model's server.
-``process`` starts and stops the server, a child process.
-``server`` is what the child process runs, llama.cpp's own server.
-``prompt`` puts a request so that a model of 135 million parameters can follow.
+- ``adapter``: speaks Chat Completions with the model's server.
+- ``process``: starts and stops the server, a child process.
+- ``server``: is what the child process runs, llama.cpp's own server.
+- ``prompt``: puts a request so that a model of 135 million parameters can follow.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

@@ -1,8 +1,8 @@
 """Ollama: its own API, so that the context size is known.
 
-``adapter`` sends requests over the shared HTTP client and downloads models.
-``stream`` adds lines of JSON up to deltas and one assistant message.
-``models`` reads a model's details and a download's progress, and chooses the context size.
+- ``adapter``: sends requests over the shared HTTP client and downloads models.
+- ``stream``: adds lines of JSON up to deltas and one assistant message.
+- ``models``: reads a model's details and a download's progress, and chooses the context size.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

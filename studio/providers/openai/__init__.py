@@ -1,8 +1,9 @@
 """OpenAI: the Responses API.
 
-``adapter`` sends requests through OpenAI's SDK and maps its errors.
-``stream`` adds the events of a stream up to deltas and output items.
-``validate`` says what makes a stored list of items invalid.
+- ``adapter``: sends requests through OpenAI's SDK and maps its errors.
+- ``stream``: adds the events of a stream up to deltas and output items.
+- ``validate``: says what makes a stored list of items invalid.
+
 What both of OpenAI's APIs share is in ``openai_chat``.
 """
 

@@ -1,11 +1,11 @@
 """OpenAI-compatible servers: the Chat Completions API.
 
-``adapter`` sends requests over the shared HTTP client, without an SDK.
-``stream`` adds chunks up to deltas and one assistant message.
-``validate`` says what makes a stored history of Chat Completions or Ollama invalid.
-``errors`` knows OpenAI's error objects, and learns which parameters a server refuses.
-``request_options`` writes the tool choice and the answer's format, for both of OpenAI's APIs.
-``models`` knows which of OpenAI's models think, and how hard each can be asked to.
+- ``adapter``: sends requests over the shared HTTP client, without an SDK.
+- ``stream``: adds chunks up to deltas and one assistant message.
+- ``validate``: says what makes a stored history of Chat Completions or Ollama invalid.
+- ``errors``: knows OpenAI's error objects, and learns which parameters a server refuses.
+- ``request_options``: writes the tool choice and the answer's format, for both of OpenAI's APIs.
+- ``models``: knows which of OpenAI's models think, and how hard each can be asked to.
 """
 
 from studio.providers.descriptor import ProviderDescriptor
