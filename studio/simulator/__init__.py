@@ -6,36 +6,33 @@
 
 It uses the standard library only.
 
-What it does:
+- ``simulator``: answers requests from a script and records them; also as a program of its own.
+- ``script``: describes the answers as turns of text, thinking and calls, the same for every API.
+- ``faults``: names what can go wrong in an answer, as values that a turn of a script carries.
+- ``fault_injection``: applies these faults to an answer.
+- ``demo``: the script of the demo provider, with rules instead of a model.
+- ``transport``: answers ``httpx2`` within one process, without a socket.
 
-- ``simulator`` is the server: it answers requests from a script and records them.
-- ``script`` describes the answers: turns of text, thinking and calls, the same for every API.
-- ``faults`` lists what can go wrong in an answer; ``fault_injection`` applies it.
-- ``demo`` is the script of the demo provider, with rules instead of a model.
-- ``standalone`` runs the server as a program of its own.
-- ``transport`` answers ``httpx2`` within one process, without a socket.
+The APIs, a folder each with an endpoint and its checks:
 
-The APIs, a folder each with a surface and rules: ``anthropic``, ``openai`` (Responses),
-``openai_chat`` (Chat Completions), ``gemini`` and ``ollama``.
+- ``anthropic``: Messages.
+- ``openai``: Responses.
+- ``openai_chat``: Chat Completions.
+- ``gemini``: generateContent.
+- ``ollama``: ``/api/chat``.
 
 What they share:
 
-- ``surface`` defines an API's surface and changes the JSON inside rendered events.
-- ``rules`` runs a table of named checks and defines their refusal.
-- ``media`` decodes pictures and files; ``schemas`` reads JSON schemas of answers.
-- ``model_lists`` lists the models of each API, in pages.
-- ``routes`` finds the API and checks the key of a request.
-- ``request_view`` is a request in a form common to all APIs.
-- ``state`` remembers sessions, caches, ids and signatures.
-
-HTTP:
-
-- ``http`` reads requests and writes responses, and records an exchange.
-- ``connection`` serves one client; ``chunking`` splits a body into pieces and paces them.
-- ``json_read`` reads JSON of unknown shape.
+- ``endpoint``: defines an API's endpoint: reads a request, checks it, writes a turn or an error.
+- ``request_checks``: runs a table of named checks and defines their refusal.
+- ``request_view``: holds a request in a form common to all APIs.
+- ``state``: remembers sessions, caches, ids and signatures.
+- ``routes``: finds the API of a request and checks its key.
+- ``model_lists``: lists the models of each API, in pages.
+- ``http``: reads requests, and writes responses in pieces; records an exchange.
+- ``json_read``: reads JSON of unknown shape.
 """
 
-from .chunking import every, scattered
 from .demo import demo_script
 from .faults import (
     Byte,
@@ -56,8 +53,8 @@ from .faults import (
     unknown,
     usage_odd,
 )
-from .http import Exchange, Violation
-from .request_view import Called, Offered, RequestView, Returned, Said, SurfaceName
+from .http import Exchange, Violation, every, scattered
+from .request_view import ApiName, Called, Offered, RequestView, Returned, Said
 from .script import (
     Call,
     Found,
@@ -73,11 +70,11 @@ from .script import (
     Usage,
     When,
 )
-from .simulator import Simulator
-from .standalone import serve
+from .simulator import Simulator, serve
 from .transport import transport
 
 __all__ = [
+    "ApiName",
     "Byte",
     "Call",
     "Called",
@@ -94,7 +91,6 @@ __all__ = [
     "Script",
     "ServerTool",
     "Simulator",
-    "SurfaceName",
     "Table",
     "Text",
     "Think",

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import contextlib
 
-from .standalone import serve
+from .simulator import serve
 
 
 def main() -> None:

@@ -7,40 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+from .endpoint import OPAQUE, Endpoint, body_of, mapped, rewritten
 from .faults import Byte, Fault, Place
 from .http import Frame, HttpResponse
-from .json_read import compact
-from .request_view import RequestView
-from .script import Call, Part, Text, Turn
-from .surface import Surface, gaps, odd_usage, reframed, tokens
-
-
-def ended(turn: Turn, view: RequestView) -> Turn:
-    """The turn up to the first stop text in what it says, or to the reply's limit.
-
-    Only words count for the limit: a script's calls come whole or as its faults say.
-    """
-    room = view.limit
-    kept: list[Part] = []
-    for part in turn.parts:
-        if not isinstance(part, Text):
-            kept.append(part)
-            continue
-        said = part.text
-        ends = [(at + len(stop), at, stop) for stop in view.stops if (at := said.find(stop)) >= 0]
-        _, at, stop = min(ends, default=(0, len(said), ""))
-        said = said[:at]
-        full = room is not None and tokens(said) > room
-        if room is not None:
-            said = said[: 4 * room]
-            room -= tokens(said)
-        kept += [replace(part, text=said)] if said or not part.text else []
-        if full:
-            return turn.with_parts(*kept, stop="max_tokens")
-        if stop:
-            return turn.with_parts(*kept, stop="end", stopped=stop)
-    return turn
+from .json_read import Body, array, compact, obj
+from .script import Call, Part, Turn
 
 
 def damage(turn: Turn) -> Turn:
@@ -89,7 +62,7 @@ def page() -> HttpResponse:
     return HttpResponse([Frame(body)], content_type="text/html; charset=utf-8")
 
 
-def spoil(answer: HttpResponse, faults: Sequence[Fault], surface: Surface) -> HttpResponse:
+def spoil(answer: HttpResponse, faults: Sequence[Fault], endpoint: Endpoint) -> HttpResponse:
     """The answer with what goes wrong in its body."""
     for fault in faults:
         match fault.kind:
@@ -108,19 +81,19 @@ def spoil(answer: HttpResponse, faults: Sequence[Fault], surface: Surface) -> Ht
             case "type":
                 answer.content_type = fault.variant
             case "framing":
-                answer.frames = reframed(answer.frames, fault.variant, surface.unknown("event"))
+                answer.frames = reframed(answer.frames, fault.variant, endpoint.unknown("event"))
             case "usage":
                 answer.frames = odd_usage(answer.frames, fault.variant)
             case "reorder" if fault.variant == "gap":
                 answer.frames = gaps(answer.frames)
             case "reorder" if fault.variant == "stranger":
-                answer.frames[2:2] = surface.stranger()
+                answer.frames[2:2] = endpoint.stranger()
             case "unknown" if fault.variant == "stop":
-                answer.frames = surface.odd_stop(answer.frames)
+                answer.frames = endpoint.odd_stop(answer.frames)
             case "error_event":
                 kind, _, variant = fault.variant.partition(":")
                 before = _before(answer.frames, fault.at)
-                answer.frames = [*before, surface.error_frame(kind, variant)]
+                answer.frames = [*before, endpoint.error_frame(kind, variant)]
             case "garbage":
                 index = _index(answer.frames, fault.at)
                 answer.frames[index] = Frame(_garbled(answer.frames[index].data, fault.variant))
@@ -129,7 +102,7 @@ def spoil(answer: HttpResponse, faults: Sequence[Fault], surface: Surface) -> Ht
                 answer.frames.insert(index, answer.frames[index])
             case "unknown":
                 index = _index(answer.frames, fault.at)
-                answer.frames[index:index] = surface.unknown(fault.variant)
+                answer.frames[index:index] = endpoint.unknown(fault.variant)
             case _:
                 pass
     return answer
@@ -183,3 +156,95 @@ def _garbled(data: bytes, kind: str) -> bytes:
             return data[: len(data) // 2] + (b"\r\n\r\n" if data.endswith(b"\r\n") else b"\n\n")
         case _:
             return data.replace(b"{", b"{{", 1)
+
+
+_INDEXES = ("index", "output_index")
+_USAGES = ("usage", "usageMetadata")
+_COUNTS = ("prompt_eval_count", "eval_count")
+
+
+def gaps(frames: Sequence[Frame]) -> list[Frame]:
+    """Every index but the first is three too high."""
+
+    def change(key: str, value: Any) -> Any:
+        shifted = key in _INDEXES and isinstance(value, int) and value > 0
+        return value + 3 if shifted else value
+
+    return [rewritten(frame, lambda body: mapped(body, change)) for frame in frames]
+
+
+def odd_usage(frames: Sequence[Frame], kind: str) -> list[Frame]:
+    """Token counts that are missing, zero, late or decreasing."""
+    telling = [n for n, frame in enumerate(frames) if _tells(body_of(frame))]
+    found = list(frames)
+    for number in telling:
+        last = number == telling[-1]
+        if kind == "missing":
+            found[number] = rewritten(found[number], _without)
+        elif kind == "zero" or (kind == "late" and not last):
+            found[number] = rewritten(found[number], lambda body: _times(body, 0))
+        elif kind == "decreasing" and not last:
+            found[number] = rewritten(found[number], lambda body: _times(body, 10))
+    return found
+
+
+def _tells(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_tells(item) for item in array(value))
+    if not isinstance(value, dict):
+        return False
+    return any(
+        (key in _USAGES and bool(item)) or key in _COUNTS or (key not in OPAQUE and _tells(item))
+        for key, item in obj(value).items()
+    )
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without(item) for item in array(value)]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: item if key in OPAQUE else _without(item)
+        for key, item in obj(value).items()
+        if key not in (*_USAGES, *_COUNTS)
+    }
+
+
+def _times(body: Body, factor: int) -> Body:
+    def counts(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int | dict | list):
+            return value
+        if isinstance(value, int):
+            return value * factor
+        if isinstance(value, list):
+            return [counts(item) for item in array(value)]
+        return {key: counts(item) for key, item in obj(value).items()}
+
+    def change(key: str, value: Any) -> Any:
+        return counts(value) if key in (*_USAGES, *_COUNTS) else value
+
+    return mapped(body, change)
+
+
+def reframed(frames: Sequence[Frame], kind: str, ping: Sequence[Frame]) -> list[Frame]:
+    """The same events with other line ends, over more lines, or with others between them."""
+    found: list[Frame] = []
+    for frame in frames:
+        data = frame.data
+        if b"data: " not in data:
+            between = b"\n" if data.endswith(b"}\n") else b""
+            found.append(replace(frame, data=data + between))
+            continue
+        crlf = data.endswith(b"\r\n")
+        end = b"\r\n" if crlf else b"\n"
+        if kind == "multiline":
+            data = data.replace(b"data: {", b"data: {" + end + b"data: ", 1)
+        elif kind == "other_ends":
+            data = data.replace(b"\r\n", b"\n") if crlf else data.replace(b"\n", b"\r\n")
+        elif kind == "comments":
+            data = b": still here" + end + end + data
+        else:
+            found += ping
+        found.append(replace(frame, data=data))
+    return found

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .endpoint import json_answer
 from .http import Frame, HttpRequest, HttpResponse
 from .json_read import Body, compact
-from .ollama.rules import capabilities
-from .request_view import SurfaceName
-from .rules import RequestRefused
-from .surface import json_answer
+from .ollama.request_checks import capabilities
+from .request_checks import RequestRefused
+from .request_view import ApiName
 
 DEMO = ("demo-fast", "demo-thinker", "demo-tools")
 
@@ -73,10 +73,10 @@ OLLAMA = (
 
 
 def models_answer(
-    surface: SurfaceName, request: HttpRequest, page_size: int, endless: bool = False
+    api: ApiName, request: HttpRequest, page_size: int, endless: bool = False
 ) -> HttpResponse:
-    """One page of a surface's model list; ``endless`` ones begin again and again."""
-    match surface:
+    """One page of an API's model list; ``endless`` ones begin again and again."""
+    match api:
         case "anthropic":
             return _anthropic(request.query, page_size, endless)
         case "gemini":
@@ -197,7 +197,7 @@ def _details(family: str) -> Body:
 
 
 def show_answer(body: Body) -> HttpResponse:
-    """Ollama's facts about one model; Refused (404) for one it has not."""
+    """Ollama's facts about one model; RequestRefused (404) for one it has not."""
     wanted = str(body.get("model") or body.get("name") or "")
     for name, family, window in OLLAMA:
         if wanted in (name, name.removesuffix(":latest")):

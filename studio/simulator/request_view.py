@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from .json_read import Body
 
-SurfaceName: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "ollama"]
+ApiName: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "ollama"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Offered:
 class RequestView:
     """What a script may look at. ``nth`` counts the replies scripted so far, from 0."""
 
-    surface: SurfaceName
+    api: ApiName
     model: str
     stream: bool
     items: list[Item]
@@ -70,11 +70,11 @@ class RequestView:
     rows: list[Any] = field(default_factory=list[Any])
     """What the request says, in order: system prompt and tools first, cache marks left out."""
     breakpoints: Sequence[int] = ()
-    """Rows after which this surface would keep a cache."""
+    """Rows after which this API would keep a cache."""
     cached: tuple[int, int] = (0, 0)
     """Tokens read from and written to the cache for this request."""
     stops: Sequence[str] = ()
-    """Texts at which this surface ends a reply by itself."""
+    """Texts at which this API ends a reply by itself."""
     limit: int | None = None
     """Tokens that the reply may have."""
     may_call: bool = True

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .http import HttpRequest
-from .request_view import SurfaceName
-from .rules import RequestRefused
+from .request_checks import RequestRefused
+from .request_view import ApiName
 
 Action: TypeAlias = Literal["reply", "count", "models", "show", "pull", "version"]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What is asked of which surface; ``model`` where the path names it."""
+    """What is asked of which API; ``model`` where the path names it."""
 
-    surface: SurfaceName
+    api: ApiName
     action: Action
     model: str = ""
 
 
-_POSTS: dict[str, tuple[SurfaceName, Action]] = {
+_POSTS: dict[str, tuple[ApiName, Action]] = {
     "/v1/messages": ("anthropic", "reply"),
     "/v1/messages/count_tokens": ("anthropic", "count"),
     "/v1/responses": ("responses", "reply"),
@@ -38,7 +38,7 @@ _GEMINI = re.compile(
 
 
 def route(request: HttpRequest) -> Route:
-    """Raises Refused (404) for anything the simulator does not serve; see ``guess``."""
+    """Raises RequestRefused (404) for anything the simulator does not serve; see ``guess``."""
     path = request.path.rstrip("/")
     if request.method == "POST":
         if path in _POSTS:
@@ -60,8 +60,8 @@ def route(request: HttpRequest) -> Route:
     )
 
 
-def guess(request: HttpRequest) -> SurfaceName:
-    """The surface a request seems to be meant for."""
+def guess(request: HttpRequest) -> ApiName:
+    """The API that a request seems to be meant for."""
     if "anthropic-version" in request.headers:
         return "anthropic"
     if request.path.startswith("/api/"):
@@ -72,25 +72,25 @@ def guess(request: HttpRequest) -> SurfaceName:
     return "responses" if request.path.startswith("/v1/responses") else "chat"
 
 
-def key_of(request: HttpRequest, surface: SurfaceName) -> str:
-    """The key the request carries where this surface looks for it; empty if none."""
-    if surface == "gemini":
+def key_of(request: HttpRequest, api: ApiName) -> str:
+    """The key the request carries where this API looks for it; empty if none."""
+    if api == "gemini":
         return request.headers.get("x-goog-api-key") or request.query.get("key", "")
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if kind.lower() == "bearer" else ""
-    if surface == "anthropic":
+    if api == "anthropic":
         return request.headers.get("x-api-key") or bearer
     return bearer
 
 
-def authorize(request: HttpRequest, surface: SurfaceName) -> None:
-    """Raises Refused, in the provider's words, for no key or one that begins with ``bad``."""
-    if surface == "ollama":
+def authorize(request: HttpRequest, api: ApiName) -> None:
+    """Raises RequestRefused, in the provider's words, for no key or one that begins with bad."""
+    if api == "ollama":
         return
-    key = key_of(request, surface)
+    key = key_of(request, api)
     if key and not key.startswith("bad"):
         return
-    match surface:
+    match api:
         case "anthropic":
             message = "invalid x-api-key" if key else "x-api-key header is required"
             raise RequestRefused("auth", message, status=401)

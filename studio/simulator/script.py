@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from .faults import Fault
 from .json_read import Body, obj, objs, text
-from .request_view import RequestView, SurfaceName
+from .request_view import ApiName, RequestView
 
 Stop: TypeAlias = Literal[
     "end",
@@ -33,7 +33,7 @@ Stop: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """What the model thinks; signed or encrypted where the surface does that.
+    """What the model thinks; signed or encrypted where the API does that.
 
     ``redacted`` thoughts travel sealed, and are nothing where there is no seal.
     """
@@ -72,7 +72,7 @@ class Found:
 class ServerTool:
     """A tool that the provider runs itself, a web search above all.
 
-    Each surface shows it in its way: a use and its result, a search call,
+    Each API shows it in its way: a use and its result, a search call,
     metadata, annotations; Ollama has none.
     """
 
@@ -163,7 +163,7 @@ class Turn:
 class Raw:
     """Bytes to send as they are."""
 
-    surface: SurfaceName
+    api: ApiName
     data: bytes
     content_type: str = "text/event-stream; charset=utf-8"
     status: int = 200
@@ -192,12 +192,12 @@ class Replay(Raw):
         """Reads one exchange of a recording's file. OSError, or ValueError for another format."""
         recording = obj(json.loads(Path(path).read_text(encoding="utf-8")))
         api = text(recording.get("api"))
-        if api not in _SURFACES:
+        if api not in _APIS:
             raise ValueError(f"nothing here replays the API {api!r}")
         row = objs(recording.get("exchanges"))[exchange]
         headers = {name.lower(): value for name, value in obj(row.get("response_headers")).items()}
         super().__init__(
-            _SURFACES[api],
+            _APIS[api],
             text(row.get("response_body")).encode(),
             text(headers.get("content-type")) or "application/json",
             int(row.get("status", 200)),
@@ -207,7 +207,7 @@ class Replay(Raw):
         )
 
 
-_SURFACES: dict[str, SurfaceName] = {
+_APIS: dict[str, ApiName] = {
     "messages": "anthropic",
     "responses": "responses",
     "chat": "chat",
@@ -224,7 +224,7 @@ class When:
     last words and in any of the newest results.
     """
 
-    surface: SurfaceName | None = None
+    api: ApiName | None = None
     model: str | None = None
     says: str | None = None
     nth: int | None = None
@@ -233,7 +233,7 @@ class When:
     def __call__(self, request: RequestView) -> bool:
         results = request.results
         return (
-            (self.surface is None or self.surface == request.surface)
+            (self.api is None or self.api == request.api)
             and (self.model is None or self.model == request.model)
             and (self.says is None or re.search(self.says, request.last_user) is not None)
             and (self.nth is None or self.nth == request.nth)

@@ -15,40 +15,38 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from . import chunking as chunks
-from . import fault_injection, http
-from .anthropic.surface import Anthropic
-from .connection import Connection, Sleep
-from .gemini.surface import Gemini
-from .http import Exchange, Frame, HttpRequest, HttpResponse, Violation
+from studio.domain.aio import BackgroundTasks
+
+from . import fault_injection
+from .anthropic.endpoint import AnthropicEndpoint
+from .demo import demo_script
+from .endpoint import Endpoint, cut_at_stop_or_limit, json_answer, tokens
+from .gemini.endpoint import GeminiEndpoint
+from .http import (
+    HEAD_LIMIT,
+    Chunking,
+    ChunkingName,
+    Connection,
+    Exchange,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Sleep,
+    Violation,
+    chunking_named,
+)
 from .json_read import compact
 from .model_lists import models_answer, pull_answer, show_answer
-from .ollama.surface import Ollama
-from .openai.surface import Responses
-from .openai_chat.surface import Chat
-from .request_view import RequestView, SurfaceName
+from .ollama.endpoint import OllamaEndpoint
+from .openai.endpoint import ResponsesEndpoint
+from .openai_chat.endpoint import ChatEndpoint
+from .request_checks import RequestRefused
+from .request_view import ApiName, RequestView
 from .routes import Route, authorize, guess, route
-from .rules import RequestRefused
 from .script import Call, Pace, Player, Raw, Replay, Script
 from .state import ServerState, Signer
-from .surface import Surface, json_answer, tokens
 
 Strictness: TypeAlias = bool | Literal["warn", "beyond"]
-_TOO_LONG: dict[SurfaceName, str] = {
-    "anthropic": "prompt is too long: {size} tokens > {window} maximum",
-    "responses": (
-        "Your input exceeds the context window of this model. Please adjust your input and try "
-        "again."
-    ),
-    "chat": (
-        "This model's maximum context length is {window} tokens. However, your messages resulted "
-        "in {size} tokens. Please reduce the length of the messages."
-    ),
-    "gemini": (
-        "The input token count ({size}) exceeds the maximum number of tokens allowed ({window})."
-    ),
-    "ollama": "the input length exceeds the context length",
-}
 _SECRET = {"authorization", "x-api-key", "x-goog-api-key", "cookie"}
 
 
@@ -60,7 +58,7 @@ class Simulator:
     it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
     the pages of model lists; with ``endless_models`` there is always one more.
     ``refused`` hears of every violation; ``without`` names rules that do not
-    hold (``rules.table``). ``window`` is how many tokens a request may have; one
+    hold (``request_checks.rule_names``). ``window`` is how many tokens a request may have; one
     that has more is refused in the provider's words. A model whose name begins
     with ``missing`` is not found; any other name is.
     """
@@ -71,7 +69,7 @@ class Simulator:
         *,
         strict: Strictness = True,
         seed: int | None = 0,
-        chunking: chunks.Name | chunks.Chunking = "event",
+        chunking: ChunkingName | Chunking = "event",
         pace: bool = True,
         key: bytes = b"agent studio simulator",
         sleep: Sleep = asyncio.sleep,
@@ -86,7 +84,7 @@ class Simulator:
         self.port = 0
         self._strict: Strictness = strict
         self._player = Player(script)
-        self.chunking = chunks.chunking(chunking)
+        self.chunking = chunking_named(chunking)
         self._pace = pace
         self.sleep = sleep
         self._page_size = page_size
@@ -95,23 +93,27 @@ class Simulator:
         self.window = window
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self.chance = random.Random(number)
-        self._maker = ServerState(
+        self._state = ServerState(
             random.Random(number),
             Signer(key),
             beyond=strict == "beyond",
             without=frozenset(without),
         )
-        surfaces: list[Surface] = [Anthropic(), Responses(), Chat(), Gemini(), Ollama()]
-        self._surfaces: dict[SurfaceName, Surface] = {s.name: s for s in surfaces}
+        endpoints: list[Endpoint] = [
+            AnthropicEndpoint(),
+            ResponsesEndpoint(),
+            ChatEndpoint(),
+            GeminiEndpoint(),
+            OllamaEndpoint(),
+        ]
+        self._endpoints: dict[ApiName, Endpoint] = {one.name: one for one in endpoints}
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._arrived = asyncio.Condition()
 
     async def start(self, port: int = 0) -> int:
         """Listen on this computer's loopback; returns the port. OSError if it is taken."""
-        self._server = await asyncio.start_server(
-            self._accept, "127.0.0.1", port, limit=http.HEAD_LIMIT
-        )
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=HEAD_LIMIT)
         self.port = self._server.sockets[0].getsockname()[1]
         return self.port
 
@@ -126,9 +128,7 @@ class Simulator:
         for _ in range(3):  # a call that was taken has a transport then, which can be closed
             await asyncio.sleep(0)
         server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.aclose()
         await server.wait_closed()
         await asyncio.sleep(0)  # what was aborted is closed in the loop's next round
 
@@ -139,10 +139,10 @@ class Simulator:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    def url(self, surface: SurfaceName) -> str:
-        """The base URL in the form this surface's SDK wants it."""
+    def url(self, api: ApiName) -> str:
+        """The base URL in the form the SDK of this API wants it."""
         root = f"http://127.0.0.1:{self.port}"
-        return f"{root}/v1" if surface in ("chat", "responses") else root
+        return f"{root}/v1" if api in ("chat", "responses") else root
 
     async def wait_requests(self, count: int) -> Exchange:
         """Wait until this many requests have come; returns the last of them."""
@@ -161,14 +161,9 @@ class Simulator:
         if self._server is None or not peer or not ipaddress.ip_address(peer[0]).is_loopback:
             writer.transport.abort()
             return
-
-        def ended(task: asyncio.Task[None]) -> None:
-            self._tasks.discard(task)
-            writer.transport.abort()  # a task that is cancelled at once never runs a line
-
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(ended)
+        task = self._tasks.start(self._serve(reader, writer))
+        # A task that is cancelled at once never runs a line.
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(
@@ -197,12 +192,12 @@ class Simulator:
         pace = None
         try:
             target = route(request)
-            exchange.surface = target.surface
-            authorize(request, target.surface)
+            exchange.api = target.api
+            authorize(request, target.api)
             answer, pace = self._reply(target, request, exchange)
         except RequestRefused as refused:
             exchange.violation = self._violation(refused, exchange)
-            answer = self._surfaces[exchange.surface].failure(refused)
+            answer = self._endpoints[exchange.api].failure(refused)
         exchange.status = answer.status
         return exchange, answer, pace if self._pace else None
 
@@ -213,18 +208,14 @@ class Simulator:
             path=request.path,
             query={name: value for name, value in request.query.items() if name != "key"},
             headers={name: value for name, value in request.headers.items() if name not in _SECRET},
-            surface=guess(request),
+            api=guess(request),
         )
         self.requests.append(exchange)
-        task = asyncio.get_running_loop().create_task(self._announce())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._announce())
         return exchange
 
     def _violation(self, refused: RequestRefused, exchange: Exchange) -> Violation:
-        violation = Violation(
-            refused.rule, str(refused), exchange.surface, exchange.path, refused.name
-        )
+        violation = Violation(refused.rule, str(refused), exchange.api, exchange.path, refused.name)
         if refused.rule not in ("auth", "model", "route", "fault", "window"):
             self.violations.append(violation)
             self._refused(violation)
@@ -234,7 +225,7 @@ class Simulator:
         self, target: Route, request: HttpRequest, exchange: Exchange
     ) -> tuple[HttpResponse, Pace | None]:
         if target.action == "models":
-            return models_answer(target.surface, request, self._page_size, self._endless), None
+            return models_answer(target.api, request, self._page_size, self._endless), None
         if target.action == "version":
             return json_answer({"version": "0.99.0"}), None
         try:
@@ -246,24 +237,24 @@ class Simulator:
             return show_answer(body), None
         if target.action == "pull":
             return pull_answer(body), None
-        surface = self._surfaces[target.surface]
-        view = surface.view(request, body)
+        endpoint = self._endpoints[target.api]
+        view = endpoint.view(request, body)
         view = replace(view, nth=self._player.nth, model=target.model or view.model)
         if view.model.startswith("missing"):
-            raise surface.no_model(view)
+            raise endpoint.no_model(view)
         if target.action == "count":
-            return json_answer(surface.count(tokens(compact(body)))), None
-        self._check(surface, view, exchange)
+            return json_answer(endpoint.count(tokens(compact(body)))), None
+        self._check(endpoint, view, exchange)
         if self.window is not None and (size := tokens(compact(body))) > self.window:
-            text = _TOO_LONG[target.surface].format(size=size, window=self.window)
+            text = endpoint.too_long.format(size=size, window=self.window)
             raise RequestRefused("window", text)
-        return self._play(surface, view)
+        return self._play(endpoint, view)
 
-    def _check(self, surface: Surface, view: RequestView, exchange: Exchange) -> None:
+    def _check(self, endpoint: Endpoint, view: RequestView, exchange: Exchange) -> None:
         if not self._strict:
             return
         try:
-            surface.check(view, self._maker)
+            endpoint.check(view, self._state)
         except RequestRefused as refused:
             if self._strict != "warn":
                 raise
@@ -273,7 +264,7 @@ class Simulator:
                 "content", f"the request has an unreadable shape: {error}"
             ) from error
 
-    def _play(self, surface: Surface, view: RequestView) -> tuple[HttpResponse, Pace | None]:
+    def _play(self, endpoint: Endpoint, view: RequestView) -> tuple[HttpResponse, Pace | None]:
         try:
             reply = self._player.reply(view)
         except LookupError as error:
@@ -284,20 +275,55 @@ class Simulator:
             if not expected(view):
                 raise RequestRefused("expect", f"expectation {number} of the script's turn failed")
         if fault := self._player.failing(reply):
-            return fault_injection.page() if fault.kind == "html" else surface.status(fault), None
+            return fault_injection.page() if fault.kind == "html" else endpoint.status(fault), None
         self._player.nth += 1
-        view = replace(view, cached=self._maker.sessions.cached(view))
-        self._maker.sessions.remember(view)
+        view = replace(view, cached=self._state.sessions.cached(view))
+        self._state.sessions.remember(view)
         if isinstance(reply, Raw):
             if isinstance(reply, Replay):
-                self._maker.sessions.replays(view)
+                self._state.sessions.replays(view)
             answer = HttpResponse([Frame(reply.data)], reply.content_type, reply.status)
         else:
             if not view.may_call and any(isinstance(part, Call) for part in reply.parts):
                 raise RequestRefused(
                     "script", "the script calls a tool where the request forbids it"
                 )
-            turn = fault_injection.damage(fault_injection.ended(reply, view))
-            answer = surface.render(turn, view, self._maker)
-        self._maker.replies += 1
-        return fault_injection.spoil(answer, reply.faults, surface), reply.pace
+            turn = fault_injection.damage(cut_at_stop_or_limit(reply, view))
+            answer = endpoint.render(turn, view, self._state)
+        self._state.replies += 1
+        return fault_injection.spoil(answer, reply.faults, endpoint), reply.pace
+
+
+BASES = (
+    ("Anthropic Messages", ""),
+    ("OpenAI Responses", "/v1"),
+    ("OpenAI Chat Completions", "/v1"),
+    ("Gemini", ""),
+    ("Ollama", ""),
+)
+
+
+async def serve(
+    port: int = 0,
+    *,
+    script: Script = demo_script,
+    show: Callable[[str], None] = print,
+    pace: bool = True,
+) -> None:
+    """Serve the demo on 127.0.0.1 until cancelled; port 0 takes a free one.
+
+    ``show`` gets one line for each base URL and for each request refused by a
+    rule. Raises OSError if the port is taken.
+    """
+    simulator = Simulator(
+        script, seed=None, pace=pace, refused=lambda v: show(f"Refused {v.path}: {v.message}")
+    )
+    await simulator.start(port)
+    try:
+        width = max(len(name) for name, _ in BASES)
+        for name, path in BASES:
+            show(f"{name:<{width}}  http://127.0.0.1:{simulator.port}{path}")
+        show("Any key works, except one that begins with “bad”. Stop with Ctrl+C.")
+        await asyncio.Event().wait()
+    finally:
+        await simulator.stop()

@@ -22,7 +22,7 @@ CACHE_MINIMUM = 1024
 
 @dataclass(slots=True)
 class Sessions:
-    """A session is known by its surface and the person's first words.
+    """A session is known by its API and the person's first words.
 
     ``_tips`` are the histories that no later request went on from, ``_cached``
     the beginnings of requests that a cache holds, both as hashes.
@@ -62,7 +62,7 @@ class Sessions:
         if read < CACHE_MINIMUM:
             read = 0
         total = sizes[last] if sizes[last] >= CACHE_MINIMUM else 0
-        return read, max(0, total - read) if view.surface == "anthropic" else 0
+        return read, max(0, total - read) if view.api == "anthropic" else 0
 
     def remember(self, view: RequestView) -> None:
         """The request was answered: it is the newest of its session, and cached."""
@@ -75,7 +75,7 @@ class Sessions:
 
 def _root(view: RequestView) -> str:
     said = (item.text for item in view.items if isinstance(item, Said) and item.role == "user")
-    return f"{view.surface} {next(said, '')}"
+    return f"{view.api} {next(said, '')}"
 
 
 def _chain(view: RequestView) -> list[str]:

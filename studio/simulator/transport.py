@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
-from .chunking import pieces
-from .http import HttpRequest, HttpResponse
+from .http import HttpRequest, HttpResponse, pieces
 
 if TYPE_CHECKING:
     import httpx2

@@ -30,13 +30,13 @@ from studio.providers.openai_chat.adapter import CompatibleProvider
 from studio.providers.openai_chat.request_options import response_format, text_format, tool_choice
 from studio.providers.stop_sequences import StopTextCutter
 from studio.providers.structured_output import closed_schema, is_strict
-from studio.simulator import Call, Pace, Raw, Simulator, SurfaceName, Think, Turn, every
+from studio.simulator import ApiName, Call, Pace, Raw, Simulator, Think, Turn, every
 from studio.simulator import Text as Say
 from support.engine_home import PROTOCOLS, engine_home
 from support.provider_calls import NOW, READ, answer, drain, request, result, words
 from support.waiting import HANG
 
-MAKERS: dict[SurfaceName, Callable[[Simulator, Http], Provider]] = {
+MAKERS: dict[ApiName, Callable[[Simulator, Http], Provider]] = {
     "anthropic": lambda sim, http: AnthropicProvider("k", sim.url("anthropic"), http),
     "responses": lambda sim, http: OpenAIProvider("k", sim.url("responses"), http),
     "chat": lambda sim, http: CompatibleProvider("k", sim.url("chat"), http),
@@ -53,11 +53,11 @@ PERSON: JsonObject = {
 SEARCH = ToolSpec("web_search", "", {"type": "object", "properties": {}}, hosted=True)
 
 
-async def sent(surface: SurfaceName, http: Http, *, text: str = "Hi.", **wish: Any) -> Any:
+async def sent(api: ApiName, http: Http, *, text: str = "Hi.", **wish: Any) -> Any:
     """The body of a request that the strict simulator took."""
     wish = {"model": "sim-model", **wish}
     async with Simulator([Turn(Say("Fine."))], strict="beyond") as sim:
-        one = MAKERS[surface](sim, http)
+        one = MAKERS[api](sim, http)
         reply = await answer(one, one.user_items([Text(text)]), **wish)
         assert reply.stop == "end" and not sim.violations
         return sim.requests[-1].json
@@ -69,7 +69,7 @@ def at(body: Any, path: str) -> Any:
     return body
 
 
-PLACES: dict[SurfaceName, dict[str, str]] = {
+PLACES: dict[ApiName, dict[str, str]] = {
     "anthropic": {
         "stop": "stop_sequences",
         "choice": "tool_choice",
@@ -112,24 +112,24 @@ PLACES: dict[SurfaceName, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("surface", ALL)
-async def test_s1_what_nobody_asks_for_is_not_sent(http: Http, surface: SurfaceName) -> None:
-    body = await sent(surface, http)
-    for place in PLACES[surface].values():
+@pytest.mark.parametrize("api", ALL)
+async def test_s1_what_nobody_asks_for_is_not_sent(http: Http, api: ApiName) -> None:
+    body = await sent(api, http)
+    for place in PLACES[api].values():
         assert at(body, place) is None, place
     for name in ("output_config", "text", "response_format", "toolConfig", "format"):
         assert name not in body
 
 
-@pytest.mark.parametrize("surface", ALL)
-async def test_s1_each_wish_has_its_place(http: Http, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", ALL)
+async def test_s1_each_wish_has_its_place(http: Http, api: ApiName) -> None:
     wish: dict[str, Any] = {"stop": ("END", "\n\nPerson:"), "tools": (), "schema": PERSON}
-    if surface != "anthropic":  # its version of today takes no sampling at all
+    if api != "anthropic":  # its version of today takes no sampling at all
         wish |= {"top_p": 0.5, "temperature": 0.25}
-    body = await sent(surface, http, output_limit=99, **wish)
-    places = {"output_limit": "max_tokens", **PLACES[surface]}
+    body = await sent(api, http, output_limit=99, **wish)
+    places = {"output_limit": "max_tokens", **PLACES[api]}
     assert at(body, places["output_limit"]) == 99
-    expected = None if surface == "responses" else list(wish["stop"])
+    expected = None if api == "responses" else list(wish["stop"])
     assert at(body, places["stop"]) == expected
     assert at(body, places["schema"]) == PERSON
     for name in ("top_p", "temperature"):
@@ -164,13 +164,11 @@ async def test_sampling_is_left_to_models_that_think(http: Http) -> None:
 
 
 @pytest.mark.parametrize("chunks", ["event", every(1)])
-@pytest.mark.parametrize("surface", ALL)
-async def test_s1_an_answer_ends_before_a_stop_text(
-    http: Http, surface: SurfaceName, chunks: Any
-) -> None:
+@pytest.mark.parametrize("api", ALL)
+async def test_s1_an_answer_ends_before_a_stop_text(http: Http, api: ApiName, chunks: Any) -> None:
     script = [Turn(Think("Hm."), Say("One two E\nEND three four")), Turn(Say("Go on. E N"))]
     async with Simulator(script, strict="beyond", chunking=chunks) as sim:
-        one = MAKERS[surface](sim, http)
+        one = MAKERS[api](sim, http)
         history = one.user_items([Text("Hi.")])
         wish: dict[str, Any] = {"model": "sim-model", "stop": ("END", "three")}
         stream = one.stream(request(history, **wish))
@@ -180,7 +178,7 @@ async def test_s1_an_answer_ends_before_a_stop_text(
         assert any(isinstance(delta, ReasoningDelta) for delta in deltas)
         # The history is what the provider sent, and it is taken back.
         whole = json.dumps(reply.items)
-        assert ("three four" in whole) == (surface == "responses")
+        assert ("three four" in whole) == (api == "responses")
         history += [*reply.items, *one.user_items([Text("And?")])]
         stream = one.stream(request(history, **wish))
         assert words(await drain(stream)) == "Go on. E N"
@@ -203,18 +201,18 @@ async def test_s1_a_turn_says_what_came_before_a_stop_text(tmp_path: Path, provi
 NUMBERS = tuple(f"<{number}>" for number in range(9))
 
 
-@pytest.mark.parametrize("surface", ["anthropic", "chat", "gemini"])
+@pytest.mark.parametrize("api", ["anthropic", "chat", "gemini"])
 async def test_stop_texts_that_the_api_does_not_take_are_found_here(
-    http: Http, surface: SurfaceName
+    http: Http, api: ApiName
 ) -> None:
-    stops = ("\n\n", " ") if surface == "anthropic" else NUMBERS
-    said = "one\n\ntwo" if surface == "anthropic" else "one<8>two"
+    stops = ("\n\n", " ") if api == "anthropic" else NUMBERS
+    said = "one\n\ntwo" if api == "anthropic" else "one<8>two"
     async with Simulator([Turn(Say(said))], strict="beyond") as sim:
-        one = MAKERS[surface](sim, http)
+        one = MAKERS[api](sim, http)
         stream = one.stream(request(one.user_items([Text("Hi.")]), model="sim-model", stop=stops))
         assert words(await drain(stream)) == "one"
-        given = at(sim.requests[-1].json, PLACES[surface]["stop"]) or []
-        assert len(given) == {"anthropic": 0, "chat": 4, "gemini": 5}[surface]
+        given = at(sim.requests[-1].json, PLACES[api]["stop"]) or []
+        assert len(given) == {"anthropic": 0, "chat": 4, "gemini": 5}[api]
         assert "two" in json.dumps(stream.reply().items)
 
 
@@ -306,7 +304,7 @@ def test_no_stop_text_is_shown_however_the_text_comes(
 
 # Tool choice
 
-CHOICES: dict[SurfaceName, tuple[Any, Any, Any]] = {
+CHOICES: dict[ApiName, tuple[Any, Any, Any]] = {
     "anthropic": ({"type": "none"}, {"type": "any"}, {"type": "tool", "name": "now"}),
     "responses": ("none", "required", {"type": "function", "name": "now"}),
     "chat": ("none", "required", {"type": "function", "function": {"name": "now"}}),
@@ -319,11 +317,11 @@ CHOICES: dict[SurfaceName, tuple[Any, Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("surface", ALL)
-async def test_s1_whether_to_call_is_said(http: Http, surface: SurfaceName) -> None:
-    place = PLACES[surface]["choice"]
-    none, required, only = CHOICES[surface]
-    plain = await sent(surface, http)
+@pytest.mark.parametrize("api", ALL)
+async def test_s1_whether_to_call_is_said(http: Http, api: ApiName) -> None:
+    place = PLACES[api]["choice"]
+    none, required, only = CHOICES[api]
+    plain = await sent(api, http)
     for wish, expected in (
         ({"choice": "none"}, none),
         ({"choice": "required"}, required),
@@ -332,9 +330,9 @@ async def test_s1_whether_to_call_is_said(http: Http, surface: SurfaceName) -> N
         ({"only": "unknown"}, None),
         ({"only": "now", "choice": "none"}, none),
     ):
-        body = await sent(surface, http, **wish)
+        body = await sent(api, http, **wish)
         assert at(body, place) == expected, wish
-        if surface != "ollama":  # what a cache begins with stays
+        if api != "ollama":  # what a cache begins with stays
             assert body["tools"] == plain["tools"]
 
 
@@ -345,11 +343,11 @@ async def test_what_ollama_may_not_call_is_not_offered(http: Http) -> None:
     assert len((await sent("ollama", http, choice="required"))["tools"]) == 2
 
 
-@pytest.mark.parametrize("surface", ["chat", "ollama"])
-async def test_who_may_not_call_cannot_do_so_in_words(http: Http, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", ["chat", "ollama"])
+async def test_who_may_not_call_cannot_do_so_in_words(http: Http, api: ApiName) -> None:
     spoken = '{"name": "now", "arguments": {}}'
     async with Simulator([Turn(Say(spoken))] * 2) as sim:
-        one = MAKERS[surface](sim, http)
+        one = MAKERS[api](sim, http)
         assert (await answer(one, one.user_items([Text("Hi.")]))).stop == "tool_use"
         assert (await answer(one, one.user_items([Text("Hi.")]), choice="none")).stop == "end"
 
@@ -409,17 +407,17 @@ def _fields(one: Request) -> dict[str, Any]:
 # Schemas
 
 
-@pytest.mark.parametrize("surface", ALL)
+@pytest.mark.parametrize("api", ALL)
 async def test_s2_a_schema_goes_with_tools_where_it_forbids_no_call(
-    http: Http, surface: SurfaceName
+    http: Http, api: ApiName
 ) -> None:
-    place = PLACES[surface]["schema"]
-    assert at(await sent(surface, http, tools=(), schema=PERSON), place) == PERSON
-    taken = surface in ("anthropic", "responses")
-    assert at(await sent(surface, http, schema=PERSON), place) == (PERSON if taken else None)
-    forbidden = await sent(surface, http, schema=PERSON, choice="none")
+    place = PLACES[api]["schema"]
+    assert at(await sent(api, http, tools=(), schema=PERSON), place) == PERSON
+    taken = api in ("anthropic", "responses")
+    assert at(await sent(api, http, schema=PERSON), place) == (PERSON if taken else None)
+    forbidden = await sent(api, http, schema=PERSON, choice="none")
     # Gemini looks at what is offered, not at what may be called.
-    assert at(forbidden, place) == (None if surface == "gemini" else PERSON)
+    assert at(forbidden, place) == (None if api == "gemini" else PERSON)
 
 
 async def test_gemini_3_calls_and_answers_in_json(http: Http) -> None:
@@ -429,7 +427,7 @@ async def test_gemini_3_calls_and_answers_in_json(http: Http) -> None:
     assert "responseMimeType" not in old["generationConfig"]
 
 
-FORMS: dict[SurfaceName, Any] = {
+FORMS: dict[ApiName, Any] = {
     "anthropic": ("output_config", None),  # it holds nobody to "any object"
     "responses": ("text.format", {"type": "json_object"}),
     "chat": ("response_format", {"type": "json_object"}),
@@ -438,10 +436,10 @@ FORMS: dict[SurfaceName, Any] = {
 }
 
 
-@pytest.mark.parametrize("surface", ALL)
-async def test_s2_any_json_object(http: Http, surface: SurfaceName) -> None:
-    place, form = FORMS[surface]
-    body = await sent(surface, http, text="Answer in JSON.", tools=(), schema={})
+@pytest.mark.parametrize("api", ALL)
+async def test_s2_any_json_object(http: Http, api: ApiName) -> None:
+    place, form = FORMS[api]
+    body = await sent(api, http, text="Answer in JSON.", tools=(), schema={})
     assert at(body, place) == form
 
 
@@ -451,24 +449,24 @@ def test_any_json_object_is_asked_of_openai_in_words_too() -> None:
     assert response_format(one, [{"content": "As json."}]) == {"type": "json_object"}
 
 
-@pytest.mark.parametrize("surface", ALL)
-async def test_a_schema_that_is_refused_is_left_out(http: Http, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", ALL)
+async def test_a_schema_that_is_refused_is_left_out(http: Http, api: ApiName) -> None:
     """The answer is held against it all the same, by who asked."""
     error: Any = {"message": "Invalid schema: too complex.", "type": "invalid_request_error"}
-    if surface == "gemini":
+    if api == "gemini":
         error |= {"code": 400, "status": "INVALID_ARGUMENT"}
     body: Any = {"type": "error", "error": error}
-    if surface == "ollama":
+    if api == "ollama":
         body = {"error": "invalid JSON schema in format"}
-    refuses = Raw(surface, json.dumps(body).encode(), "application/json", 400)
+    refuses = Raw(api, json.dumps(body).encode(), "application/json", 400)
     script = [refuses, Turn(Say("{}")), Turn(Say("{}"))]
     async with Simulator(script) as sim:
-        one = MAKERS[surface](sim, http)
+        one = MAKERS[api](sim, http)
         wish: dict[str, Any] = {"model": "sim-model", "tools": (), "schema": PERSON}
         await answer(one, one.user_items([Text("Hi.")]), **wish)
         await answer(one, one.user_items([Text("Hi.")]), **wish)
         asked = [exchange.json for exchange in sim.requests if "/show" not in exchange.path]
-        place = PLACES[surface]["schema"]
+        place = PLACES[api]["schema"]
         # Another schema might be taken.
         assert [at(body, place) for body in asked] == [PERSON, None, PERSON]
 
@@ -490,10 +488,10 @@ async def test_a_server_without_schemas_is_asked_for_none_again(http: Http) -> N
 
 async def test_another_refusal_is_not_taken_for_one_of_the_schema(http: Http) -> None:
     error = {"error": {"message": "The moon is full.", "type": "invalid_request_error"}}
-    for surface in ALL:
-        refuses = Raw(surface, json.dumps(error).encode(), "application/json", 400)
+    for api in ALL:
+        refuses = Raw(api, json.dumps(error).encode(), "application/json", 400)
         async with Simulator([refuses, Turn(Say("{}"))]) as sim:
-            one = MAKERS[surface](sim, http)
+            one = MAKERS[api](sim, http)
             stream = one.stream(request(one.user_items([Text("Hi.")]), tools=(), schema=PERSON))
             with pytest.raises(Exception, match=r"(?i)moon|did not accept|error of its own"):
                 await drain(stream)
@@ -501,9 +499,9 @@ async def test_another_refusal_is_not_taken_for_one_of_the_schema(http: Http) ->
 
 async def test_a_session_goes_on_after_a_schema_and_without(http: Http) -> None:
     script = [Turn(Think("Hm."), Call("now")), Turn(Say('{"name": "A", "age": 1}')), Turn(Say("X"))]
-    for surface in ALL:
+    for api in ALL:
         async with Simulator(script, strict="beyond") as sim:
-            one = MAKERS[surface](sim, http)
+            one = MAKERS[api](sim, http)
             history = one.user_items([Text("Who, as JSON?")])
             wish: dict[str, Any] = {"model": "sim-model", "schema": PERSON}
             reply: Reply = await answer(one, history, choice="required", **wish)
@@ -624,10 +622,10 @@ def test_older_claudes_are_asked_in_words_alone() -> None:
 # The simulator
 
 
-@pytest.mark.parametrize("surface", ALL)
-async def test_the_simulator_keeps_to_the_limit(http: Http, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", ALL)
+async def test_the_simulator_keeps_to_the_limit(http: Http, api: ApiName) -> None:
     async with Simulator([Turn(Say("a" * 200))]) as sim:
-        one = MAKERS[surface](sim, http)
+        one = MAKERS[api](sim, http)
         stream = one.stream(
             request(one.user_items([Text("Hi.")]), model="sim-model", output_limit=16)
         )
@@ -643,9 +641,9 @@ async def test_the_simulator_says_which_text_ended_a_reply(http: Http) -> None:
 
 
 async def test_a_script_may_not_call_where_nobody_may(http: Http) -> None:
-    for surface in ALL[:4]:
+    for api in ALL[:4]:
         async with Simulator([Turn(Call("now"))]) as sim:
-            one = MAKERS[surface](sim, http)
+            one = MAKERS[api](sim, http)
             stream = one.stream(request(one.user_items([Text("Hi.")]), choice="none"))
             with pytest.raises(Exception, match="the script calls a tool"):
                 await drain(stream)

@@ -35,12 +35,12 @@ async def main():
     async with simulator.Simulator(script, pace=False) as sim:
         http = Http()
         sys.meta_path.insert(0, Watch())
-        for make, surface, model in (
+        for make, api, model in (
             (AnthropicProvider, "anthropic", "sim-preserved-1"),
             (OpenAIProvider, "responses", "gpt-5.6"),
             (GeminiProvider, "gemini", "sim-gemini-3"),
         ):
-            provider = make("sk-test", sim.url(surface), http)
+            provider = make("sk-test", sim.url(api), http)
             stream = provider.stream(Request(model, provider.user_items([Text("Hi")]), ""))
             said = [delta.text async for delta in stream]
             assert "".join(said) == "Hello.", said

@@ -199,16 +199,16 @@ def test_any_text_is_judged(text: str) -> None:
     find_text_calls(text, TOOLS)
 
 
-@pytest.mark.parametrize("surface", ["chat", "ollama"])
-async def test_l7_the_history_is_that_of_a_proper_call(http: Http, surface: Any) -> None:
+@pytest.mark.parametrize("api", ["chat", "ollama"])
+async def test_l7_the_history_is_that_of_a_proper_call(http: Http, api: Any) -> None:
     """What was shown stays shown; the next request holds a call and its result."""
     turns = [
         Turn(Think("Hm."), Say(f"I'll look.\n```json\n[{PLAIN}, {OTHER}]\n```")),
         Turn(Say("Done.")),
     ]
     async with Simulator(turns, strict="beyond") as sim:
-        url = sim.url(surface)
-        make = {"chat": CompatibleProvider, "ollama": OllamaProvider}[surface]
+        url = sim.url(api)
+        make = {"chat": CompatibleProvider, "ollama": OllamaProvider}[api]
         one: Any = make("k", url, http)
         history = one.user_items([Text("Read a.txt.")])
         stream = one.stream(request(history))

@@ -18,18 +18,18 @@ from studio.domain.messages import Text
 from studio.providers.base import Provider, Reply
 from studio.providers.http import Http
 from studio.providers.sse import DONE
-from studio.simulator.anthropic import rules as anthropic
-from studio.simulator.gemini import rules as gemini
-from studio.simulator.openai import rules as responses
-from studio.simulator.openai_chat import rules as chat
+from studio.simulator.anthropic.endpoint import AnthropicEndpoint
+from studio.simulator.gemini.endpoint import GeminiEndpoint
+from studio.simulator.openai.endpoint import ResponsesEndpoint
+from studio.simulator.openai_chat.endpoint import ChatEndpoint
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState, Signer
 from support.provider_calls import drain, request, result
 from support.recorded_exchanges import (
     MADE,
+    Api,
     Exchange,
     Replay,
-    Surface,
     accumulator,
     cut,
     events,
@@ -74,7 +74,7 @@ def crlf(data: bytes) -> bytes:
 @pytest.mark.parametrize("exchange", each(STREAMED))
 async def test_any_chunking_gives_the_same_reply(http: Http, exchange: Exchange) -> None:
     async with Replay() as server:
-        one = provider(exchange.surface, server.url, http)
+        one = provider(exchange.api, server.url, http)
 
         async def came(pieces: list[bytes]) -> Any:
             server.answer(pieces, kind=exchange.kind)
@@ -112,7 +112,7 @@ async def test_l11_a_stream_without_its_end_is_an_error(http: Http, exchange: Ex
     places = [0, *some([end for end in ends if end < last], 5)]
     places += [place + 11 for place in places if place + 11 < last]
     async with Replay() as server:
-        one = provider(exchange.surface, server.url, http)
+        one = provider(exchange.api, server.url, http)
         for place in places:
             server.answer([data[:place]], kind=exchange.kind)
             stream = one.stream(request(one.user_items([Text("Hi.")]), model=exchange.model))
@@ -127,7 +127,7 @@ async def test_l11_a_stream_without_its_end_is_an_error(http: Http, exchange: Ex
 def terminal(exchange: Exchange) -> int:
     """The offset behind which the body is not needed: where the terminal event begins."""
     data = wire(exchange)
-    folded = accumulator(exchange.surface)
+    folded = accumulator(exchange.api)
     ends = frame_ends(data)
     begins = 0
     for end in ends:
@@ -149,20 +149,20 @@ async def test_h5_what_is_kept_after_each_event_is_accepted_back(
     http: Http, exchange: Exchange
 ) -> None:
     """H-5: at every event, what is kept is a part of the whole, and valid."""
-    one = provider(exchange.surface, "http://127.0.0.1:1", http)
+    one = provider(exchange.api, "http://127.0.0.1:1", http)
     history = one.user_items([Text("Hi.")])
     found = events(exchange)
-    straight = accumulator(exchange.surface, history)
+    straight = accumulator(exchange.api, history)
     for event in found:
         list(straight.feed(event))
     whole = straight.reply()
-    folded = accumulator(exchange.surface, history)
+    folded = accumulator(exchange.api, history)
     before = ""
     fed = 0
     while not folded.complete:
         kept = folded.interrupted()
         accepted(exchange, one, kept)
-        is_part(exchange.surface, kept, whole)
+        is_part(exchange.api, kept, whole)
         text = said(kept.items)
         assert text.startswith(before) or not text.strip()  # nothing once kept is lost
         before = text
@@ -189,11 +189,11 @@ class Trusting(Signer):
         return self._model if follower is None else f"done:{follower}"
 
 
-CHECKS = {
-    "anthropic": (anthropic.check, "messages"),
-    "responses": (responses.check, "input"),
-    "chat": (chat.check, "messages"),
-    "gemini": (gemini.check, "contents"),
+ENDPOINTS = {
+    "anthropic": (AnthropicEndpoint(), "messages"),
+    "responses": (ResponsesEndpoint(), "input"),
+    "chat": (ChatEndpoint(), "messages"),
+    "gemini": (GeminiEndpoint(), "contents"),
 }
 
 
@@ -205,14 +205,14 @@ def accepted(exchange: Exchange, one: Provider, kept: Reply) -> None:
     assert one.open_calls(history) == []
     history += one.user_items([Text("Go on.")])
     json.dumps(history, ensure_ascii=False, allow_nan=False).encode()
-    check, name = CHECKS[exchange.surface]
-    followers, stored = sealed(exchange) if exchange.surface == "responses" else ({}, set[str]())
-    maker = ServerState(random.Random(1), Trusting(followers, exchange.model), stored=stored)
+    endpoint, name = ENDPOINTS[exchange.api]
+    followers, stored = sealed(exchange) if exchange.api == "responses" else ({}, set[str]())
+    state = ServerState(random.Random(1), Trusting(followers, exchange.model), stored=stored)
     body: dict[str, Any] = {name: history, "model": exchange.model}
-    if exchange.surface == "anthropic":
+    if exchange.api == "anthropic":
         body["max_tokens"] = 1000
-    check(RequestView(exchange.surface, exchange.model, True, [], [], "", body), maker)
-    if exchange.surface == "responses":
+    endpoint.check(RequestView(exchange.api, exchange.model, True, [], [], "", body), state)
+    if exchange.api == "responses":
         followed(exchange, kept)
 
 
@@ -262,19 +262,19 @@ def said(items: list[Any]) -> str:
     return found
 
 
-def is_part(surface: Surface, kept: Reply, whole: Reply) -> None:
+def is_part(api: Api, kept: Reply, whole: Reply) -> None:
     """Nothing is kept that the whole reply does not hold."""
     for call in kept.calls:
         assert call in whole.calls
     assert said(whole.items).startswith(said(kept.items).rstrip()) or not said(whole.items)
-    if surface == "anthropic":
+    if api == "anthropic":
         final = [block for item in whole.items for block in item["content"]]
         for item in kept.items:
             for block in item["content"]:
                 assert block in final or block["type"] == "text"
-    elif surface == "gemini":
+    elif api == "gemini":
         final = [part for item in whole.items for part in item["parts"]]
         mine = [part for item in kept.items for part in item["parts"]]
         assert mine == final[: len(mine)]
-    elif surface == "responses":
+    elif api == "responses":
         assert all(item in whole.items or "id" not in item for item in kept.items)

@@ -43,7 +43,7 @@ def continued() -> list[Any]:
             for one in REPLIES
             if one.file == later.file
             and one.number < later.number
-            and one.surface == later.surface
+            and one.api == later.api
             and len(one.history) < len(later.history)
         ]
         if earlier:
@@ -55,7 +55,7 @@ def continued() -> list[Any]:
 @pytest.mark.parametrize(("first", "later"), continued())
 def test_h1_what_goes_back_is_what_went_back(first: Exchange, later: Exchange) -> None:
     """H-1, H-3: the same items, and every result under its call."""
-    one = provider(first.surface, "http://127.0.0.1:1", Http())
+    one = provider(first.api, "http://127.0.0.1:1", Http())
     reply = replied(first)
     rest = later.history[len(first.history) :]
     theirs = as_sent([item for item in rest if is_models(item)])
@@ -74,7 +74,7 @@ def test_the_table_of_changes_is_true() -> None:
 
 
 def replied(exchange: Exchange) -> Reply:
-    folded = accumulator(exchange.surface, exchange.history)
+    folded = accumulator(exchange.api, exchange.history)
     for event in events(exchange):
         list(folded.feed(event))
     return folded.reply()

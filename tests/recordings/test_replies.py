@@ -67,15 +67,15 @@ async def test_h1_a_reply_is_kept_as_it_came(http: Http, exchange: Exchange) -> 
     """H-1: the items are what was recorded; deltas, calls, stop and usage agree with them."""
     async with Replay() as server:
         server.answer([wire(exchange)])
-        one = provider(exchange.surface, server.url, http)
+        one = provider(exchange.api, server.url, http)
         history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history, model=exchange.model))
         deltas = await drain(stream)
         reply = stream.reply()
         found = events(exchange)
-        assert reply.items == KEPT[exchange.surface](exchange, found)
-        assert (reply.stop, reply.detail) == STOPPED[exchange.surface](found, reply)
-        assert reply.usage == USED[exchange.surface](found)
+        assert reply.items == KEPT[exchange.api](exchange, found)
+        assert (reply.stop, reply.detail) == STOPPED[exchange.api](found, reply)
+        assert reply.usage == USED[exchange.api](found)
         prices = [usage["cost"] for e in found if "cost" in (usage := e.get("usage") or {})]
         assert reply.cost == (prices[-1] if prices else None)
         stored = one.open_calls([*history, *reply.items])
@@ -93,7 +93,7 @@ async def test_h1_a_reply_is_kept_as_it_came(http: Http, exchange: Exchange) -> 
 
 def check_deltas(exchange: Exchange, deltas: list[Delta], reply: Reply) -> None:
     """What was shown is what is kept, and each call is announced under its id."""
-    said, thought = SHOWN[exchange.surface](reply.items)
+    said, thought = SHOWN[exchange.api](reply.items)
     # Blocks of nothing but a space are shown, but would be rejected in a request.
     assert "".join(words(deltas).split()) == "".join(said.split())
     if reply.items:  # reasoning that led to nothing is shown, but cannot be sent back
@@ -328,10 +328,10 @@ def test_h1_the_rare_things_are_among_them() -> None:
     """What a rewrite of history would lose is in what the tests above compare."""
     met: set[str] = set()
     for exchange in REPLIES:
-        for item in KEPT[exchange.surface](exchange, events(exchange)):
-            if exchange.surface == "anthropic":
+        for item in KEPT[exchange.api](exchange, events(exchange)):
+            if exchange.api == "anthropic":
                 met |= {f"anthropic {block['type']}" for block in item["content"]}
-            if exchange.surface == "responses":
+            if exchange.api == "responses":
                 met |= {
                     f"responses {name}"
                     for name in ("phase", "encrypted_content", "id")
@@ -363,7 +363,7 @@ async def test_l12_a_recorded_error_is_named(http: Http, exchange: Exchange) -> 
     fault, say = FAULTS[exchange.id]
     async with Replay() as server:
         server.answer([wire(exchange)], exchange.status, exchange.kind)
-        one = provider(exchange.surface, server.url, http)
+        one = provider(exchange.api, server.url, http)
         stream = one.stream(request(one.user_items([Text("Hi.")]), model=exchange.model))
         with pytest.raises(ProviderError) as caught:
             await drain(stream)
@@ -398,4 +398,4 @@ def test_p1_done_is_no_event() -> None:
     """What stands for ``[DONE]`` comes from chat streams only, and once."""
     for exchange in REPLIES:
         ends = [event for event in events(exchange) if event is DONE]
-        assert len(ends) == (exchange.surface == "chat")
+        assert len(ends) == (exchange.api == "chat")

@@ -12,12 +12,12 @@ import httpx2
 import pytest
 
 from studio.simulator import Simulator, Text, Turn
-from studio.simulator.anthropic import rules as anthropic
-from studio.simulator.gemini import rules as gemini
-from studio.simulator.ollama import rules as ollama
-from studio.simulator.openai import rules as responses
-from studio.simulator.openai_chat import rules as chat
-from studio.simulator.rules import rule_names
+from studio.simulator.anthropic import tool_call_checks as anthropic
+from studio.simulator.gemini import tool_call_checks as gemini
+from studio.simulator.ollama import request_checks as ollama
+from studio.simulator.openai import tool_call_checks as responses
+from studio.simulator.openai_chat import tool_call_checks as chat
+from studio.simulator.request_checks import rule_names
 from support.rule_cases import message_of, post
 from support.rule_cases_answers import ANSWERS
 from support.rule_cases_parameters import CASES, MORE, Case
@@ -47,12 +47,12 @@ async def refused(
     script = [Turn(Text("Fine."))] * (len(case.before) + 1)
     async with Simulator(script, strict="beyond" if case.house else True, without=without) as sim:
         for body in case.before:
-            status, answer = await post(http, sim, case.surface, body)
+            status, answer = await post(http, sim, case.api, body)
             assert status == 200, answer
-        status, answer = await post(http, sim, case.surface, case.body, case.headers)
+        status, answer = await post(http, sim, case.api, case.body, case.headers)
         if status == 200:
             return "", ""
-        return sim.violations[0].name, message_of(case.surface, answer)
+        return sim.violations[0].name, message_of(case.api, answer)
 
 
 def test_names_are_unique() -> None:
@@ -60,7 +60,7 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [*MORE, *ANSWERS], ids=lambda case: f"{case.surface} {case.words[:50]}"
+    "case", [*MORE, *ANSWERS], ids=lambda case: f"{case.api} {case.words[:50]}"
 )
 async def test_the_words_are_the_providers(http: httpx2.AsyncClient, case: Case) -> None:
     _, words = await refused(http, case)

@@ -16,6 +16,7 @@ from google.genai import errors as google_errors
 from google.genai import types
 
 from studio.simulator import (
+    ApiName,
     Byte,
     Call,
     Fault,
@@ -23,7 +24,6 @@ from studio.simulator import (
     Raw,
     RequestView,
     Simulator,
-    SurfaceName,
     Table,
     Text,
     Turn,
@@ -54,25 +54,25 @@ def failing(*faults: Fault) -> list[Turn]:
     return [Turn(Text("One two three four five six."), faults=faults), Turn(Text("After."))]
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-async def test_status_a_number_of_times(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", SURFACES)
+async def test_status_a_number_of_times(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(status(429, times=2, retry_after=3))) as sim:
         for _ in range(2):
-            response = await ask(http, sim, surface)
+            response = await ask(http, sim, api)
             assert response.status_code == 429
-            if surface == "gemini":
+            if api == "gemini":
                 assert response.json()["error"]["details"][0]["retryDelay"] == "3s"
                 assert "retry-after" not in response.headers
             else:
                 assert response.headers["retry-after"] == "3"
-        response = await ask(http, sim, surface)
+        response = await ask(http, sim, api)
         assert response.status_code == 200
         assert "six" in response.text
         assert sim.violations == []
 
 
 @pytest.mark.parametrize(
-    ("surface", "code", "wanted"),
+    ("api", "code", "wanted"),
     [
         ("anthropic", 529, ["type", "error", "overloaded_error"]),
         ("anthropic", 413, ["request_too_large"]),
@@ -83,13 +83,13 @@ async def test_status_a_number_of_times(http: httpx2.AsyncClient, surface: Surfa
     ],
 )
 async def test_status_without_times_is_the_answer(
-    http: httpx2.AsyncClient, surface: SurfaceName, code: int, wanted: list[str]
+    http: httpx2.AsyncClient, api: ApiName, code: int, wanted: list[str]
 ) -> None:
     async with Simulator(failing(status(code))) as sim:
-        response = await ask(http, sim, surface)
+        response = await ask(http, sim, api)
         assert response.status_code == code
         assert all(word in response.text for word in wanted), response.text
-        assert "After." in (await ask(http, sim, surface)).text
+        assert "After." in (await ask(http, sim, api)).text
 
 
 async def test_quota_is_no_rate_limit(http: httpx2.AsyncClient) -> None:
@@ -99,7 +99,7 @@ async def test_quota_is_no_rate_limit(http: httpx2.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("surface", "code", "wanted"),
+    ("api", "code", "wanted"),
     [
         ("anthropic", 401, "authentication_error"),
         ("responses", 401, "invalid_api_key"),
@@ -107,38 +107,36 @@ async def test_quota_is_no_rate_limit(http: httpx2.AsyncClient) -> None:
         ("gemini", 400, "API_KEY_INVALID"),
     ],
 )
-async def test_bad_keys(
-    http: httpx2.AsyncClient, surface: SurfaceName, code: int, wanted: str
-) -> None:
+async def test_bad_keys(http: httpx2.AsyncClient, api: ApiName, code: int, wanted: str) -> None:
     async with Simulator([]) as sim:
-        response = await ask(http, sim, surface, "bad-0123456789")
+        response = await ask(http, sim, api, "bad-0123456789")
         assert response.status_code == code
         assert wanted in response.text
         assert "bad-0123456789" not in str(sim.requests[0])
         assert sim.violations == []
 
 
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("api", SURFACES)
 @pytest.mark.parametrize("fault", [eof(-1), eof(2), eof(Byte(40))])
 async def test_eof_ends_cleanly_and_early(
-    http: httpx2.AsyncClient, surface: SurfaceName, fault: Fault
+    http: httpx2.AsyncClient, api: ApiName, fault: Fault
 ) -> None:
     async with Simulator(failing(fault)) as sim:
-        response = await ask(http, sim, surface)
+        response = await ask(http, sim, api)
         assert response.status_code == 200
-        assert LAST[surface] not in response.text
+        assert LAST[api] not in response.text
         assert sim.requests[0].sent == len(response.content) > 0
 
 
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("api", SURFACES)
 @pytest.mark.parametrize("reset", [False, True])
 async def test_cut_breaks_the_connection(
-    http: httpx2.AsyncClient, surface: SurfaceName, reset: bool
+    http: httpx2.AsyncClient, api: ApiName, reset: bool
 ) -> None:
     async with Simulator(failing(cut(2, reset=reset))) as sim:
         with pytest.raises(httpx2.TransportError):
-            await ask(http, sim, surface)
-        assert "After." in (await ask(http, sim, surface)).text
+            await ask(http, sim, api)
+        assert "After." in (await ask(http, sim, api)).text
 
 
 @pytest.mark.parametrize("at", ["headers", 0, 3])
@@ -182,23 +180,23 @@ async def test_stopping_closes_open_streams(http: httpx2.AsyncClient) -> None:
         await task
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-async def test_html_with_200(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", SURFACES)
+async def test_html_with_200(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(html())) as sim:
-        response = await ask(http, sim, surface)
+        response = await ask(http, sim, api)
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/html")
         assert "<html>" in response.text
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-async def test_errors_inside_a_stream(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", SURFACES)
+async def test_errors_inside_a_stream(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(error_event("overloaded", at=3))) as sim:
-        response = await ask(http, sim, surface)
+        response = await ask(http, sim, api)
         assert response.status_code == 200
         last = response.text.strip().splitlines()[-1].removeprefix("data: ")
         assert "error" in json.loads(last) or json.loads(last)["type"] == "error"
-        assert LAST[surface] not in response.text
+        assert LAST[api] not in response.text
 
 
 async def test_sdks_see_errors_inside_a_stream(http: httpx2.AsyncClient) -> None:
@@ -278,14 +276,14 @@ async def test_truncated_tool_json(http: httpx2.AsyncClient) -> None:
 
 async def test_scripts_can_be_tables_functions_and_bytes(http: httpx2.AsyncClient) -> None:
     def spoken(request: RequestView) -> Turn:
-        return Turn(Text(f"{request.surface} {request.nth}"))
+        return Turn(Text(f"{request.api} {request.nth}"))
 
     async with Simulator(spoken) as sim:
         assert "chat" in (await ask(http, sim, "chat")).text
         assert "ollama" in (await ask(http, sim, "ollama")).text
     table = Table(
         (
-            (When(surface="chat"), Turn(Text("for chat"), usage=Usage(inp=7, out=3))),
+            (When(api="chat"), Turn(Text("for chat"), usage=Usage(inp=7, out=3))),
             (When(says="^Hi$"), Raw("anthropic", b"event: odd\ndata: {}\n\n")),
         )
     )
@@ -302,16 +300,16 @@ async def test_unknown_models_and_paths(http: httpx2.AsyncClient) -> None:
     async with Simulator([]) as sim:
         root = f"http://127.0.0.1:{sim.port}"
         bodies = {name: {**body, "model": "missing-1"} for name, body in BODIES.items()}
-        wanted: dict[SurfaceName, tuple[int, str]] = {
+        wanted: dict[ApiName, tuple[int, str]] = {
             "anthropic": (404, "model: missing-1"),
             "chat": (404, "The model `missing-1` does not exist"),
             "responses": (400, "The model `missing-1` does not exist"),
             "ollama": (404, "model 'missing-1' not found"),
             "gemini": (404, "models/missing-1 is not found for API version v1beta"),
         }
-        for surface, (code, words) in wanted.items():
-            path = PATHS[surface].replace("sim-gemini-3", "missing-1")
-            response = await http.post(root + path, json=bodies[surface], headers=headers("k"))
+        for api, (code, words) in wanted.items():
+            path = PATHS[api].replace("sim-gemini-3", "missing-1")
+            response = await http.post(root + path, json=bodies[api], headers=headers("k"))
             assert (response.status_code, words in response.text) == (code, True)
         response = await http.get(root + "/nothing", headers=headers("k"))
         assert response.status_code == 404
@@ -357,12 +355,12 @@ async def test_model_lists_in_pages(http: httpx2.AsyncClient) -> None:
         assert len([e for e in sim.requests if e.path == "/v1/models"]) > 2
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-async def test_unknown_events(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", SURFACES)
+async def test_unknown_events(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(unknown(2))) as sim:
-        text = (await ask(http, sim, surface)).text
+        text = (await ask(http, sim, api)).text
         assert "surprise" in text
-        assert LAST[surface] in text
+        assert LAST[api] in text
 
 
 async def test_a_model_list_without_an_end(http: httpx2.AsyncClient) -> None:

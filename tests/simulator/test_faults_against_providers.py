@@ -22,11 +22,11 @@ from studio.providers.ollama.adapter import OllamaProvider
 from studio.providers.openai.adapter import OpenAIProvider
 from studio.providers.openai_chat.adapter import CompatibleProvider
 from studio.simulator import (
+    ApiName,
     Byte,
     Call,
     Fault,
     Simulator,
-    SurfaceName,
     Think,
     Turn,
     content_type,
@@ -75,7 +75,7 @@ FAULTS: dict[str, Fault] = {
 }
 HARMLESS = ("usage", "framing", "stall", "drip", "unknown event", "unknown delta")
 """Faults that a reply survives whole."""
-MODELS: dict[SurfaceName, str] = {
+MODELS: dict[ApiName, str] = {
     "anthropic": "sim-preserved-1",
     "responses": "gpt-5.6",
     "chat": "demo-tools",
@@ -91,26 +91,24 @@ async def http() -> AsyncIterator[Http]:
     await http.aclose()
 
 
-def provider(surface: SurfaceName, sim: Simulator, http: Http) -> Provider:
-    made: dict[SurfaceName, Any] = {
+def provider(api: ApiName, sim: Simulator, http: Http) -> Provider:
+    made: dict[ApiName, Any] = {
         "anthropic": AnthropicProvider,
         "responses": OpenAIProvider,
         "chat": CompatibleProvider,
         "gemini": GeminiProvider,
         "ollama": OllamaProvider,
     }
-    return made[surface]("k", sim.url(surface), http)
+    return made[api]("k", sim.url(api), http)
 
 
 async def no_sleep(seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("surface", MODELS)
+@pytest.mark.parametrize("api", MODELS)
 @pytest.mark.parametrize("name", FAULTS)
-async def test_a_fault_leaves_a_history_that_goes_on(
-    http: Http, surface: SurfaceName, name: str
-) -> None:
+async def test_a_fault_leaves_a_history_that_goes_on(http: Http, api: ApiName, name: str) -> None:
     first = Turn(
         Think("Two files, I think."),
         Say("I'll read both – «ναι»."),
@@ -121,7 +119,7 @@ async def test_a_fault_leaves_a_history_that_goes_on(
     )
     script = [first, Turn(Say("Done."))]
     async with Simulator(script, sleep=no_sleep, chunking=every(50)) as sim:
-        one, model = provider(surface, sim, http), MODELS[surface]
+        one, model = provider(api, sim, http), MODELS[api]
         history = one.user_items([Text("What is in them?")])
         stream = one.stream(request(history, model=model, tools=(READ,)))
         try:

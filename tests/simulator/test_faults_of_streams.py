@@ -12,12 +12,12 @@ import httpx2
 import pytest
 
 from studio.simulator import (
+    ApiName,
     Byte,
     Call,
     Fault,
     Pace,
     Simulator,
-    SurfaceName,
     Text,
     Turn,
     Usage,
@@ -62,18 +62,18 @@ class Clock:
         self.waits.append(seconds)
 
 
-async def plain(http: httpx2.AsyncClient, surface: SurfaceName) -> bytes:
+async def plain(http: httpx2.AsyncClient, api: ApiName) -> bytes:
     async with Simulator([turn()]) as sim:
-        return (await ask(http, sim, surface)).content
+        return (await ask(http, sim, api)).content
 
 
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("api", SURFACES)
 @pytest.mark.parametrize("at", ["headers", 0, 3, Byte(0), Byte(50)])
-async def test_a_stall_that_ends(http: httpx2.AsyncClient, surface: SurfaceName, at: Any) -> None:
+async def test_a_stall_that_ends(http: httpx2.AsyncClient, api: ApiName, at: Any) -> None:
     clock = Clock()
     async with Simulator([turn(stall(at, 30))], sleep=clock) as sim:
-        response = await ask(http, sim, surface)
-        assert response.content == await plain(http, surface)
+        response = await ask(http, sim, api)
+        assert response.content == await plain(http, api)
         assert clock.waits == [30]
         assert sim.requests[0].stalled.is_set()
 
@@ -102,8 +102,8 @@ async def test_drips(http: httpx2.AsyncClient) -> None:
         assert sum(clock.waits) == pytest.approx(len(response.content) / 100)
 
 
-@pytest.mark.parametrize("surface", ["anthropic", "responses", "chat", "ollama"])
-async def test_indexes_with_gaps(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", ["anthropic", "responses", "chat", "ollama"])
+async def test_indexes_with_gaps(http: httpx2.AsyncClient, api: ApiName) -> None:
     def indexes(found: list[dict[str, Any]]) -> set[int]:
         text = json.dumps(found)
         names = ('"index": ', '"output_index": ')
@@ -111,25 +111,25 @@ async def test_indexes_with_gaps(http: httpx2.AsyncClient, surface: SurfaceName)
             int(part.split(",")[0].split("}")[0]) for name in names for part in text.split(name)[1:]
         }
 
-    before = indexes(events((await plain(http, surface)).decode()))
+    before = indexes(events((await plain(http, api)).decode()))
     async with Simulator([turn(reorder("gap"))]) as sim:
-        after = indexes(events((await ask(http, sim, surface)).text))
+        after = indexes(events((await ask(http, sim, api)).text))
         assert after == {n + 3 if n else 0 for n in before} != before
 
 
 async def test_a_piece_of_what_never_began(http: httpx2.AsyncClient) -> None:
-    for surface in ("anthropic", "responses", "chat"):
+    for api in ("anthropic", "responses", "chat"):
         async with Simulator([turn(reorder("stranger"))]) as sim:
-            text = (await ask(http, sim, surface)).text
+            text = (await ask(http, sim, api)).text
             assert 'index":99' in text
-            assert LAST[surface] in text
+            assert LAST[api] in text
 
 
-@pytest.mark.parametrize("surface", ["anthropic", "responses", "chat", "ollama"])
-async def test_one_id_for_all_calls(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", ["anthropic", "responses", "chat", "ollama"])
+async def test_one_id_for_all_calls(http: httpx2.AsyncClient, api: ApiName) -> None:
     """H-3: results cannot go by such an id alone."""
     async with Simulator([turn(reorder("same_id"))]) as sim:
-        assert (await ask(http, sim, surface)).text.count('"call_same"') >= 2
+        assert (await ask(http, sim, api)).text.count('"call_same"') >= 2
 
 
 def counted(found: list[dict[str, Any]]) -> list[int]:
@@ -146,19 +146,19 @@ def counted(found: list[dict[str, Any]]) -> list[int]:
     return numbers
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-async def test_odd_usage(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+@pytest.mark.parametrize("api", SURFACES)
+async def test_odd_usage(http: httpx2.AsyncClient, api: ApiName) -> None:
     """L-5: counts may be missing, zero, late or falling."""
-    body = {**BODIES[surface]}
-    if surface == "chat":
+    body = {**BODIES[api]}
+    if api == "chat":
         body["stream_options"] = {"include_usage": True}
 
     async def counts(kind: Any) -> list[int]:
         script = [Turn(Text(SAID), usage=Usage(inp=40, out=9), faults=[usage_odd(kind)])]
         async with Simulator(script) as sim:
-            url = f"http://127.0.0.1:{sim.port}{PATHS[surface]}"
+            url = f"http://127.0.0.1:{sim.port}{PATHS[api]}"
             response = await http.post(url, json=body, headers=headers("k"))
-            assert LAST[surface] in response.text
+            assert LAST[api] in response.text
             return counted(events(response.text))
 
     assert await counts("missing") == []
@@ -171,14 +171,14 @@ async def test_odd_usage(http: httpx2.AsyncClient, surface: SurfaceName) -> None
     assert all(number > 40 for number in falling[:-1])
 
 
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("api", SURFACES)
 @pytest.mark.parametrize("kind", ["block", "delta", "stop"])
-async def test_unknown_kinds(http: httpx2.AsyncClient, surface: SurfaceName, kind: Any) -> None:
+async def test_unknown_kinds(http: httpx2.AsyncClient, api: ApiName, kind: Any) -> None:
     async with Simulator([turn(unknown(3, kind))]) as sim:
-        text = (await ask(http, sim, surface)).text
+        text = (await ask(http, sim, api)).text
         assert "surprise" in text.lower()
         if kind != "stop":
-            assert LAST[surface] in text
+            assert LAST[api] in text
 
 
 async def test_a_wrong_content_type(http: httpx2.AsyncClient) -> None:
@@ -188,11 +188,11 @@ async def test_a_wrong_content_type(http: httpx2.AsyncClient) -> None:
         assert LAST["chat"] in response.text
 
 
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("api", SURFACES)
 @pytest.mark.parametrize("code", [408, 409, 413])
-async def test_rarer_statuses(http: httpx2.AsyncClient, surface: SurfaceName, code: int) -> None:
+async def test_rarer_statuses(http: httpx2.AsyncClient, api: ApiName, code: int) -> None:
     async with Simulator([turn(status(code))]) as sim:
-        response = await ask(http, sim, surface)
+        response = await ask(http, sim, api)
         assert response.status_code == code
         assert response.json()["error"]
 

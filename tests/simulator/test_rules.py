@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx2
 import pytest
 
-from studio.simulator import Call, Simulator, SurfaceName, Text, Think, Turn
+from studio.simulator import ApiName, Call, Simulator, Text, Think, Turn
 from support.rule_cases import (
     ASK,
     BROKEN,
@@ -44,20 +44,20 @@ async def http() -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    ("surface", "case"), [(name, case) for name, cases in BROKEN.items() for case in cases]
+    ("api", "case"), [(name, case) for name, cases in BROKEN.items() for case in cases]
 )
 async def test_broken_histories_are_refused(
-    http: httpx2.AsyncClient, surface: SurfaceName, case: str
+    http: httpx2.AsyncClient, api: ApiName, case: str
 ) -> None:
-    body, message = BROKEN[surface][case]
+    body, message = BROKEN[api][case]
     async with Simulator([Turn(Text("Should not come."))]) as sim:
-        status, answer = await post(http, sim, surface, body)
-        assert message_of(surface, answer) == message
+        status, answer = await post(http, sim, api, body)
+        assert message_of(api, answer) == message
         assert status == (404 if "not found. Items" in message else 400)
         assert [violation.message for violation in sim.violations] == [message]
 
 
-GOOD: list[tuple[SurfaceName, Body]] = [
+GOOD: list[tuple[ApiName, Body]] = [
     ("anthropic", claude(HI, assistant(use("t1"), use("t2")), user(result("t2"), result("t1")))),
     ("anthropic", claude(HI, assistant(use("t1")), user(result("t1")), user(said("and")))),
     (
@@ -94,12 +94,12 @@ GOOD: list[tuple[SurfaceName, Body]] = [
 ]
 
 
-@pytest.mark.parametrize(("surface", "body"), GOOD)
+@pytest.mark.parametrize(("api", "body"), GOOD)
 async def test_unusual_but_good_histories_pass(
-    http: httpx2.AsyncClient, surface: SurfaceName, body: Body
+    http: httpx2.AsyncClient, api: ApiName, body: Body
 ) -> None:
     async with Simulator([Turn(Text("Fine."))]) as sim:
-        status, answer = await post(http, sim, surface, body)
+        status, answer = await post(http, sim, api, body)
         assert (status, sim.violations) == (200, []), answer
 
 
@@ -139,19 +139,17 @@ async def test_house_rules_want_call_order(http: httpx2.AsyncClient) -> None:
             ("model", [gcall(id="f1"), gcall(id="f2")]),
             ("user", [gresult(id="f2"), gresult(id="f1")]),
         )
-        for surface, body in (GOOD[0], GOOD[4], ("gemini", backwards)):
-            status, answer = await post(http, sim, surface, body)
+        for api, body in (GOOD[0], GOOD[4], ("gemini", backwards)):
+            status, answer = await post(http, sim, api, body)
             assert status == 400
-            assert "call order" in message_of(surface, answer)
+            assert "call order" in message_of(api, answer)
 
 
 THINKING = [Turn(Think("Let me see."), Call("read", {"path": "a"})), Turn(Text("Done."))]
 
 
-async def thought(
-    http: httpx2.AsyncClient, sim: Simulator, surface: SurfaceName, body: Body
-) -> Body:
-    status, answer = await post(http, sim, surface, body)
+async def thought(http: httpx2.AsyncClient, sim: Simulator, api: ApiName, body: Body) -> Body:
+    status, answer = await post(http, sim, api, body)
     assert status == 200, answer
     return answer
 

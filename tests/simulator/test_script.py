@@ -194,26 +194,26 @@ async def test_the_cache_of_marked_prefixes(http: httpx2.AsyncClient) -> None:
         assert (await usage(*longer, model="sim-preserved-1", **mark))[0] == 0
 
 
-@pytest.mark.parametrize("surface", ["responses", "chat", "gemini"])
-async def test_the_cache_of_every_prefix(http: httpx2.AsyncClient, surface: Any) -> None:
+@pytest.mark.parametrize("api", ["responses", "chat", "gemini"])
+async def test_the_cache_of_every_prefix(http: httpx2.AsyncClient, api: Any) -> None:
     """L-5: the others cache by themselves what two requests begin with."""
 
     def body(first: str, *more: str) -> Any:
         rows = [first, *more]
-        if surface == "gemini":
+        if api == "gemini":
             names = ("user", "model")
             return contents(*((names[n % 2], [{"text": row}]) for n, row in enumerate(rows)))
         names = ("user", "assistant")
         messages = [{"role": names[n % 2], "content": row} for n, row in enumerate(rows)]
-        key = "input" if surface == "responses" else "messages"
+        key = "input" if api == "responses" else "messages"
         return {"model": "gpt-4o", key: messages}
 
     async def cached(*rows: str) -> int:
-        _, reply = await post(http, sim, surface, body(*rows))
-        if surface == "gemini":
+        _, reply = await post(http, sim, api, body(*rows))
+        if api == "gemini":
             return reply["usageMetadata"].get("cachedContentTokenCount", 0)
         names = {"responses": "input_tokens_details", "chat": "prompt_tokens_details"}
-        return reply["usage"][names[surface]]["cached_tokens"]
+        return reply["usage"][names[api]]["cached_tokens"]
 
     async with Simulator([Turn(Text("Fine."))] * 5) as sim:
         assert await cached("Hi") == 0

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 
-from studio.simulator import Simulator, SurfaceName
+from studio.simulator import ApiName, Simulator
 
 Body = dict[str, Any]
-PATHS: dict[SurfaceName, str] = {
+PATHS: dict[ApiName, str] = {
     "anthropic": "/v1/messages",
     "responses": "/v1/responses",
     "chat": "/v1/chat/completions",
@@ -18,7 +18,7 @@ PATHS: dict[SurfaceName, str] = {
 }
 SURFACES = list(PATHS)
 HELLO = {"role": "user", "content": "Hi"}
-BODIES: dict[SurfaceName, Body] = {
+BODIES: dict[ApiName, Body] = {
     "anthropic": {"model": "m", "max_tokens": 9, "messages": [HELLO], "stream": True},
     "responses": {"model": "m", "input": "Hi", "stream": True},
     "chat": {"model": "m", "messages": [HELLO], "stream": True},
@@ -39,7 +39,7 @@ def headers(key: str) -> dict[str, str]:
 
 
 async def ask(
-    http: httpx2.AsyncClient, sim: Simulator, surface: SurfaceName, key: str = "simulated"
+    http: httpx2.AsyncClient, sim: Simulator, api: ApiName, key: str = "simulated"
 ) -> httpx2.Response:
-    url = f"http://127.0.0.1:{sim.port}{PATHS[surface]}"
-    return await http.post(url, json=BODIES[surface], headers=headers(key))
+    url = f"http://127.0.0.1:{sim.port}{PATHS[api]}"
+    return await http.post(url, json=BODIES[api], headers=headers(key))

@@ -29,7 +29,7 @@ from studio.providers.openai_chat.stream import ChatAccumulator
 from studio.providers.sse import DONE
 from support.provider_calls import RECORDINGS
 
-Surface: TypeAlias = Literal["anthropic", "responses", "chat", "gemini"]
+Api: TypeAlias = Literal["anthropic", "responses", "chat", "gemini"]
 Event: TypeAlias = dict[str, Any]
 
 HISTORY = {"anthropic": "messages", "chat": "messages", "responses": "input", "gemini": "contents"}
@@ -51,7 +51,7 @@ class Exchange:
     body: str
 
     @property
-    def surface(self) -> Surface:
+    def api(self) -> Api:
         if "/messages" in self.path:
             return "anthropic"
         if "/chat/completions" in self.path:
@@ -70,7 +70,7 @@ class Exchange:
     @property
     def history(self) -> list[Any]:
         """The conversation that was sent."""
-        sent = self.request.get(HISTORY[self.surface], [])
+        sent = self.request.get(HISTORY[self.api], [])
         return sent if isinstance(sent, list) else [{"role": "user", "content": sent}]
 
 
@@ -205,17 +205,17 @@ def events(exchange: Exchange) -> list[Event]:
     whole = json.loads(exchange.body)
     if isinstance(whole, list):  # Gemini's stream without alt=sse, which we always ask for
         return whole
-    return list(_TRANSLATE[exchange.surface](whole))
+    return list(_TRANSLATE[exchange.api](whole))
 
 
 def wire(exchange: Exchange) -> bytes:
     """The body to serve: what was recorded, or the translated events framed as a stream."""
     if exchange.streamed or exchange.status >= 400:
         return exchange.body.encode()
-    end = "\r\n\r\n" if exchange.surface == "gemini" else "\n\n"
+    end = "\r\n\r\n" if exchange.api == "gemini" else "\n\n"
     frames: list[str] = []
     for event in events(exchange):
-        if exchange.surface in ("anthropic", "responses"):
+        if exchange.api in ("anthropic", "responses"):
             frames.append(f"event: {event['type']}\n")
         data = "[DONE]" if event is DONE else json.dumps(event, ensure_ascii=False)
         frames.append(f"data: {data}{end}")
@@ -354,7 +354,7 @@ def _gemini(response: Event) -> Iterator[Event]:
     yield rest
 
 
-_TRANSLATE: dict[Surface, Callable[[Event], Iterator[Event]]] = {
+_TRANSLATE: dict[Api, Callable[[Event], Iterator[Event]]] = {
     "anthropic": _messages,
     "responses": _responses,
     "chat": _chat,
@@ -365,9 +365,9 @@ _TRANSLATE: dict[Surface, Callable[[Event], Iterator[Event]]] = {
 # Ours.
 
 
-def provider(surface: Surface, url: str, http: Http) -> Provider:
+def provider(api: Api, url: str, http: Http) -> Provider:
     """Our adapter, at this address."""
-    match surface:
+    match api:
         case "anthropic":
             return AnthropicProvider("sk-recorded", url, http)
         case "responses":
@@ -378,13 +378,13 @@ def provider(surface: Surface, url: str, http: Http) -> Provider:
             return GeminiProvider("sk-recorded", url, http)
 
 
-def accumulator(surface: Surface, history: Sequence[Any] = ()) -> Any:
+def accumulator(api: Api, history: Sequence[Any] = ()) -> Any:
     """Our accumulator, for lists of events."""
 
     def fault(error: object) -> ProviderError:
         return ProviderError("server", str(error))
 
-    match surface:
+    match api:
         case "anthropic":
             return AnthropicAccumulator(fault)
         case "responses":

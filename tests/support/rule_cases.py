@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from studio.simulator import Simulator, SurfaceName
+from studio.simulator import ApiName, Simulator
 
 Body = dict[str, Any]
 HEADERS = {
@@ -14,7 +14,7 @@ HEADERS = {
     "x-goog-api-key": "simulated",
     "anthropic-version": "2026-10-21",
 }
-PATHS: dict[SurfaceName, str] = {
+PATHS: dict[ApiName, str] = {
     "anthropic": "/v1/messages",
     "responses": "/v1/responses",
     "chat": "/v1/chat/completions",
@@ -26,20 +26,20 @@ PATHS: dict[SurfaceName, str] = {
 async def post(
     http: httpx2.AsyncClient,
     sim: Simulator,
-    surface: SurfaceName,
+    api: ApiName,
     body: Body,
     headers: dict[str, str] | None = None,
 ) -> tuple[int, Body]:
-    path = PATHS[surface].replace("MODEL", str(body.get("model", "sim-gemini-25")))
-    sent = {key: value for key, value in body.items() if surface != "gemini" or key != "model"}
+    path = PATHS[api].replace("MODEL", str(body.get("model", "sim-gemini-25")))
+    sent = {key: value for key, value in body.items() if api != "gemini" or key != "model"}
     url = f"http://127.0.0.1:{sim.port}{path}"
     response = await http.post(url, json=sent, headers={**HEADERS, **(headers or {})})
     lines = response.headers["content-type"] == "application/x-ndjson"
     return response.status_code, {} if lines else response.json()
 
 
-def message_of(surface: SurfaceName, body: Body) -> str:
-    return body["error"] if surface == "ollama" else body["error"]["message"]
+def message_of(api: ApiName, body: Body) -> str:
+    return body["error"] if api == "ollama" else body["error"]["message"]
 
 
 def claude(*messages: Body, **more: Any) -> Body:
@@ -441,7 +441,7 @@ OLLAMA: dict[str, tuple[Body, str]] = {
     ),
 }
 
-BROKEN: dict[SurfaceName, dict[str, tuple[Body, str]]] = {
+BROKEN: dict[ApiName, dict[str, tuple[Body, str]]] = {
     "anthropic": ANTHROPIC,
     "chat": CHAT,
     "responses": RESPONSES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from studio.simulator import SurfaceName
+from studio.simulator import ApiName
 from support.rule_cases import ASK, HI, WORDS, Body, chat, claude, contents, inputs
 from support.rule_cases_parameters import Case, local
 
@@ -61,7 +61,7 @@ _CLOSED = "'additionalProperties' is required to be supplied and to be false."
 _FUNCTION = {"type": "function", "name": "read", "parameters": TOOL}
 _NESTED = {"type": "function", "function": {"name": "read", "parameters": TOOL}}
 
-_ROWS: dict[SurfaceName, list[tuple[Body, str]]] = {
+_ROWS: dict[ApiName, list[tuple[Body, str]]] = {
     "anthropic": [
         (claudes({"type": "always"}), "tool_choice: Input tag 'always' found using 'type'"),
         (

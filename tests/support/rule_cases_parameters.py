@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass, field
 from typing import Any
 
-from studio.simulator import SurfaceName
+from studio.simulator import ApiName
 from studio.simulator.state import Signer
 from support.rule_cases import (
     ASK,
@@ -39,7 +39,7 @@ BETA = {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
 class Case:
     """A request that is refused, after others that are not; ``words`` are in the answer."""
 
-    surface: SurfaceName
+    api: ApiName
     body: Body
     words: str
     before: tuple[Body, ...] = ()
@@ -631,7 +631,7 @@ _HOUSE: list[Case] = [
         before=(local({"role": "system", "content": "x"}, ASK),),
     ),
 ]
-_MORE: dict[SurfaceName, list[tuple[Body, str]]] = {
+_MORE: dict[ApiName, list[tuple[Body, str]]] = {
     "anthropic": _ANTHROPIC,
     "chat": _CHAT,
     "responses": _RESPONSES,
@@ -649,7 +649,7 @@ MORE: list[Case] = [
         "prefix_mismatch_behavior: Input should be 'error' or 'drop_block'",
         headers=BETA,
     ),
-    *(Case(c.surface, c.body, c.words, c.before, c.headers, house=True) for c in _HOUSE),
+    *(Case(c.api, c.body, c.words, c.before, c.headers, house=True) for c in _HOUSE),
 ]
 CASES: list[Case] = [
     *(Case(name, body, words) for name, rows in BROKEN.items() for body, words in rows.values()),

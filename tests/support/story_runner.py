@@ -101,7 +101,7 @@ CHUNKING: dict[str, Any] = {
 }
 UNKEPT = [
     # A session that goes back to a branch or another provider begins anew; ``grows`` knows when.
-    *(f"{surface}.appended" for surface in PROTOCOLS.values()),
+    *(f"{api}.appended" for api in PROTOCOLS.values()),
     # Words that got no answer stay in a history that only grows, and more words follow them.
     "anthropic.one_message_a_turn",
     "responses.one_message_a_turn",
@@ -240,8 +240,8 @@ class StoryRunner:
         paths = Paths.below(self.home / "studio")
         settings = SettingsFile(paths.settings)
         await settings.load()
-        for name, surface in PROTOCOLS.items():
-            settings.values.base_urls[name] = self.simulator.url(surface)  # type: ignore[arg-type]
+        for name, api in PROTOCOLS.items():
+            settings.values.base_urls[name] = self.simulator.url(api)  # type: ignore[arg-type]
         for name, value in self.preferences.items():
             setattr(settings.values, name, value)
         self.studio: Engine = await build(paths, settings)
@@ -350,12 +350,12 @@ class StoryRunner:
         if SUMMARY_SYSTEM in view.system:
             self.asked("AskedToSum")
             reply = self.summaries.pop(0) if self.summaries else Reply((Text(SUMMED_UP),))
-            return reply.turn(view.surface)
+            return reply.turn(view.api)
         self.asked("Asked")
         reply = self.replies.pop(0) if self.replies else Reply()
         if CHILD not in json.dumps(view.rows, ensure_ascii=False):
             self.grows(view)
-        return reply.turn(view.surface)
+        return reply.turn(view.api)
 
     def asked(self, kind: str) -> None:
         if self.fate is not None:

@@ -1,8 +1,8 @@
 """The simulator's Anthropic Messages API.
 
-- ``surface`` reads requests and writes turns as server-sent events with indexed blocks.
-- ``rules`` checks pairs of calls and results, the end of the history, and thinking blocks.
-- ``content`` checks single messages and blocks.
-- ``parameters`` checks a request's parameters and tools, and reads its blocks in order.
-- ``output`` checks what a request says of the answer: tool choice, stop sequences, format.
+- ``endpoint``: reads requests, and writes turns as server-sent events with indexed blocks.
+- ``parameter_checks``: checks parameters, tools, and what the answer is to be like.
+- ``message_checks``: reads a request as blocks, and checks single messages and blocks.
+- ``tool_call_checks``: checks that calls and results pair up, and how the history ends.
+- ``thinking_checks``: checks that thinking comes back unchanged and in its place.
 """

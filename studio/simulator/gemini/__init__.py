@@ -1,7 +1,6 @@
 """The simulator's Gemini generateContent API.
 
-- ``surface`` reads requests and writes turns as chunks, each a whole response.
-- ``rules`` checks turns, pairs of calls and responses, and thought signatures.
-- ``content`` checks parameters and single parts.
-- ``output`` checks what a request says of the answer: function calling, stop texts, format.
+- ``endpoint``: reads requests, and writes turns as chunks, each a whole response.
+- ``request_checks``: checks parameters, contents and parts.
+- ``tool_call_checks``: checks that calls and responses pair up, and their thought signatures.
 """

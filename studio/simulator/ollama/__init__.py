@@ -1,5 +1,6 @@
 """The simulator's Ollama API.
 
-- ``surface`` reads requests and writes turns as lines of JSON.
-- ``rules`` checks the little that Ollama refuses, and pairs calls with results in strict mode.
+- ``endpoint``: reads requests, and writes turns as lines of JSON.
+- ``request_checks``: checks the little that Ollama refuses; in strict mode also that calls and
+  results pair up.
 """

@@ -1,6 +1,6 @@
 """The simulator's OpenAI Responses API.
 
-- ``surface`` reads requests and writes turns as numbered events with items and encrypted reasoning.
-- ``rules`` checks pairs of calls and outputs, and reasoning items.
-- ``content`` checks parameters, single items and content parts.
+- ``endpoint``: reads requests, and writes turns as numbered events with items.
+- ``request_checks``: checks parameters, items and content parts.
+- ``tool_call_checks``: checks that calls and outputs pair up, and that reasoning comes back.
 """

@@ -31,9 +31,9 @@ def compatible(simulator: Simulator, http: Http) -> CompatibleProvider:
     return CompatibleProvider("k", simulator.url("chat"), http)
 
 
-def refusal(surface: Any, message: str, param: str | None = None) -> Raw:
+def refusal(api: Any, message: str, param: str | None = None) -> Raw:
     error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
-    return Raw(surface, json.dumps({"error": error}).encode(), "application/json", 400)
+    return Raw(api, json.dumps({"error": error}).encode(), "application/json", 400)
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,11 @@ def test_dialect_names_whole_parameters() -> None:
     assert not one.accepts("m", "reasoning.summary")
 
 
-@pytest.mark.parametrize("surface", ["responses", "chat"])
-async def test_h6_what_the_engine_says_may_follow_anything(http: Http, surface: Any) -> None:
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_h6_what_the_engine_says_may_follow_anything(http: Http, api: Any) -> None:
     turns = [Turn(Think("Hm."), Call("now")), Turn(Think("Hm."), Say("Yes.")), Turn(Say("Yes."))]
     async with Simulator(turns) as sim:
-        one: Any = (openai if surface == "responses" else compatible)(sim, http)
+        one: Any = (openai if api == "responses" else compatible)(sim, http)
         history = one.user_items([Text("Hi.")]) + one.system_items("Today is Monday.")
         reply = await answer(one, history)
         history += one.result_items([result(call) for call in reply.calls]) + one.system_items(
@@ -222,7 +222,7 @@ async def test_h6_what_the_engine_says_may_follow_anything(http: Http, surface: 
         await answer(one, history)
         assert sim.violations == []
         roles = {item.get("role") for item in history if "Hurry." in str(item)}
-        assert roles == {"developer" if surface == "responses" else "user"}
+        assert roles == {"developer" if api == "responses" else "user"}
     hosted = CompatibleProvider("k", "https://api.openai.com/v1", http)
     assert hosted.system_items("Hurry.") == [{"role": "developer", "content": "Hurry."}]
 

@@ -1,14 +1,13 @@
-"""Gemini generateContent: what is refused about parameters and single parts."""
+"""Gemini: checks parameters, contents and parts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from studio.simulator import media
-from studio.simulator.json_read import Body, obj, objs, text
+from studio.simulator.json_read import Body, array, obj, objs, text
+from studio.simulator.request_checks import RequestRefused, decoded, word_set
 from studio.simulator.request_view import RequestView
-from studio.simulator.rules import RequestRefused, word_set
 from studio.simulator.state import ServerState
 
 _PARTS = (
@@ -54,7 +53,7 @@ def _parts(view: RequestView) -> Iterator[tuple[str, Body]]:
             yield f"contents[{index}].parts[{number}]", part
 
 
-def some_contents(view: RequestView, maker: ServerState) -> None:
+def some_contents(view: RequestView, state: ServerState) -> None:
     """There is something to answer."""
     if not contents(view):
         raise RequestRefused(
@@ -62,20 +61,20 @@ def some_contents(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def roles(view: RequestView, maker: ServerState) -> None:
+def roles(view: RequestView, state: ServerState) -> None:
     """Contents are the user's or the model's."""
     for content in contents(view):
         if content.get("role", "user") not in ("user", "model"):
             raise RequestRefused("role", "Please use a valid role: user, model.")
 
 
-def parts_given(view: RequestView, maker: ServerState) -> None:
+def parts_given(view: RequestView, state: ServerState) -> None:
     """No content is empty."""
     if any(not objs(content.get("parts")) for content in contents(view)):
         raise RequestRefused("empty", _PARTS)
 
 
-def parts_have_data(view: RequestView, maker: ServerState) -> None:
+def parts_have_data(view: RequestView, state: ServerState) -> None:
     """A part is something."""
     for place, part in _parts(view):
         if not set(part) - set(_ABOUT):
@@ -97,11 +96,11 @@ def _inline(view: RequestView) -> Iterator[tuple[str, Body]]:
                 yield f"{where}.inline_data", data
 
 
-def base64_sound(view: RequestView, maker: ServerState) -> None:
+def base64_sound(view: RequestView, state: ServerState) -> None:
     """What travels as base64 is base64, in either alphabet."""
     for place, data in _inline(view):
         raw = text(data.get("data"))
-        if media.decoded(raw.replace("-", "+").replace("_", "/")) is None:
+        if decoded(raw.replace("-", "+").replace("_", "/")) is None:
             raise RequestRefused(
                 "media",
                 f"Invalid value at '{place}.data' (TYPE_BYTES), Base64 decoding failed for "
@@ -109,7 +108,7 @@ def base64_sound(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def media_types(view: RequestView, maker: ServerState) -> None:
+def media_types(view: RequestView, state: ServerState) -> None:
     """Pictures, sounds, films, text and PDF can be read."""
     for _, data in _inline(view):
         kind = text(data.get("mimeType") or data.get("mime_type"))
@@ -117,7 +116,7 @@ def media_types(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("media", f"Unsupported MIME type: {kind}")
 
 
-def args_are_objects(view: RequestView, maker: ServerState) -> None:
+def args_are_objects(view: RequestView, state: ServerState) -> None:
     """A call's arguments are an object."""
     for place, part in _parts(view):
         if not isinstance(call_of(part).get("args") or {}, dict):
@@ -128,7 +127,7 @@ def args_are_objects(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def responses_are_objects(view: RequestView, maker: ServerState) -> None:
+def responses_are_objects(view: RequestView, state: ServerState) -> None:
     """A response is an object."""
     for place, part in _parts(view):
         answer = response_of(part)
@@ -147,7 +146,7 @@ def _functions(view: RequestView) -> Iterator[tuple[str, str]]:
             yield f"tools[{index}].function_declarations[{number}]", text(one.get("name"))
 
 
-def functions_named(view: RequestView, maker: ServerState) -> None:
+def functions_named(view: RequestView, state: ServerState) -> None:
     """A function's name is plain and not too long."""
     for place, name in _functions(view):
         if not _NAME.fullmatch(name):
@@ -159,7 +158,7 @@ def functions_named(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def functions_unique(view: RequestView, maker: ServerState) -> None:
+def functions_unique(view: RequestView, state: ServerState) -> None:
     """No two functions of one name."""
     seen: set[str] = set()
     for _, name in _functions(view):
@@ -168,19 +167,15 @@ def functions_unique(view: RequestView, maker: ServerState) -> None:
         seen.add(name)
 
 
-def _config(view: RequestView) -> Body:
-    return obj(view.body.get("generationConfig") or view.body.get("generation_config"))
-
-
 def _thinking(view: RequestView) -> tuple[object, object]:
     """The level and the budget of thinking that the request asks for."""
-    config = _config(view)
+    config = config_of(view.body)
     thinking = obj(config.get("thinkingConfig") or config.get("thinking_config"))
     level = thinking.get("thinkingLevel", thinking.get("thinking_level"))
     return level, thinking.get("thinkingBudget", thinking.get("thinking_budget"))
 
 
-def level_or_budget(view: RequestView, maker: ServerState) -> None:
+def level_or_budget(view: RequestView, state: ServerState) -> None:
     """Thinking has a level or a budget."""
     level, budget = _thinking(view)
     if level is not None and budget is not None:
@@ -189,7 +184,7 @@ def level_or_budget(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def levels(view: RequestView, maker: ServerState) -> None:
+def levels(view: RequestView, state: ServerState) -> None:
     """The level of thinking is a known one."""
     level, _ = _thinking(view)
     if level is not None and text(level).lower() not in _LEVELS:
@@ -200,14 +195,14 @@ def levels(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def level_supported(view: RequestView, maker: ServerState) -> None:
+def level_supported(view: RequestView, state: ServerState) -> None:
     """Models before the third generation have budgets only."""
     level, _ = _thinking(view)
     if level is not None and view.model.startswith(("gemini-2", "sim-gemini-25")):
         raise RequestRefused("parameter", "Thinking level is not supported for this model.")
 
 
-def budgets(view: RequestView, maker: ServerState) -> None:
+def budgets(view: RequestView, state: ServerState) -> None:
     """A budget is within the model's range; 0 is none, -1 the model's own choice."""
     _, budget = _thinking(view)
     if not isinstance(budget, int) or budget == -1:
@@ -222,9 +217,9 @@ def budgets(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def temperature(view: RequestView, maker: ServerState) -> None:
+def temperature(view: RequestView, state: ServerState) -> None:
     """The temperature is 0 to 2."""
-    value = _config(view).get("temperature")
+    value = config_of(view.body).get("temperature")
     if isinstance(value, int | float) and not 0 <= value <= 2:
         raise RequestRefused(
             "parameter",
@@ -233,7 +228,7 @@ def temperature(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def known_parameters(view: RequestView, maker: ServerState) -> None:
+def known_parameters(view: RequestView, state: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:
@@ -243,7 +238,7 @@ def known_parameters(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def known_keys(view: RequestView, maker: ServerState) -> None:
+def known_keys(view: RequestView, state: ServerState) -> None:
     """House rule: parts hold nothing that the API has no name for."""
     for place, part in _parts(view):
         for key in part:
@@ -253,3 +248,127 @@ def known_keys(view: RequestView, maker: ServerState) -> None:
                     f"Invalid JSON payload received. Unknown name \"{key}\" at '{place}': Cannot "
                     "find field.",
                 )
+
+
+_MODES = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED")
+_MOST = 5
+_TYPES = ("text/plain", "application/json", "text/x.enum")
+
+
+def calling(body: Body) -> Body:
+    """What the request says of calling functions."""
+    config = obj(body.get("toolConfig") or body.get("tool_config"))
+    return obj(config.get("functionCallingConfig") or config.get("function_calling_config"))
+
+
+def config_of(body: Body) -> Body:
+    """The request's ``generationConfig``."""
+    return obj(body.get("generationConfig") or body.get("generation_config"))
+
+
+def mode_known(view: RequestView, state: ServerState) -> None:
+    """The mode of calling is a known one."""
+    mode = calling(view.body).get("mode")
+    if mode is not None and mode not in _MODES:
+        raise RequestRefused(
+            "tools",
+            "Invalid value at 'tool_config.function_calling_config.mode' "
+            "(type.googleapis.com/google.ai.generativelanguage.v1beta.FunctionCallingConfig.Mode),"
+            f' "{mode}"',
+        )
+
+
+def mode_of_functions(view: RequestView, state: ServerState) -> None:
+    """There are functions to call or not to call."""
+    if calling(view.body) and not view.tools:
+        raise RequestRefused(
+            "tools", "Function calling config is set without function_declarations."
+        )
+
+
+def names_with_any(view: RequestView, state: ServerState) -> None:
+    """Functions are named only where one has to be called."""
+    config = calling(view.body)
+    if config.get("allowedFunctionNames") and config.get("mode") not in ("ANY", "VALIDATED"):
+        raise RequestRefused(
+            "tools",
+            "* GenerateContentRequest.tool_config.function_calling_config.allowed_function_names: "
+            "only allowed when the mode is ANY.\n",
+        )
+
+
+def names_declared(view: RequestView, state: ServerState) -> None:
+    """A function that is named is there."""
+    for name in array(calling(view.body).get("allowedFunctionNames")):
+        if view.tools and name not in view.tool_names:
+            raise RequestRefused(
+                "tools",
+                "* GenerateContentRequest.tool_config.function_calling_config."
+                f"allowed_function_names: {name} is not in function_declarations.\n",
+            )
+
+
+def stops_are_texts(view: RequestView, state: ServerState) -> None:
+    """Stop sequences are up to five strings."""
+    stops = config_of(view.body).get("stopSequences")
+    if stops is None:
+        return
+    if not all(isinstance(one, str) for one in array(stops)) or not isinstance(stops, list):
+        raise RequestRefused(
+            "parameter", "Invalid value at 'generation_config.stop_sequences' (TYPE_STRING)"
+        )
+    if (count := len(array(stops))) > _MOST:
+        raise RequestRefused(
+            "parameter",
+            "* GenerateContentRequest.generation_config.stop_sequences: the number of stop "
+            f"sequences must be at most {_MOST}, but got {count}.\n",
+        )
+
+
+def top_p(view: RequestView, state: ServerState) -> None:
+    """A share is 0 to 1."""
+    value = config_of(view.body).get("topP")
+    if isinstance(value, int | float) and not 0 <= value <= 1:
+        raise RequestRefused(
+            "parameter",
+            "* GenerateContentRequest.generation_config.top_p: top_p must be in the range "
+            "[0.0, 1.0].\n",
+        )
+
+
+def form_known(view: RequestView, state: ServerState) -> None:
+    """The answer is of a type that can be made."""
+    kind = config_of(view.body).get("responseMimeType")
+    if kind is not None and kind not in _TYPES:
+        raise RequestRefused(
+            "parameter",
+            "* GenerateContentRequest.generation_config.response_mime_type: allowed mimetypes are "
+            "`text/plain`, `application/json`, `application/xml`, `application/yaml` and "
+            "`text/x.enum`.\n",
+        )
+
+
+def schema_is_json(view: RequestView, state: ServerState) -> None:
+    """A schema is one for JSON."""
+    config = config_of(view.body)
+    schema = config.get("responseJsonSchema")
+    if schema is not None and config.get("responseMimeType") != "application/json":
+        raise RequestRefused(
+            "parameter",
+            "* GenerateContentRequest.generation_config.response_schema: only allowed when "
+            "response_mime_type is `application/json`.\n",
+        )
+
+
+def form_without_functions(view: RequestView, state: ServerState) -> None:
+    """Models before the third generation call, or answer in JSON."""
+    old = view.model.startswith(("gemini-1", "gemini-2", "sim-gemini-25"))
+    if (
+        old
+        and view.tools
+        and text(config_of(view.body).get("responseMimeType")) == "application/json"
+    ):
+        raise RequestRefused(
+            "parameter",
+            "Function calling with a response mime type: 'application/json' is unsupported",
+        )

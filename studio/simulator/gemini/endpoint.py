@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from studio.simulator.faults import Fault
-from studio.simulator.http import Frame, HttpRequest, HttpResponse
-from studio.simulator.json_read import Body, arguments, compact, obj, objs, text
-from studio.simulator.request_view import Called, Item, Offered, RequestView, Returned, Said
-from studio.simulator.rules import RequestRefused
-from studio.simulator.script import Call, ServerTool, Stop, Text, Think, Turn, Usage
-from studio.simulator.state import ServerState
-from studio.simulator.surface import (
-    Surface,
+from studio.simulator.endpoint import (
+    Endpoint,
     json_answer,
     raw_arguments,
     strings,
@@ -20,9 +13,16 @@ from studio.simulator.surface import (
     whole,
     words,
 )
+from studio.simulator.faults import Fault
+from studio.simulator.http import Frame, HttpRequest, HttpResponse
+from studio.simulator.json_read import Body, arguments, compact, obj, objs, text
+from studio.simulator.request_checks import RequestRefused
+from studio.simulator.request_view import Called, Item, Offered, RequestView, Returned, Said
+from studio.simulator.script import Call, ServerTool, Stop, Text, Think, Turn, Usage
+from studio.simulator.state import ServerState
 
-from . import rules
-from .output import calling
+from . import tool_call_checks as tool_calls
+from .request_checks import call_of, calling, config_of, response_of
 
 _STOPS: dict[Stop, str] = {
     "max_tokens": "MAX_TOKENS",
@@ -54,22 +54,27 @@ _KINDS = {
 }
 
 
-class Gemini(Surface):
+class GeminiEndpoint(Endpoint):
     """``:generateContent`` and ``:streamGenerateContent``, of v1 and v1beta."""
 
     name = "gemini"
+    rules = tool_calls.RULES
+    house = tool_calls.HOUSE
+    too_long = (
+        "The input token count ({size}) exceeds the maximum number of tokens allowed ({window})."
+    )
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         items: list[Item] = []
         for content in objs(body.get("contents")):
             items += _items(content)
         system = obj(body.get("systemInstruction") or body.get("system_instruction"))
-        config = obj(body.get("generationConfig") or body.get("generation_config"))
+        config = config_of(body)
         rows: list[Any] = [[system, body.get("tools")]]
         for content in objs(body.get("contents")):
             rows += [[content.get("role"), part] for part in objs(content.get("parts"))]
         return RequestView(
-            surface="gemini",
+            api="gemini",
             model="",
             stream=request.path.endswith(":streamGenerateContent"),
             items=items,
@@ -99,16 +104,13 @@ class Gemini(Surface):
             include_usage=request.query.get("alt") == "sse",
         )
 
-    def check(self, view: RequestView, maker: ServerState) -> None:
-        rules.check(view, maker)
-
-    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
-        base: Body = {"modelVersion": view.model, "responseId": maker.id("", 22)}
+    def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
+        base: Body = {"modelVersion": view.model, "responseId": state.id("", 22)}
         usage = usage_of(turn, view)
         # The prompt's count jumps late, as it was seen to.
         early = _usage(usage, prompt=usage.inp // 2, out=0)
         late = _usage(usage, prompt=usage.inp, out=usage.out - usage.reasoning)
-        pieces = self._parts(turn, view, maker)
+        pieces = self._parts(turn, view, state)
         finish = _STOPS.get(turn.stop, "STOP")
         if turn.stop == "safety" and not turn.parts:
             blocked = {**base, "promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": early}
@@ -133,10 +135,10 @@ class Gemini(Surface):
         ]
         return HttpResponse([*frames, Frame(b"]\r\n")])
 
-    def _parts(self, turn: Turn, view: RequestView, maker: ServerState) -> list[tuple[Body, float]]:
+    def _parts(self, turn: Turn, view: RequestView, state: ServerState) -> list[tuple[Body, float]]:
         found: list[tuple[Body, float]] = []
-        signs = rules.signs(view.model)
-        ids = rules.gives_ids(view.model, maker.replies)
+        signs = tool_calls.signs(view.model)
+        ids = tool_calls.gives_ids(view.model, state.replies)
         signed = False
         for part in () if turn.stop == "empty" else turn.parts:
             match part:
@@ -149,10 +151,10 @@ class Gemini(Surface):
                 case Call():
                     call: Body = {"name": part.name, "args": arguments(raw_arguments(part))}
                     if ids:
-                        call["id"] = part.id or maker.id("", 8)
+                        call["id"] = part.id or state.id("", 8)
                     body: Body = {"functionCall": call}
                     if signs and not signed:
-                        body["thoughtSignature"] = maker.signer.sign(rules.payload(body))
+                        body["thoughtSignature"] = state.signer.sign(tool_calls.payload(body))
                         signed = True
                     found.append((body, 8.0))
                 case ServerTool():
@@ -160,7 +162,9 @@ class Gemini(Surface):
         if signs and not signed and found:
             # A signature may come on a last, empty text.
             last: Body = {"text": ""}
-            found.append(({**last, "thoughtSignature": maker.signer.sign(rules.payload(last))}, 0))
+            found.append(
+                ({**last, "thoughtSignature": state.signer.sign(tool_calls.payload(last))}, 0)
+            )
         return found
 
     def no_model(self, view: RequestView) -> RequestRefused:
@@ -233,11 +237,11 @@ def _items(content: Body) -> list[Item]:
     items: list[Item] = []
     said: list[str] = []
     for part in objs(content.get("parts")):
-        if call := obj(part.get("functionCall") or part.get("function_call")):
+        if call := call_of(part):
             items.append(
                 Called(text(call.get("id")), text(call.get("name")), obj(call.get("args")))
             )
-        elif result := obj(part.get("functionResponse") or part.get("function_response")):
+        elif result := response_of(part):
             answer = obj(result.get("response"))
             error = "error" in answer and len(answer) == 1
             items.append(

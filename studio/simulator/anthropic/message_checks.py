@@ -1,16 +1,102 @@
-"""Anthropic Messages: what is refused about single messages and blocks."""
+"""Anthropic: reads the messages of a request as blocks, and checks single messages and blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
-from studio.simulator import media
 from studio.simulator.json_read import Body, obj, objs, text
+from studio.simulator.request_checks import IMAGES, RequestRefused, decoded, sniffed
 from studio.simulator.request_view import RequestView
-from studio.simulator.rules import RequestRefused
 from studio.simulator.state import ServerState
 
-from .parameters import PLAIN_VERSION, blocks, inner, placed
+PLAIN_VERSION = "2023-06-01"
+
+
+def blocks(message: Body) -> list[Body]:
+    """A message's content as blocks."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return objs(content)
+
+
+def placed(view: RequestView) -> Iterator[tuple[str, str, Body]]:
+    """Every block with its place in the request, ``messages.N.content.M``, and its role."""
+    for index, message in enumerate(objs(view.body.get("messages"))):
+        for number, block in enumerate(blocks(message)):
+            yield f"messages.{index}.content.{number}", text(message.get("role")), block
+
+
+def inner(view: RequestView) -> Iterator[tuple[str, Body, Body]]:
+    """Every block inside a result, with its place and the result it is in."""
+    for place, _, block in placed(view):
+        if block.get("type") == "tool_result":
+            for number, part in enumerate(objs(block.get("content"))):
+                yield f"{place}.tool_result.content.{number}", part, block
+
+
+def element(role: str, block: Body) -> Any:
+    """One block as the prefix of what follows it sees it: no cache marks, no SDK additions."""
+    match block.get("type"):
+        case "text":
+            return [role, "text", text(block.get("text"))]
+        case "tool_use":
+            return [role, "tool_use", block.get("id"), block.get("name"), obj(block.get("input"))]
+        case "thinking":
+            return [role, "thinking", block.get("thinking"), block.get("signature")]
+        case _:
+            return [role, unmarked(block)]
+
+
+def unmarked(value: Any) -> Any:
+    """The value without cache marks, at any depth."""
+    if isinstance(value, list):
+        return [unmarked(item) for item in objs(value)]
+    if not isinstance(value, dict):
+        return value
+    return {key: unmarked(item) for key, item in obj(value).items() if key != "cache_control"}
+
+
+def beginning(body: Body) -> list[Any]:
+    """What stands before the first message: the system prompt and the tools."""
+    system = body.get("system")
+    if isinstance(system, str):
+        system = [{"text": system}] if system else []
+    found: list[Any] = [["system", text(block.get("text"))] for block in objs(system)]
+    return found + [unmarked(tool) for tool in objs(body.get("tools"))]
+
+
+@dataclass(slots=True)
+class Run:
+    """A run of messages of one role: blocks with the places they have in the request."""
+
+    role: str
+    first: int
+    blocks: list[tuple[int, int, Body]] = field(default_factory=list[tuple[int, int, Body]])
+
+    def of(self, kind: str) -> list[tuple[int, int, Body]]:
+        """The blocks of one type."""
+        return [entry for entry in self.blocks if entry[2].get("type") == kind]
+
+
+def runs(view: RequestView) -> list[Run]:
+    """The messages with neighbours of one role merged."""
+    found: list[Run] = []
+    for index, message in enumerate(objs(view.body.get("messages"))):
+        role = text(message.get("role"))
+        if not found or found[-1].role != role:
+            found.append(Run(role, index))
+        found[-1].blocks += [(index, n, block) for n, block in enumerate(blocks(message))]
+    return found
+
+
+def pairs(view: RequestView) -> list[tuple[Run | None, Run]]:
+    """Each run with the one before it."""
+    found = runs(view)
+    return list(zip([None, *found[:-1]], found, strict=False))
+
 
 _ROLES = ("user", "assistant", "system")
 _SOURCES = ("base64", "url", "file")
@@ -31,7 +117,7 @@ _KEYS: dict[str, str] = {
 }
 
 
-def roles(view: RequestView, maker: ServerState) -> None:
+def roles(view: RequestView, state: ServerState) -> None:
     """Messages are the user's, the assistant's or the system's."""
     for message in objs(view.body.get("messages")):
         if (role := message.get("role")) not in _ROLES:
@@ -41,7 +127,7 @@ def roles(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def content_given(view: RequestView, maker: ServerState) -> None:
+def content_given(view: RequestView, state: ServerState) -> None:
     """No message is empty but a last one of the assistant's."""
     messages = objs(view.body.get("messages"))
     for index, message in enumerate(messages):
@@ -54,14 +140,14 @@ def content_given(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def text_given(view: RequestView, maker: ServerState) -> None:
+def text_given(view: RequestView, state: ServerState) -> None:
     """No text is empty, in results neither."""
     for block in _texts(view):
         if not block.get("text"):
             raise RequestRefused("empty", "messages: text content blocks must be non-empty")
 
 
-def text_not_blank(view: RequestView, maker: ServerState) -> None:
+def text_not_blank(view: RequestView, state: ServerState) -> None:
     """No text is nothing but whitespace."""
     for _, _, block in placed(view):
         if block.get("type") == "text" and (said := text(block.get("text"))) and not said.strip():
@@ -77,7 +163,7 @@ def _texts(view: RequestView) -> Iterator[Body]:
     yield from (block for _, block, _ in inner(view) if block.get("type") == "text")
 
 
-def known_blocks(view: RequestView, maker: ServerState) -> None:
+def known_blocks(view: RequestView, state: ServerState) -> None:
     """Blocks have types that the API knows."""
     for place, _, block in placed(view):
         kind = text(block.get("type"))
@@ -90,7 +176,7 @@ def known_blocks(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def results_are_the_users(view: RequestView, maker: ServerState) -> None:
+def results_are_the_users(view: RequestView, state: ServerState) -> None:
     """Only the user answers calls."""
     for place, role, block in placed(view):
         if block.get("type") == "tool_result" and role != "user":
@@ -100,7 +186,7 @@ def results_are_the_users(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def calls_are_the_assistants(view: RequestView, maker: ServerState) -> None:
+def calls_are_the_assistants(view: RequestView, state: ServerState) -> None:
     """Only the assistant calls."""
     for place, role, block in placed(view):
         if block.get("type") == "tool_use" and role != "assistant":
@@ -110,7 +196,7 @@ def calls_are_the_assistants(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def thinking_is_the_assistants(view: RequestView, maker: ServerState) -> None:
+def thinking_is_the_assistants(view: RequestView, state: ServerState) -> None:
     """Only the assistant thinks."""
     for place, role, block in placed(view):
         if block.get("type") in ("thinking", "redacted_thinking") and role != "assistant":
@@ -124,7 +210,7 @@ def _message(place: str) -> str:
     return place.partition(".content")[0]
 
 
-def system_is_text(view: RequestView, maker: ServerState) -> None:
+def system_is_text(view: RequestView, state: ServerState) -> None:
     """A system message in the middle holds nothing but text."""
     for place, role, block in placed(view):
         if role == "system" and block.get("type") != "text":
@@ -133,7 +219,7 @@ def system_is_text(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def input_is_an_object(view: RequestView, maker: ServerState) -> None:
+def input_is_an_object(view: RequestView, state: ServerState) -> None:
     """A call's input travels as an object."""
     for place, _, block in placed(view):
         if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
@@ -142,7 +228,7 @@ def input_is_an_object(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def no_citations_of_the_user(view: RequestView, maker: ServerState) -> None:
+def no_citations_of_the_user(view: RequestView, state: ServerState) -> None:
     """Since version 2026-10-21 the user's text cites nothing."""
     for place, role, block in placed(view):
         cites = block.get("type") == "text" and bool(block.get("citations"))
@@ -150,14 +236,14 @@ def no_citations_of_the_user(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("parameter", f"{place}.citations: not supported on user text")
 
 
-def no_documents_of_the_assistant(view: RequestView, maker: ServerState) -> None:
+def no_documents_of_the_assistant(view: RequestView, state: ServerState) -> None:
     """Since version 2026-10-21 the assistant shows no documents."""
     for place, role, block in placed(view):
         if block.get("type") == "document" and role == "assistant" and view.version > PLAIN_VERSION:
             raise RequestRefused("content", f"{place}: document blocks are not allowed here")
 
 
-def result_content(view: RequestView, maker: ServerState) -> None:
+def result_content(view: RequestView, state: ServerState) -> None:
     """A result holds a string or a list of blocks that is not empty, or nothing at all."""
     for place, _, block in placed(view):
         if block.get("type") != "tool_result" or "content" not in block:
@@ -173,7 +259,7 @@ def result_content(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def result_blocks(view: RequestView, maker: ServerState) -> None:
+def result_blocks(view: RequestView, state: ServerState) -> None:
     """A result holds text, pictures, documents and what searches find."""
     for place, block, _ in inner(view):
         if block.get("type") not in _RESULT:
@@ -185,7 +271,7 @@ def result_blocks(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def errors_are_text(view: RequestView, maker: ServerState) -> None:
+def errors_are_text(view: RequestView, state: ServerState) -> None:
     """A result that tells an error shows no pictures."""
     for place, block, result in inner(view):
         if result.get("is_error") is True and block.get("type") != "text":
@@ -196,17 +282,17 @@ def errors_are_text(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def pictures(view: RequestView, maker: ServerState) -> None:
+def pictures(view: RequestView, state: ServerState) -> None:
     """A picture is JPEG, PNG, GIF or WebP, and what it says it is."""
     for place, source in _sources(view, "image"):
-        kind, data = text(source.get("media_type")), media.decoded(source.get("data"))
-        if kind not in media.IMAGES:
+        kind, data = text(source.get("media_type")), decoded(source.get("data"))
+        if kind not in IMAGES:
             raise RequestRefused(
                 "media",
                 f"{place}.source.base64.media_type: Input should be 'image/jpeg', 'image/png', "
                 "'image/gif' or 'image/webp'",
             )
-        if data and (seen := media.sniffed(data)) and seen != kind:
+        if data and (seen := sniffed(data)) and seen != kind:
             raise RequestRefused(
                 "media",
                 f"{place}.source.base64.data: The image was specified using the {kind} media "
@@ -214,7 +300,7 @@ def pictures(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def pictures_not_large(view: RequestView, maker: ServerState) -> None:
+def pictures_not_large(view: RequestView, state: ServerState) -> None:
     """A picture has at most 5 MB, counted as it travels."""
     for place, source in _sources(view, "image"):
         if (size := len(text(source.get("data")))) > _IMAGE_LIMIT:
@@ -225,7 +311,7 @@ def pictures_not_large(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def documents(view: RequestView, maker: ServerState) -> None:
+def documents(view: RequestView, state: ServerState) -> None:
     """A document is a PDF of at most 32 MB."""
     for place, source in _sources(view, "document"):
         if source.get("media_type") != "application/pdf":
@@ -233,8 +319,8 @@ def documents(view: RequestView, maker: ServerState) -> None:
                 "media",
                 f"{place}.source.base64.media_type: Input should be 'application/pdf'",
             )
-        data = media.decoded(source.get("data"))
-        if data and media.sniffed(data) not in ("", "application/pdf"):
+        data = decoded(source.get("data"))
+        if data and sniffed(data) not in ("", "application/pdf"):
             raise RequestRefused(
                 "media", f"{place}.source.base64.data: The PDF specified was not valid."
             )
@@ -242,15 +328,15 @@ def documents(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("media", f"{place}.source.base64: PDF exceeds 32 MB maximum")
 
 
-def base64_sound(view: RequestView, maker: ServerState) -> None:
+def base64_sound(view: RequestView, state: ServerState) -> None:
     """What travels as base64 is base64, and something."""
     for kind in ("image", "document"):
         for place, source in _sources(view, kind):
-            if media.decoded(source.get("data")) is None:
+            if decoded(source.get("data")) is None:
                 raise RequestRefused("media", f"{place}.source.base64: invalid base64 data")
 
 
-def sources_known(view: RequestView, maker: ServerState) -> None:
+def sources_known(view: RequestView, state: ServerState) -> None:
     """A picture or a document comes from somewhere."""
     for place, block in _media(view):
         kind = obj(block.get("source")).get("type")
@@ -279,7 +365,7 @@ def _sources(view: RequestView, kind: str) -> Iterator[tuple[str, Body]]:
             yield place, source
 
 
-def known_keys(view: RequestView, maker: ServerState) -> None:
+def known_keys(view: RequestView, state: ServerState) -> None:
     """House rule: blocks hold nothing that the API has no name for."""
     for place, _, block in placed(view):
         kind = text(block.get("type"))

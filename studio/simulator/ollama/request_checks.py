@@ -1,14 +1,15 @@
-"""Ollama /api/chat: it refuses little; house rules pair calls and results."""
+"""Ollama: checks the little that ``/api/chat`` refuses, and in house rules that calls and results
+pair up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from studio.simulator import media
 from studio.simulator.json_read import Body, array, compact, obj, objs, text
+from studio.simulator.request_checks import Check, RequestRefused, appended, decoded, word_set
 from studio.simulator.request_view import Called, RequestView, Returned
-from studio.simulator.rules import Check, RequestRefused, appended, enforce, word_set
 from studio.simulator.state import ServerState
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -35,11 +36,6 @@ def capabilities(model: str) -> tuple[str, ...]:
     return _ABLE.get(model.removesuffix(":latest"), everything)
 
 
-def check(view: RequestView, maker: ServerState) -> None:
-    """Raises Refused for the first rule the request breaks."""
-    enforce(RULES, HOUSE, view, maker)
-
-
 def _messages(view: RequestView) -> list[Body]:
     return objs(view.body.get("messages"))
 
@@ -53,19 +49,19 @@ def _type_error(value: object, field: str, wanted: str) -> RequestRefused:
     )
 
 
-def model_given(view: RequestView, maker: ServerState) -> None:
+def model_given(view: RequestView, state: ServerState) -> None:
     """The request names a model."""
     if not view.model:
         raise RequestRefused("parameter", "model is required")
 
 
-def can_chat(view: RequestView, maker: ServerState) -> None:
+def can_chat(view: RequestView, state: ServerState) -> None:
     """The model is one that talks."""
     if "completion" not in capabilities(view.model):
         raise RequestRefused("parameter", f'"{view.model}" does not support chat')
 
 
-def can_use_tools(view: RequestView, maker: ServerState) -> None:
+def can_use_tools(view: RequestView, state: ServerState) -> None:
     """Tools are offered to models that can use them."""
     if objs(view.body.get("tools")) and "tools" not in capabilities(view.model):
         raise RequestRefused(
@@ -73,7 +69,7 @@ def can_use_tools(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def think_known(view: RequestView, maker: ServerState) -> None:
+def think_known(view: RequestView, state: ServerState) -> None:
     """Thinking is on, off, or at a level."""
     think = view.body.get("think")
     if think is not None and not isinstance(think, bool) and think not in _LEVELS:
@@ -84,20 +80,20 @@ def think_known(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def can_think(view: RequestView, maker: ServerState) -> None:
+def can_think(view: RequestView, state: ServerState) -> None:
     """Thinking is asked of models that can."""
     if view.body.get("think") and "thinking" not in capabilities(view.model):
         raise RequestRefused("parameter", f'"{view.model}" does not support thinking')
 
 
-def roles(view: RequestView, maker: ServerState) -> None:
+def roles(view: RequestView, state: ServerState) -> None:
     """Messages have roles that the API knows."""
     for message in _messages(view):
         if message.get("role") not in _ROLES:
             raise RequestRefused("role", f"invalid role: {message.get('role')!r}")
 
 
-def content_is_text(view: RequestView, maker: ServerState) -> None:
+def content_is_text(view: RequestView, state: ServerState) -> None:
     """Content, thinking and names are strings."""
     for message in _messages(view):
         for key in ("content", "thinking", "tool_name", "tool_call_id"):
@@ -111,7 +107,7 @@ def _calls(view: RequestView) -> Iterator[Body]:
             yield obj(call.get("function"))
 
 
-def arguments_are_objects(view: RequestView, maker: ServerState) -> None:
+def arguments_are_objects(view: RequestView, state: ServerState) -> None:
     """A call's arguments travel as an object."""
     for function in _calls(view):
         if not isinstance(value := function.get("arguments"), dict):
@@ -122,25 +118,25 @@ def arguments_are_objects(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def pictures(view: RequestView, maker: ServerState) -> None:
+def pictures(view: RequestView, state: ServerState) -> None:
     """Pictures are bare base64."""
     for message in _messages(view):
         images: object = message.get("images") or []
         if not isinstance(images, list):
             raise _type_error(images, "ChatRequest.messages.images", "[]api.ImageData")
         for image in array(images):
-            if media.decoded(image) is None:
+            if decoded(image) is None:
                 raise RequestRefused("media", "illegal base64 data at input byte 0")
 
 
-def can_see(view: RequestView, maker: ServerState) -> None:
+def can_see(view: RequestView, state: ServerState) -> None:
     """Pictures are shown to models that see."""
     seen = any(message.get("images") for message in _messages(view))
     if seen and "vision" not in capabilities(view.model):
         raise RequestRefused("media", f'"{view.model}" does not support image input')
 
 
-def options_typed(view: RequestView, maker: ServerState) -> None:
+def options_typed(view: RequestView, state: ServerState) -> None:
     """Options are numbers of the right kind."""
     options: object = view.body.get("options") or {}
     if not isinstance(options, dict):
@@ -155,7 +151,7 @@ def options_typed(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("parameter", 'option "stop" must be of type array')
 
 
-def form_known(view: RequestView, maker: ServerState) -> None:
+def form_known(view: RequestView, state: ServerState) -> None:
     """The answer's form is "json" or a schema."""
     form = view.body.get("format")
     if form is not None and form not in ("", "json") and not isinstance(form, dict):
@@ -184,7 +180,7 @@ def _fits(call: Called, item: Returned) -> bool:
     return call.name == item.name and item.id in ("", call.id)
 
 
-def asked_results(view: RequestView, maker: ServerState) -> None:
+def asked_results(view: RequestView, state: ServerState) -> None:
     """House rule: every result belongs to an open call, which may have left a full window."""
     if view.left_out:
         return
@@ -195,7 +191,7 @@ def asked_results(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def results_in_order(view: RequestView, maker: ServerState) -> None:
+def results_in_order(view: RequestView, state: ServerState) -> None:
     """House rule: results come in the order of their calls."""
     for item, open_ in _open(view):
         if not isinstance(item, Returned):
@@ -205,7 +201,7 @@ def results_in_order(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("house", "house rule: results come in call order")
 
 
-def answered_calls(view: RequestView, maker: ServerState) -> None:
+def answered_calls(view: RequestView, state: ServerState) -> None:
     """House rule: every call has a result before other words."""
     for item, open_ in _open(view):
         if item is None and open_:
@@ -213,7 +209,7 @@ def answered_calls(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("pairing", f"house rule: calls without results: {names}")
 
 
-def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
+def one_message_a_turn(view: RequestView, state: ServerState) -> None:
     """House rule: no two messages of one side in a row."""
     found = [text(message.get("role")) for message in _messages(view)]
     for role, following in pairwise(found):
@@ -221,7 +217,7 @@ def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
             raise RequestRefused("house", f"house rule: consecutive {role} messages")
 
 
-def known_parameters(view: RequestView, maker: ServerState) -> None:
+def known_parameters(view: RequestView, state: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:

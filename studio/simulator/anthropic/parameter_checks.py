@@ -1,111 +1,21 @@
-"""Anthropic Messages: what is refused about a request's parameters and tools.
-
-An Anthropic request as its rules read it: blocks, runs of one role, the prefix of a block.
-"""
+"""Anthropic: checks parameters, tools, and what the answer is to be like."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
-from studio.simulator.json_read import Body, obj, objs, text
+from studio.simulator.json_read import Body, array, obj, objs, text
+from studio.simulator.request_checks import LIMITS, RequestRefused, has_type, schema_parts, word_set
 from studio.simulator.request_view import RequestView
-from studio.simulator.rules import RequestRefused, word_set
 from studio.simulator.state import ServerState
 
+from .message_checks import PLAIN_VERSION, placed
 
-def blocks(message: Body) -> list[Body]:
-    """A message's content as blocks."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return objs(content)
-
-
-def placed(view: RequestView) -> Iterator[tuple[str, str, Body]]:
-    """Every block with its place in the request, ``messages.N.content.M``, and its role."""
-    for index, message in enumerate(objs(view.body.get("messages"))):
-        for number, block in enumerate(blocks(message)):
-            yield f"messages.{index}.content.{number}", text(message.get("role")), block
-
-
-def inner(view: RequestView) -> Iterator[tuple[str, Body, Body]]:
-    """Every block inside a result, with its place and the result it is in."""
-    for place, _, block in placed(view):
-        if block.get("type") == "tool_result":
-            for number, part in enumerate(objs(block.get("content"))):
-                yield f"{place}.tool_result.content.{number}", part, block
-
-
-def element(role: str, block: Body) -> Any:
-    """One block as the prefix of what follows it sees it: no cache marks, no SDK additions."""
-    match block.get("type"):
-        case "text":
-            return [role, "text", text(block.get("text"))]
-        case "tool_use":
-            return [role, "tool_use", block.get("id"), block.get("name"), obj(block.get("input"))]
-        case "thinking":
-            return [role, "thinking", block.get("thinking"), block.get("signature")]
-        case _:
-            return [role, unmarked(block)]
-
-
-def unmarked(value: Any) -> Any:
-    """The value without cache marks, at any depth."""
-    if isinstance(value, list):
-        return [unmarked(item) for item in objs(value)]
-    if not isinstance(value, dict):
-        return value
-    return {key: unmarked(item) for key, item in obj(value).items() if key != "cache_control"}
-
-
-def beginning(body: Body) -> list[Any]:
-    """What stands before the first message: the system prompt and the tools."""
-    system = body.get("system")
-    if isinstance(system, str):
-        system = [{"text": system}] if system else []
-    found: list[Any] = [["system", text(block.get("text"))] for block in objs(system)]
-    return found + [unmarked(tool) for tool in objs(body.get("tools"))]
-
-
-@dataclass(slots=True)
-class Run:
-    """A run of messages of one role: blocks with the places they have in the request."""
-
-    role: str
-    first: int
-    blocks: list[tuple[int, int, Body]] = field(default_factory=list[tuple[int, int, Body]])
-
-    def of(self, kind: str) -> list[tuple[int, int, Body]]:
-        """The blocks of one type."""
-        return [entry for entry in self.blocks if entry[2].get("type") == kind]
-
-
-def runs(view: RequestView) -> list[Run]:
-    """The messages with neighbours of one role merged."""
-    found: list[Run] = []
-    for index, message in enumerate(objs(view.body.get("messages"))):
-        role = text(message.get("role"))
-        if not found or found[-1].role != role:
-            found.append(Run(role, index))
-        found[-1].blocks += [(index, n, block) for n, block in enumerate(blocks(message))]
-    return found
-
-
-def pairs(view: RequestView) -> list[tuple[Run | None, Run]]:
-    """Each run with the one before it."""
-    found = runs(view)
-    return list(zip([None, *found[:-1]], found, strict=False))
-
-
-PLAIN_VERSION = "2023-06-01"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _THINKING = ("adaptive", "between_tools", "disabled", "enabled")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_ID = re.compile(r"[a-zA-Z0-9_-]+")
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 # The most that a reply of a model may hold; other names take any number.
 _OUTPUT = (("claude-opus-5", 128_000), ("claude-sonnet-5", 64_000), ("claude-haiku", 64_000))
 _PARAMETERS = word_set(
@@ -116,13 +26,13 @@ _PARAMETERS = word_set(
 )
 
 
-def limit_given(view: RequestView, maker: ServerState) -> None:
+def limit_given(view: RequestView, state: ServerState) -> None:
     """Every request says how long the reply may be."""
     if "max_tokens" not in view.body:
         raise RequestRefused("parameter", "max_tokens: Field required")
 
 
-def limit_in_range(view: RequestView, maker: ServerState) -> None:
+def limit_in_range(view: RequestView, state: ServerState) -> None:
     """The reply's limit is a number that the model can reach."""
     limit = view.body.get("max_tokens", 1)
     if not isinstance(limit, int) or isinstance(limit, bool):
@@ -138,13 +48,13 @@ def limit_in_range(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def some_messages(view: RequestView, maker: ServerState) -> None:
+def some_messages(view: RequestView, state: ServerState) -> None:
     """There is something to answer."""
     if not objs(view.body.get("messages")):
         raise RequestRefused("empty", "messages: at least one message is required")
 
 
-def no_sampling(view: RequestView, maker: ServerState) -> None:
+def no_sampling(view: RequestView, state: ServerState) -> None:
     """Since version 2026-10-21 there are no sampling parameters."""
     for name in ("temperature", "top_p", "top_k"):
         if view.version > PLAIN_VERSION and view.body.get(name) is not None:
@@ -154,7 +64,7 @@ def no_sampling(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def effort_known(view: RequestView, maker: ServerState) -> None:
+def effort_known(view: RequestView, state: ServerState) -> None:
     """The effort is one of the known levels."""
     effort = obj(view.body.get("output_config")).get("effort")
     if effort is not None and effort not in _EFFORTS:
@@ -164,7 +74,7 @@ def effort_known(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def effort_supported(view: RequestView, maker: ServerState) -> None:
+def effort_supported(view: RequestView, state: ServerState) -> None:
     """Older models know fewer levels."""
     effort = obj(view.body.get("output_config")).get("effort")
     if effort == "xhigh" and re.match(r"claude-(opus|sonnet|haiku)-4-[0-6](\D|$)", view.model):
@@ -175,7 +85,7 @@ def effort_supported(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def thinking_known(view: RequestView, maker: ServerState) -> None:
+def thinking_known(view: RequestView, state: ServerState) -> None:
     """The kind of thinking is one of the known ones."""
     thinking = view.body.get("thinking")
     kind = obj(thinking).get("type")
@@ -188,7 +98,7 @@ def thinking_known(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def thinking_budget(view: RequestView, maker: ServerState) -> None:
+def thinking_budget(view: RequestView, state: ServerState) -> None:
     """A budget for thinking is at least 1,024 tokens and less than the reply's limit."""
     thinking = obj(view.body.get("thinking"))
     if thinking.get("type") != "enabled":
@@ -210,7 +120,7 @@ def thinking_budget(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def thinking_unforced(view: RequestView, maker: ServerState) -> None:
+def thinking_unforced(view: RequestView, state: ServerState) -> None:
     """A reply that must call a tool cannot think first."""
     forced = obj(view.body.get("tool_choice")).get("type") in ("any", "tool")
     if forced and obj(view.body.get("thinking")).get("type") == "enabled":
@@ -219,13 +129,13 @@ def thinking_unforced(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def binding_beta(view: RequestView, maker: ServerState) -> None:
+def binding_beta(view: RequestView, state: ServerState) -> None:
     """What is done about unbound thinking is said with a beta header only."""
     if "block_binding" in obj(view.body.get("thinking")) and BINDING_BETA not in view.beta:
         raise RequestRefused("parameter", "thinking.block_binding: Extra inputs are not permitted")
 
 
-def binding_known(view: RequestView, maker: ServerState) -> None:
+def binding_known(view: RequestView, state: ServerState) -> None:
     """Unbound thinking is an error or is dropped."""
     if binding(view) not in ("error", "drop_block"):
         raise RequestRefused(
@@ -241,17 +151,17 @@ def binding(view: RequestView) -> str:
     return text(wanted.get("prefix_mismatch_behavior") or "error")
 
 
-def tools_unique(view: RequestView, maker: ServerState) -> None:
+def tools_unique(view: RequestView, state: ServerState) -> None:
     """No two tools of one name."""
     names = [text(tool.get("name")) for tool in objs(view.body.get("tools"))]
     if len(names) != len(set(names)):
         raise RequestRefused("parameter", "tools: Tool names must be unique.")
 
 
-def tools_named(view: RequestView, maker: ServerState) -> None:
+def tools_named(view: RequestView, state: ServerState) -> None:
     """A tool's name is plain and not too long."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
-        if "name" in tool and not _NAME.fullmatch(text(tool["name"])):
+        if "name" in tool and not TOOL_NAME.fullmatch(text(tool["name"])):
             raise RequestRefused(
                 "parameter",
                 f"tools.{index}.custom.name: String should match pattern "
@@ -259,7 +169,7 @@ def tools_named(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def tools_have_schemas(view: RequestView, maker: ServerState) -> None:
+def tools_have_schemas(view: RequestView, state: ServerState) -> None:
     """A tool of one's own takes an object."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
         if tool.get("type", "custom") != "custom":
@@ -272,23 +182,7 @@ def tools_have_schemas(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def calls_well_named(view: RequestView, maker: ServerState) -> None:
-    """Calls in the history have plain names and ids."""
-    for place, _, block in placed(view):
-        if block.get("type") != "tool_use":
-            continue
-        if not _ID.fullmatch(text(block.get("id"))):
-            raise RequestRefused(
-                "content", f"{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
-            )
-        if not _NAME.fullmatch(text(block.get("name"))):
-            raise RequestRefused(
-                "content",
-                f"{place}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'",
-            )
-
-
-def few_cache_marks(view: RequestView, maker: ServerState) -> None:
+def few_cache_marks(view: RequestView, state: ServerState) -> None:
     """At most four blocks are marked for the cache."""
     if (found := marks(view.body)) > 4:
         raise RequestRefused(
@@ -296,7 +190,7 @@ def few_cache_marks(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def cache_marks_fit(view: RequestView, maker: ServerState) -> None:
+def cache_marks_fit(view: RequestView, state: ServerState) -> None:
     """Thinking cannot be marked, and an entry lives five minutes or an hour."""
     for place, _, block in placed(view):
         if "cache_control" not in block:
@@ -313,6 +207,13 @@ def cache_marks_fit(view: RequestView, maker: ServerState) -> None:
             )
 
 
+def known_parameters(view: RequestView, state: ServerState) -> None:
+    """House rule: nothing is sent that the API has no name for."""
+    for key in view.body:
+        if key not in _PARAMETERS:
+            raise RequestRefused("house", f"{key}: Extra inputs are not permitted")
+
+
 def marks(value: Any, top: bool = True) -> int:
     """Blocks with ``cache_control``, at any depth; a call's own input does not count."""
     if isinstance(value, list):
@@ -325,10 +226,99 @@ def marks(value: Any, top: bool = True) -> int:
 
 
 _OPAQUE = ("input", "input_schema", "cache_control")
+_CHOICES = ("auto", "any", "tool", "none")
+_MODEL = re.compile(r"claude-[a-z]+-(\d+)(?:-(\d))?(?!\d)")
 
 
-def known_parameters(view: RequestView, maker: ServerState) -> None:
-    """House rule: nothing is sent that the API has no name for."""
-    for key in view.body:
-        if key not in _PARAMETERS:
-            raise RequestRefused("house", f"{key}: Extra inputs are not permitted")
+def _choice(view: RequestView) -> str:
+    return text(obj(view.body.get("tool_choice")).get("type"))
+
+
+def choice_known(view: RequestView, state: ServerState) -> None:
+    """What is said of calling tools is one of four."""
+    choice = view.body.get("tool_choice")
+    if choice is not None and _choice(view) not in _CHOICES:
+        known = ", ".join(f"'{name}'" for name in _CHOICES)
+        raise RequestRefused(
+            "tools",
+            f"tool_choice: Input tag '{_choice(view)}' found using 'type' does not match any of "
+            f"the expected tags: {known}",
+        )
+
+
+def choice_of_tools(view: RequestView, state: ServerState) -> None:
+    """There is something to choose from, and the named tool is among it."""
+    choice = obj(view.body.get("tool_choice"))
+    if choice and not view.tools:
+        raise RequestRefused("tools", "tool_choice may only be specified while providing tools.")
+    if _choice(view) == "tool" and choice.get("name") not in view.tool_names:
+        raise RequestRefused("tools", f"Tool '{choice.get('name')}' not found in provided tools")
+
+
+def choice_free(view: RequestView, state: ServerState) -> None:
+    """Models from Claude 5.1 on cannot be made to call."""
+    found = _MODEL.match(view.model)
+    newest = found is not None and (int(found[1]), int(found[2] or 0)) >= (5, 1)
+    if newest and _choice(view) in ("any", "tool"):
+        raise RequestRefused(
+            "tools", 'tool_choice: type "tool" and "any" are not supported for this model.'
+        )
+
+
+def stops_are_texts(view: RequestView, state: ServerState) -> None:
+    """Stop sequences are strings of more than blanks."""
+    stops = view.body.get("stop_sequences")
+    if stops is None:
+        return
+    if not isinstance(stops, list):
+        raise RequestRefused("parameter", "stop_sequences: Input should be a valid list")
+    for number, stop in enumerate(array(stops)):
+        if not isinstance(stop, str):
+            raise RequestRefused(
+                "parameter", f"stop_sequences.{number}: Input should be a valid string"
+            )
+        if not stop.strip():
+            raise RequestRefused(
+                "parameter", "stop_sequences: each stop sequence must contain non-whitespace"
+            )
+
+
+def one_way_of_sampling(view: RequestView, state: ServerState) -> None:
+    """Many models take a temperature or a top_p, not both."""
+    if view.body.get("temperature") is not None and view.body.get("top_p") is not None:
+        raise RequestRefused(
+            "parameter",
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only "
+            "one.",
+        )
+
+
+def form_known(view: RequestView, state: ServerState) -> None:
+    """An answer's form is a schema."""
+    form = obj(view.body.get("output_config")).get("format")
+    if form is None:
+        return
+    if obj(form).get("type") != "json_schema":
+        raise RequestRefused(
+            "parameter", "output_config.format.type: Input should be 'json_schema'"
+        )
+    if not isinstance(obj(form).get("schema"), dict):
+        raise RequestRefused("parameter", "output_config.format.schema: Field required")
+
+
+def form_supported(view: RequestView, state: ServerState) -> None:
+    """Objects of a schema are closed, and it has no limits that cannot be held."""
+    form = obj(obj(view.body.get("output_config")).get("format"))
+    for part in schema_parts(form.get("schema")):
+        kind = text(part.get("type"))
+        if has_type(part, "object") and part.get("additionalProperties") is not False:
+            raise _not_held(
+                "For 'object' type, 'additionalProperties' must be explicitly set to false"
+            )
+        for key in part:
+            if key in LIMITS and not (key == "minItems" and part[key] in (0, 1)):
+                raise _not_held(f"For '{kind}' type, property '{key}' is not supported")
+
+
+def _not_held(words: str) -> RequestRefused:
+    return RequestRefused("schema", f"output_config.format.schema: {words}")

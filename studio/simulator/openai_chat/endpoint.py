@@ -1,14 +1,25 @@
 """OpenAI Chat Completions: server-sent chunks and ``[DONE]``.
 
-OpenAI's error bodies, shared by its two surfaces.
+OpenAI's error bodies, shared by its two APIs.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from studio.simulator.endpoint import (
+    Endpoint,
+    fragments,
+    json_answer,
+    raw_arguments,
+    strings,
+    usage_of,
+    whole,
+    words,
+)
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
 from studio.simulator.json_read import Body, arguments, compact, joined, obj, objs, text
+from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
@@ -18,21 +29,10 @@ from studio.simulator.request_view import (
     Said,
     with_result_names,
 )
-from studio.simulator.rules import RequestRefused
 from studio.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.simulator.state import ServerState
-from studio.simulator.surface import (
-    Surface,
-    fragments,
-    json_answer,
-    raw_arguments,
-    strings,
-    usage_of,
-    whole,
-    words,
-)
 
-from . import rules
+from . import tool_call_checks
 
 _TYPES = {
     401: ("invalid_request_error", "invalid_api_key"),
@@ -81,7 +81,7 @@ def error_body(kind: str) -> Body:
 
 
 def no_model(model: str, status: int) -> RequestRefused:
-    """The error for a model nobody has; its status differs between the surfaces."""
+    """The error for a model nobody has; its status differs between the APIs."""
     return RequestRefused(
         "model",
         f"The model `{model}` does not exist or you do not have access to it.",
@@ -99,10 +99,16 @@ _STOPS: dict[Stop, str] = {
 }
 
 
-class Chat(Surface):
+class ChatEndpoint(Endpoint):
     """``POST /v1/chat/completions``."""
 
     name = "chat"
+    rules = tool_call_checks.RULES
+    house = tool_call_checks.HOUSE
+    too_long = (
+        "This model's maximum context length is {window} tokens. However, your messages resulted "
+        "in {size} tokens. Please reduce the length of the messages."
+    )
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         messages = objs(body.get("messages"))
@@ -110,7 +116,7 @@ class Chat(Surface):
         for message in messages:
             items += _items(message)
         return RequestView(
-            surface="chat",
+            api="chat",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
             items=with_result_names(items),
@@ -137,14 +143,11 @@ class Chat(Surface):
             include_usage=obj(body.get("stream_options")).get("include_usage") is True,
         )
 
-    def check(self, view: RequestView, maker: ServerState) -> None:
-        rules.check(view, maker)
-
-    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
+    def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
         parts = [] if turn.stop == "empty" else list(turn.parts)
         finish = _STOPS.get(turn.stop, "stop")
         base: Body = {
-            "id": maker.id("chatcmpl-"),
+            "id": state.id("chatcmpl-"),
             "object": "chat.completion.chunk",
             "created": 1790000000,
             "model": view.model,
@@ -153,7 +156,7 @@ class Chat(Surface):
         usage = _usage(usage_of(turn, view))
         calls = [
             {
-                "id": part.id or maker.id("call_"),
+                "id": part.id or state.id("call_"),
                 "type": "function",
                 "function": {"name": part.name, "arguments": raw_arguments(part)},
             }

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from studio.simulator.endpoint import (
+    Endpoint,
+    fragments,
+    json_answer,
+    raw_arguments,
+    strings,
+    usage_of,
+    whole,
+    words,
+)
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
 from studio.simulator.json_read import Body, arguments, compact, joined, obj, objs, text
+from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
@@ -15,22 +26,12 @@ from studio.simulator.request_view import (
     Said,
     with_result_names,
 )
-from studio.simulator.rules import RequestRefused
 from studio.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.simulator.state import ServerState
-from studio.simulator.surface import (
-    Surface,
-    fragments,
-    json_answer,
-    raw_arguments,
-    strings,
-    usage_of,
-    whole,
-    words,
-)
 
-from . import rules
-from .parameters import beginning, blocks, element, marks
+from . import thinking_checks, tool_call_checks
+from .message_checks import beginning, blocks, element
+from .parameter_checks import marks
 
 _STOPS: dict[Stop, str] = {
     "end": "end_turn",
@@ -67,10 +68,13 @@ _KINDS = {
 }
 
 
-class Anthropic(Surface):
+class AnthropicEndpoint(Endpoint):
     """``POST /v1/messages`` and its token count."""
 
     name = "anthropic"
+    rules = tool_call_checks.RULES
+    house = tool_call_checks.HOUSE
+    too_long = "prompt is too long: {size} tokens > {window} maximum"
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         items: list[Item] = []
@@ -84,7 +88,7 @@ class Anthropic(Surface):
         if body.get("cache_control"):  # the API marks the end by itself
             marked.append(len(rows) - 1)
         return RequestView(
-            surface="anthropic",
+            api="anthropic",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
             items=with_result_names(items),
@@ -107,18 +111,15 @@ class Anthropic(Surface):
             may_call=obj(body.get("tool_choice")).get("type") != "none",
         )
 
-    def check(self, view: RequestView, maker: ServerState) -> None:
-        rules.check(view, maker)
-
-    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
+    def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
         content: list[Body] = []
-        prefix = rules.prefix(view, maker)
+        prefix = thinking_checks.prefix(view, state)
         for part in () if turn.stop == "empty" else turn.parts:
-            for block in _native(part, prefix, view, maker):
+            for block in _native(part, prefix, view, state):
                 content.append(block)
                 prefix = [*prefix, element("assistant", block)]
         message: Body = {
-            "id": maker.id("msg_"),
+            "id": state.id("msg_"),
             "type": "message",
             "role": "assistant",
             "model": view.model,
@@ -130,14 +131,14 @@ class Anthropic(Surface):
         }
         if message["stop_reason"] == "refusal":
             message["stop_details"] = {"type": "refusal", "category": "other", "explanation": None}
-        if dropped := rules.transformations(view, maker):
+        if dropped := thinking_checks.transformations(view, state):
             message["input_transformations"] = dropped
         if not view.stream:
-            return json_answer(message, request_id=maker.id("req_"))
+            return json_answer(message, request_id=state.id("req_"))
         return HttpResponse(
             self._events(message, turn),
             content_type="text/event-stream; charset=utf-8",
-            headers={"request-id": maker.id("req_"), "cache-control": "no-cache"},
+            headers={"request-id": state.id("req_"), "cache-control": "no-cache"},
         )
 
     def _events(self, message: Body, turn: Turn) -> list[Frame]:
@@ -193,27 +194,27 @@ class Anthropic(Surface):
         return [_frame("content_block_delta", index=99, delta=delta)]
 
 
-def _native(part: Part, prefix: list[Any], view: RequestView, maker: ServerState) -> list[Body]:
+def _native(part: Part, prefix: list[Any], view: RequestView, state: ServerState) -> list[Body]:
     """One part of a turn as blocks, signed for this model behind this prefix."""
     match part:
         case Think(redacted=True):
-            sealed = maker.signer.sign(rules.REDACTED, prefix, stage=view.model)
+            sealed = state.signer.sign(thinking_checks.REDACTED, prefix, stage=view.model)
             return [{"type": "redacted_thinking", "data": sealed}]
         case Think(thought):
             if obj(view.body.get("thinking")).get("display") == "omitted":
                 thought = ""
-            signature = maker.signer.sign(thought, prefix, stage=view.model)
+            signature = state.signer.sign(thought, prefix, stage=view.model)
             return [{"type": "thinking", "thinking": thought, "signature": signature}]
         case Text(said):
             return [{"type": "text", "text": said}]
         case ServerTool():
-            id_ = maker.id("srvtoolu_")
+            id_ = state.id("srvtoolu_")
             found = [
                 {
                     "type": "web_search_result",
                     "title": row.title,
                     "url": row.url,
-                    "encrypted_content": maker.signer.sign(row.url),
+                    "encrypted_content": state.signer.sign(row.url),
                     "page_age": None,
                 }
                 for row in part.found
@@ -227,7 +228,7 @@ def _native(part: Part, prefix: list[Any], view: RequestView, maker: ServerState
             return [
                 {
                     "type": "tool_use",
-                    "id": part.id or maker.id("toolu_"),
+                    "id": part.id or state.id("toolu_"),
                     "name": part.name,
                     "input": arguments(raw_arguments(part)),
                 }

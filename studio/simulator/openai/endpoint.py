@@ -6,9 +6,20 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from studio.simulator.endpoint import (
+    Endpoint,
+    body_of,
+    fragments,
+    json_answer,
+    raw_arguments,
+    usage_of,
+    whole,
+    words,
+)
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
 from studio.simulator.json_read import Body, arguments, compact, joined, obj, objs, text
-from studio.simulator.openai_chat.surface import error_answer, error_body, no_model
+from studio.simulator.openai_chat.endpoint import error_answer, error_body, no_model
+from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
@@ -18,36 +29,31 @@ from studio.simulator.request_view import (
     Said,
     with_result_names,
 )
-from studio.simulator.rules import RequestRefused
 from studio.simulator.script import Call, ServerTool, Text, Think, Turn, Usage
 from studio.simulator.state import ServerState
-from studio.simulator.surface import (
-    Surface,
-    body_of,
-    fragments,
-    json_answer,
-    raw_arguments,
-    usage_of,
-    whole,
-    words,
-)
 
-from . import rules
+from . import tool_call_checks as tool_calls
 
 CREATED = 1_790_000_000
 
 
-class Responses(Surface):
+class ResponsesEndpoint(Endpoint):
     """``POST /v1/responses`` and its token count."""
 
     name = "responses"
+    rules = tool_calls.RULES
+    house = tool_calls.HOUSE
+    too_long = (
+        "Your input exceeds the context window of this model. Please adjust your input and try "
+        "again."
+    )
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         given = body.get("input")
         rows = [{"role": "user", "content": given}] if isinstance(given, str) else objs(given)
         items = [item for row in rows if (item := _item(row)) is not None]
         return RequestView(
-            surface="responses",
+            api="responses",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
             items=with_result_names(items),
@@ -68,24 +74,21 @@ class Responses(Surface):
             may_call=body.get("tool_choice") != "none",
         )
 
-    def check(self, view: RequestView, maker: ServerState) -> None:
-        rules.check(view, maker)
-
-    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
+    def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
         stored = view.body.get("store") is not False
-        items = _output(turn, maker)
+        items = _output(turn, state)
         if stored:
-            maker.stored.update(text(item["id"]) for item in items)
-        response = _response(turn, view, maker)
+            state.stored.update(text(item["id"]) for item in items)
+        response = _response(turn, view, state)
         for item in items:
             if item["type"] == "reasoning":
-                _encrypt(item, items, maker, "done", view.model)
-        if dropped := rules.transformations(view, maker):
+                _encrypt(item, items, state, "done", view.model)
+        if dropped := tool_calls.transformations(view, state):
             response["input_transformations"] = dropped
         if not view.stream:
             return json_answer({**response, "output": items})
         return HttpResponse(
-            _Stream(response).frames(items, maker),
+            _Stream(response).frames(items, state),
             content_type="text/event-stream; charset=utf-8",
         )
 
@@ -164,9 +167,9 @@ def _item(row: Body) -> Item | None:
             return None
 
 
-def _output(turn: Turn, maker: ServerState) -> list[Body]:
-    """The reply's items. Their ids say which reasoning they belong to; see the rules."""
-    family = maker.hex(40)
+def _output(turn: Turn, state: ServerState) -> list[Body]:
+    """The reply's items. Their ids say which reasoning they belong to; see ``tool_call_checks``."""
+    family = state.hex(40)
     reasoning = ""
     items: list[Body] = []
     parts = [] if turn.stop == "empty" else list(turn.parts)
@@ -174,13 +177,13 @@ def _output(turn: Turn, maker: ServerState) -> list[Body]:
     cut = turn.stop in ("max_tokens", "content_filter")
     for index, part in enumerate(parts):
         status = "incomplete" if cut and index == len(parts) - 1 else "completed"
-        id_ = rules.make_id(family, index, reasoning)
+        id_ = tool_calls.make_id(family, index, reasoning)
         match part:
             case Think(thought, redacted):
                 reasoning = f"{index:02x}"
                 items.append(
                     {
-                        "id": "rs_" + rules.make_id(family, index, ""),
+                        "id": "rs_" + tool_calls.make_id(family, index, ""),
                         "type": "reasoning",
                         "summary": [{"type": "summary_text", "text": thought}]
                         if thought and not redacted
@@ -214,7 +217,7 @@ def _output(turn: Turn, maker: ServerState) -> list[Body]:
                         "id": "fc_" + id_,
                         "type": "function_call",
                         "status": status,
-                        "call_id": part.id or maker.id("call_"),
+                        "call_id": part.id or state.id("call_"),
                         "name": part.name,
                         "arguments": raw_arguments(part),
                     }
@@ -232,13 +235,13 @@ def _output(turn: Turn, maker: ServerState) -> list[Body]:
     return items
 
 
-def _encrypt(item: Body, items: list[Body], maker: ServerState, stage: str, model: str) -> None:
+def _encrypt(item: Body, items: list[Body], state: ServerState, stage: str, model: str) -> None:
     index = items.index(item)
     following = items[index + 1] if index + 1 < len(items) else {}
-    item["encrypted_content"] = rules.encrypt(item, following, maker, stage, model)
+    item["encrypted_content"] = tool_calls.encrypt(item, following, state, stage, model)
 
 
-def _response(turn: Turn, view: RequestView, maker: ServerState) -> Body:
+def _response(turn: Turn, view: RequestView, state: ServerState) -> Body:
     usage: Usage = usage_of(turn, view)
     reasons = {
         "max_tokens": "max_output_tokens",
@@ -248,7 +251,7 @@ def _response(turn: Turn, view: RequestView, maker: ServerState) -> Body:
     }
     reason = reasons.get(turn.stop)
     return {
-        "id": "resp_" + maker.hex(40),
+        "id": "resp_" + state.hex(40),
         "object": "response",
         "created_at": CREATED,
         "status": "incomplete" if reason else "completed",
@@ -299,7 +302,7 @@ class _Stream:
         number = len(self._frames)
         self._frames.append(_event(f"response.{kind}", tokens, **fields, sequence_number=number))
 
-    def frames(self, items: list[Body], maker: ServerState) -> list[Frame]:
+    def frames(self, items: list[Body], state: ServerState) -> list[Frame]:
         final = self._response
         begun = {**final, "status": "in_progress", "usage": None, "incomplete_details": None}
         self._add("created", response=begun)
@@ -308,7 +311,7 @@ class _Stream:
             added = {**item, "status": "in_progress"} if "status" in item else dict(item)
             if item["type"] == "reasoning":
                 # Never verifies: what comes with ``added`` is not to be sent back.
-                added |= {"summary": [], "encrypted_content": maker.signer.sign("unfinished")}
+                added |= {"summary": [], "encrypted_content": state.signer.sign("unfinished")}
                 self._add("output_item.added", item=added, output_index=index)
                 self._summary(index, item)
             elif item["type"] == "message":
@@ -327,7 +330,7 @@ class _Stream:
             self._add("output_item.done", item=dict(item), output_index=index)
         for item in items:
             if item["type"] == "reasoning":
-                _encrypt(item, items, maker, "completed", text(final["model"]))
+                _encrypt(item, items, state, "completed", text(final["model"]))
         self._add(str(final["status"]), response={**final, "output": items})
         return self._frames
 

@@ -1,4 +1,4 @@
-"""The surface interface: reads requests of one API, checks them, and renders turns and errors.
+"""The endpoint interface: reads requests of one API, checks them, and renders turns and errors.
 
 The functions below it change the JSON inside the events of a rendered answer.
 """
@@ -15,16 +15,13 @@ from typing import Any
 from .faults import Fault
 from .http import Frame, HttpRequest, HttpResponse
 from .json_read import Body, array, compact, obj, text
-from .request_view import RequestView, SurfaceName
-from .rules import RequestRefused
+from .request_checks import Check, RequestRefused, enforce
+from .request_view import ApiName, RequestView
 from .script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from .state import ServerState
 
 _OBJECT = re.compile(rb"\{.*\}", re.S)
-_OPAQUE = ("arguments", "input", "args")
-_INDEXES = ("index", "output_index")
-_USAGES = ("usage", "usageMetadata")
-_COUNTS = ("prompt_eval_count", "eval_count")
+OPAQUE = ("arguments", "input", "args")
 _STOPS = ("stop_reason", "finish_reason", "finishReason", "done_reason")
 
 
@@ -44,30 +41,16 @@ def body_of(frame: Frame) -> Body:
     return obj(json.loads(found[0])) if found else {}
 
 
-def _mapped(value: Any, change: Callable[[str, Any], Any]) -> Any:
+def mapped(value: Any, change: Callable[[str, Any], Any]) -> Any:
     """The value with every member changed, except inside what tools are called with."""
     if isinstance(value, list):
-        return [_mapped(item, change) for item in _list(value)]
+        return [mapped(item, change) for item in array(value)]
     if not isinstance(value, dict):
         return value
     return {
-        key: item if key in _OPAQUE else change(key, _mapped(item, change))
+        key: item if key in OPAQUE else change(key, mapped(item, change))
         for key, item in obj(value).items()
     }
-
-
-def _list(value: Any) -> list[Any]:
-    return value
-
-
-def gaps(frames: Sequence[Frame]) -> list[Frame]:
-    """Every index but the first is three too high."""
-
-    def change(key: str, value: Any) -> Any:
-        shifted = key in _INDEXES and isinstance(value, int) and value > 0
-        return value + 3 if shifted else value
-
-    return [rewritten(frame, lambda body: _mapped(body, change)) for frame in frames]
 
 
 def odd_stop(frames: Sequence[Frame]) -> list[Frame]:
@@ -78,101 +61,30 @@ def odd_stop(frames: Sequence[Frame]) -> list[Frame]:
             return "SURPRISE" if value.isupper() else "surprise"
         return value
 
-    return [rewritten(frame, lambda body: _mapped(body, change)) for frame in frames]
+    return [rewritten(frame, lambda body: mapped(body, change)) for frame in frames]
 
 
-def odd_usage(frames: Sequence[Frame], kind: str) -> list[Frame]:
-    """Token counts that are missing, zero, late or decreasing."""
-    telling = [n for n, frame in enumerate(frames) if _tells(body_of(frame))]
-    found = list(frames)
-    for number in telling:
-        last = number == telling[-1]
-        if kind == "missing":
-            found[number] = rewritten(found[number], _without)
-        elif kind == "zero" or (kind == "late" and not last):
-            found[number] = rewritten(found[number], lambda body: _times(body, 0))
-        elif kind == "decreasing" and not last:
-            found[number] = rewritten(found[number], lambda body: _times(body, 10))
-    return found
-
-
-def _tells(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(_tells(item) for item in _list(value))
-    if not isinstance(value, dict):
-        return False
-    return any(
-        (key in _USAGES and bool(item)) or key in _COUNTS or (key not in _OPAQUE and _tells(item))
-        for key, item in obj(value).items()
-    )
-
-
-def _without(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without(item) for item in _list(value)]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: item if key in _OPAQUE else _without(item)
-        for key, item in obj(value).items()
-        if key not in (*_USAGES, *_COUNTS)
-    }
-
-
-def _times(body: Body, factor: int) -> Body:
-    def counts(value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, int | dict | list):
-            return value
-        if isinstance(value, int):
-            return value * factor
-        if isinstance(value, list):
-            return [counts(item) for item in _list(value)]
-        return {key: counts(item) for key, item in obj(value).items()}
-
-    def change(key: str, value: Any) -> Any:
-        return counts(value) if key in (*_USAGES, *_COUNTS) else value
-
-    return _mapped(body, change)
-
-
-def reframed(frames: Sequence[Frame], kind: str, ping: Sequence[Frame]) -> list[Frame]:
-    """The same events with other line ends, over more lines, or with others between them."""
-    found: list[Frame] = []
-    for frame in frames:
-        data = frame.data
-        if b"data: " not in data:
-            between = b"\n" if data.endswith(b"}\n") else b""
-            found.append(replace(frame, data=data + between))
-            continue
-        crlf = data.endswith(b"\r\n")
-        end = b"\r\n" if crlf else b"\n"
-        if kind == "multiline":
-            data = data.replace(b"data: {", b"data: {" + end + b"data: ", 1)
-        elif kind == "other_ends":
-            data = data.replace(b"\r\n", b"\n") if crlf else data.replace(b"\n", b"\r\n")
-        elif kind == "comments":
-            data = b": still here" + end + end + data
-        else:
-            found += ping
-        found.append(replace(frame, data=data))
-    return found
-
-
-class Surface(ABC):
+class Endpoint(ABC):
     """One wire protocol: reads requests, checks them, renders turns, words errors."""
 
-    name: SurfaceName
+    name: ApiName
+    rules: Sequence[Check]
+    """What the API refuses, in the order in which it is found."""
+    house: Sequence[Check]
+    """What is refused in the strictest mode only."""
+    too_long: str
+    """The words for a request that is too long, with places for ``size`` and ``window``."""
 
     @abstractmethod
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         """The neutral form of a request."""
 
-    @abstractmethod
-    def check(self, view: RequestView, maker: ServerState) -> None:
-        """Raises Refused for the first rule the request breaks."""
+    def check(self, view: RequestView, state: ServerState) -> None:
+        """Raises RequestRefused for the first rule the request breaks."""
+        enforce(self.rules, self.house, view, state)
 
     @abstractmethod
-    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
+    def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
         """The turn in this protocol."""
 
     @abstractmethod
@@ -292,3 +204,30 @@ def _length(part: Part) -> int:
             return tokens(raw_arguments(part)) + 8
         case ServerTool():
             return 8
+
+
+def cut_at_stop_or_limit(turn: Turn, view: RequestView) -> Turn:
+    """The turn up to the first stop text in what it says, or to the reply's limit.
+
+    Only words count for the limit: a script's calls come whole or as its faults say.
+    """
+    room = view.limit
+    kept: list[Part] = []
+    for part in turn.parts:
+        if not isinstance(part, Text):
+            kept.append(part)
+            continue
+        said = part.text
+        ends = [(at + len(stop), at, stop) for stop in view.stops if (at := said.find(stop)) >= 0]
+        _, at, stop = min(ends, default=(0, len(said), ""))
+        said = said[:at]
+        full = room is not None and tokens(said) > room
+        if room is not None:
+            said = said[: 4 * room]
+            room -= tokens(said)
+        kept += [replace(part, text=said)] if said or not part.text else []
+        if full:
+            return turn.with_parts(*kept, stop="max_tokens")
+        if stop:
+            return turn.with_parts(*kept, stop="end", stopped=stop)
+    return turn

@@ -1,4 +1,6 @@
-"""OpenAI Responses: what is refused.
+"""OpenAI Responses: checks that calls and outputs pair up, and that reasoning comes back unchanged.
+
+Holds the table of all checks of Responses, in the order in which they run.
 
 An id of the simulator is ``family`` (40 hex digits, one for each reply), the
 item's index and the index of the reasoning it belongs to (two digits each,
@@ -10,12 +12,12 @@ from __future__ import annotations
 import re
 
 from studio.simulator.json_read import Body, objs, text
+from studio.simulator.request_checks import Check, RequestRefused, appended
 from studio.simulator.request_view import RequestView
-from studio.simulator.rules import Check, RequestRefused, appended, enforce
 from studio.simulator.state import ServerState
 
-from . import content as content
-from .content import refuse, rows
+from . import request_checks as request
+from .request_checks import refuse, rows
 
 _ID = re.compile(r"(?:msg|fc|ws)_([0-9a-f]{40})[0-9a-f]{2}([0-9a-f]{2})")
 
@@ -25,22 +27,17 @@ def make_id(family: str, index: int, reasoning: str) -> str:
     return f"{family}{index:02x}{reasoning or 'ff'}"
 
 
-def encrypt(item: Body, following: Body, maker: ServerState, stage: str, model: str) -> str:
+def encrypt(item: Body, following: Body, state: ServerState, stage: str, model: str) -> str:
     """What stands for the reasoning's content; it names the item that follows it."""
     follower = text(following.get("call_id")) or text(following.get("id"))
-    return maker.signer.sign(_payload(item), stage=f"{stage}:{model}:{follower}")
+    return state.signer.sign(_payload(item), stage=f"{stage}:{model}:{follower}")
 
 
 def _payload(item: Body) -> object:
     return [item.get("id"), [text(part.get("text")) for part in objs(item.get("summary"))]]
 
 
-def check(view: RequestView, maker: ServerState) -> None:
-    """Raises Refused for the first rule the request breaks."""
-    enforce(RULES, HOUSE, view, maker)
-
-
-def called_outputs(view: RequestView, maker: ServerState) -> None:
+def called_outputs(view: RequestView, state: ServerState) -> None:
     """Every output belongs to a call, anywhere in the input."""
     calls = _call_ids(view, "function_call")
     for call_id in _call_ids(view, "function_call_output"):
@@ -51,7 +48,7 @@ def called_outputs(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def answered_calls(view: RequestView, maker: ServerState) -> None:
+def answered_calls(view: RequestView, state: ServerState) -> None:
     """Every call has an output, anywhere in the input."""
     outputs = _call_ids(view, "function_call_output")
     for call_id in _call_ids(view, "function_call"):
@@ -59,7 +56,7 @@ def answered_calls(view: RequestView, maker: ServerState) -> None:
             raise refuse("pairing", f"No tool output found for function call {call_id}.")
 
 
-def single_outputs(view: RequestView, maker: ServerState) -> None:
+def single_outputs(view: RequestView, state: ServerState) -> None:
     """No call has more outputs than there are calls of its id."""
     calls, outputs = (
         _call_ids(view, "function_call"),
@@ -70,7 +67,7 @@ def single_outputs(view: RequestView, maker: ServerState) -> None:
             raise refuse("pairing", f"Duplicate item found with id {call_id}.")
 
 
-def single_calls(view: RequestView, maker: ServerState) -> None:
+def single_calls(view: RequestView, state: ServerState) -> None:
     """No id is called more often than it is answered."""
     calls, outputs = (
         _call_ids(view, "function_call"),
@@ -85,11 +82,11 @@ def _call_ids(view: RequestView, kind: str) -> list[str]:
     return [text(row.get("call_id")) for row in rows(view) if row.get("type") == kind]
 
 
-def stored_reasoning(view: RequestView, maker: ServerState) -> None:
+def stored_reasoning(view: RequestView, state: ServerState) -> None:
     """Reasoning without its content must have been stored here."""
     for _, row in _reasoning(view):
         id_ = text(row.get("id"))
-        if not row.get("encrypted_content") and id_ not in maker.stored:
+        if not row.get("encrypted_content") and id_ not in state.stored:
             raise RequestRefused(
                 "echo",
                 f"Item with id '{id_}' not found. Items are not persisted when `store` is set to "
@@ -99,14 +96,14 @@ def stored_reasoning(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def genuine_reasoning(view: RequestView, maker: ServerState) -> None:
+def genuine_reasoning(view: RequestView, state: ServerState) -> None:
     """Encrypted content is what came with the item's end, and its summary is unchanged."""
     for _, row in _reasoning(view):
         sealed = text(row.get("encrypted_content"))
         if not sealed:
             continue
-        stage = maker.signer.stage(sealed).partition(":")[0]
-        genuine = maker.signer.verify(sealed, _payload(row))[0]
+        stage = state.signer.stage(sealed).partition(":")[0]
+        genuine = state.signer.verify(sealed, _payload(row))[0]
         if stage not in ("done", "completed") or not genuine:
             raise RequestRefused(
                 "echo",
@@ -116,11 +113,11 @@ def genuine_reasoning(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def followed_reasoning(view: RequestView, maker: ServerState) -> None:
+def followed_reasoning(view: RequestView, state: ServerState) -> None:
     """Reasoning stands before the item it led to. A call may lack its id, a message may not."""
     for following, row in _reasoning(view):
         sealed = text(row.get("encrypted_content"))
-        follower = maker.signer.stage(sealed).rpartition(":")[2] if sealed else ""
+        follower = state.signer.stage(sealed).rpartition(":")[2] if sealed else ""
         if sealed and (
             not follower
             or follower not in (text(following.get("call_id")), text(following.get("id")))
@@ -142,7 +139,7 @@ def _reasoning(view: RequestView) -> list[tuple[Body, Body]]:
     ]
 
 
-def led_by_reasoning(view: RequestView, maker: ServerState) -> None:
+def led_by_reasoning(view: RequestView, state: ServerState) -> None:
     """What came from reasoning comes back with it, where it has its id."""
     given = {text(row.get("id")) for row in rows(view) if row.get("type") == "reasoning"}
     for row in rows(view):
@@ -158,12 +155,12 @@ def led_by_reasoning(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def transformations(view: RequestView, maker: ServerState) -> list[Body]:
+def transformations(view: RequestView, state: ServerState) -> list[Body]:
     """Reasoning that the model does not see: another model's."""
     found: list[Body] = []
     for _, row in _reasoning(view):
         sealed = text(row.get("encrypted_content"))
-        model = maker.signer.stage(sealed).partition(":")[2].rpartition(":")[0] if sealed else ""
+        model = state.signer.stage(sealed).partition(":")[2].rpartition(":")[0] if sealed else ""
         if model and model != view.model:
             found.append(
                 {
@@ -176,7 +173,7 @@ def transformations(view: RequestView, maker: ServerState) -> list[Body]:
     return found
 
 
-def outputs_in_order(view: RequestView, maker: ServerState) -> None:
+def outputs_in_order(view: RequestView, state: ServerState) -> None:
     """House rule: outputs come in the order of their calls, before anything else."""
     open_: list[str] = []
     for row in rows(view):
@@ -192,29 +189,29 @@ def outputs_in_order(view: RequestView, maker: ServerState) -> None:
 
 
 RULES: tuple[Check, ...] = (
-    content.no_earlier_response,
-    content.limit_in_range,
-    content.effort,
-    content.temperature,
-    content.top_p,
-    content.no_stops,
-    content.choice_known,
-    content.choice_of_tools,
-    content.form_known,
-    content.schema_named,
-    content.schema_supported,
-    content.json_mentioned,
-    content.tools_named,
-    content.tools_well_named,
-    content.some_input,
-    content.known_items,
-    content.id_prefixes,
-    content.unique_ids,
-    content.strings,
-    content.parts_by_role,
-    content.output_parts,
-    content.pictures,
-    content.files,
+    request.no_earlier_response,
+    request.limit_in_range,
+    request.effort,
+    request.temperature,
+    request.top_p,
+    request.no_stops,
+    request.choice_known,
+    request.choice_of_tools,
+    request.form_known,
+    request.schema_named,
+    request.schema_supported,
+    request.json_mentioned,
+    request.tools_named,
+    request.tools_well_named,
+    request.some_input,
+    request.known_items,
+    request.id_prefixes,
+    request.unique_ids,
+    request.strings,
+    request.parts_by_role,
+    request.output_parts,
+    request.pictures,
+    request.files,
     called_outputs,
     answered_calls,
     single_outputs,
@@ -225,9 +222,9 @@ RULES: tuple[Check, ...] = (
     led_by_reasoning,
 )
 HOUSE: tuple[Check, ...] = (
-    content.known_parameters,
-    content.phases_kept,
-    content.one_message_a_turn,
+    request.known_parameters,
+    request.phases_kept,
+    request.one_message_a_turn,
     outputs_in_order,
     appended,
 )

@@ -1,4 +1,4 @@
-"""OpenAI Responses: what is refused about parameters, items and content parts."""
+"""OpenAI Responses: checks parameters, items and content parts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from studio.simulator import media
 from studio.simulator.json_read import Body, array, compact, obj, objs, text
-from studio.simulator.openai_chat import shared
+from studio.simulator.openai_chat import parameter_checks as shared
+from studio.simulator.request_checks import RequestRefused, data_url, word_set
 from studio.simulator.request_view import RequestView
-from studio.simulator.rules import RequestRefused, word_set
 from studio.simulator.state import ServerState
 
 _PREFIX = {
@@ -58,7 +57,7 @@ def _missing(name: str, rule: str = "empty") -> RequestRefused:
     )
 
 
-def no_earlier_response(view: RequestView, maker: ServerState) -> None:
+def no_earlier_response(view: RequestView, state: ServerState) -> None:
     """Nothing is kept here that a request could go on from."""
     if earlier := view.body.get("previous_response_id"):
         raise refuse(
@@ -69,7 +68,7 @@ def no_earlier_response(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def limit_in_range(view: RequestView, maker: ServerState) -> None:
+def limit_in_range(view: RequestView, state: ServerState) -> None:
     """A reply may hold at least 16 tokens."""
     limit = view.body.get("max_output_tokens")
     if isinstance(limit, int) and limit < 16:
@@ -82,36 +81,36 @@ def limit_in_range(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def effort(view: RequestView, maker: ServerState) -> None:
+def effort(view: RequestView, state: ServerState) -> None:
     """The effort is a known level, for a model that reasons."""
     level = obj(view.body.get("reasoning")).get("effort")
     shared.check_effort(view, level, "reasoning.effort")
 
 
-def temperature(view: RequestView, maker: ServerState) -> None:
+def temperature(view: RequestView, state: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none."""
     shared.check_temperature(
         view, "Unsupported parameter: 'temperature' is not supported with this model."
     )
 
 
-def top_p(view: RequestView, maker: ServerState) -> None:
+def top_p(view: RequestView, state: ServerState) -> None:
     """A share is 0 to 1, and a reasoning model takes none."""
     shared.check_top_p(view)
 
 
-def no_stops(view: RequestView, maker: ServerState) -> None:
+def no_stops(view: RequestView, state: ServerState) -> None:
     """There are no stop texts here."""
     if "stop" in view.body:
         raise refuse("parameter", "Unknown parameter: 'stop'.", "stop", "unknown_parameter")
 
 
-def choice_known(view: RequestView, maker: ServerState) -> None:
+def choice_known(view: RequestView, state: ServerState) -> None:
     """What is said of calling tools is known."""
     shared.check_choice_known(view)
 
 
-def choice_of_tools(view: RequestView, maker: ServerState) -> None:
+def choice_of_tools(view: RequestView, state: ServerState) -> None:
     """There is something to choose from, and the named tool is among it."""
     shared.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
 
@@ -120,22 +119,22 @@ def _form(view: RequestView) -> Body:
     return obj(obj(view.body.get("text")).get("format"))
 
 
-def form_known(view: RequestView, maker: ServerState) -> None:
+def form_known(view: RequestView, state: ServerState) -> None:
     """The answer's form is a known one."""
     shared.check_form_known(_form(view), "text.format")
 
 
-def schema_named(view: RequestView, maker: ServerState) -> None:
+def schema_named(view: RequestView, state: ServerState) -> None:
     """A schema has a name."""
     shared.check_schema_named(_form(view), _form(view), "text.format")
 
 
-def schema_supported(view: RequestView, maker: ServerState) -> None:
+def schema_supported(view: RequestView, state: ServerState) -> None:
     """A schema is one of an object, and a strict one says everything."""
     shared.check_schema(_form(view), _form(view), "text.format.schema")
 
 
-def json_mentioned(view: RequestView, maker: ServerState) -> None:
+def json_mentioned(view: RequestView, state: ServerState) -> None:
     """Who wants any JSON object says so in words, too."""
     said = view.body.get("input")
     if _form(view).get("type") == "json_object" and "json" not in compact(said).lower():
@@ -146,14 +145,14 @@ def json_mentioned(view: RequestView, maker: ServerState) -> None:
         )
 
 
-def tools_named(view: RequestView, maker: ServerState) -> None:
+def tools_named(view: RequestView, state: ServerState) -> None:
     """A tool has its name at the top, unlike on Chat Completions."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
         if tool.get("type") == "function" and not tool.get("name"):
             raise _missing(f"tools[{index}].name", "tools")
 
 
-def tools_well_named(view: RequestView, maker: ServerState) -> None:
+def tools_well_named(view: RequestView, state: ServerState) -> None:
     """Tools and calls in the history have plain names."""
     named = [(f"tools[{n}]", tool) for n, tool in enumerate(objs(view.body.get("tools")))]
     named += [(f"input[{n}]", row) for n, row in enumerate(rows(view))]
@@ -169,13 +168,13 @@ def tools_well_named(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def some_input(view: RequestView, maker: ServerState) -> None:
+def some_input(view: RequestView, state: ServerState) -> None:
     """There is something to answer."""
     if not isinstance(view.body.get("input"), str) and not rows(view):
         raise _missing("input")
 
 
-def known_items(view: RequestView, maker: ServerState) -> None:
+def known_items(view: RequestView, state: ServerState) -> None:
     """Items have types that the API knows; the simulator takes its own surprises back."""
     for index, row in enumerate(rows(view)):
         kind = text(row.get("type")) or "message"
@@ -190,7 +189,7 @@ def known_items(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def id_prefixes(view: RequestView, maker: ServerState) -> None:
+def id_prefixes(view: RequestView, state: ServerState) -> None:
     """An id begins with its item's kind."""
     for index, row in enumerate(rows(view)):
         id_, prefix = row.get("id"), _PREFIX.get(text(row.get("type")) or "message")
@@ -204,7 +203,7 @@ def id_prefixes(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def unique_ids(view: RequestView, maker: ServerState) -> None:
+def unique_ids(view: RequestView, state: ServerState) -> None:
     """No item comes twice."""
     seen: set[str] = set()
     for row in rows(view):
@@ -217,7 +216,7 @@ def unique_ids(view: RequestView, maker: ServerState) -> None:
         seen |= {id_} - {""}
 
 
-def strings(view: RequestView, maker: ServerState) -> None:
+def strings(view: RequestView, state: ServerState) -> None:
     """Arguments are a string, outputs a string or a list of parts."""
     for index, row in enumerate(rows(view)):
         kind = text(row.get("type"))
@@ -252,7 +251,7 @@ def _parts(view: RequestView) -> Iterator[tuple[str, str, Body]]:
                 yield f"input[{index}].output[{number}]", "output", part
 
 
-def parts_by_role(view: RequestView, maker: ServerState) -> None:
+def parts_by_role(view: RequestView, state: ServerState) -> None:
     """What goes in and what came out have parts of their own."""
     for place, role, part in _parts(view):
         known = _ASSISTANTS if role == "assistant" else _USERS
@@ -271,7 +270,7 @@ def parts_by_role(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def output_parts(view: RequestView, maker: ServerState) -> None:
+def output_parts(view: RequestView, state: ServerState) -> None:
     """An output holds text, pictures and files."""
     for place, role, part in _parts(view):
         if role == "output" and part.get("type") not in _USERS[:3]:
@@ -284,7 +283,7 @@ def output_parts(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def pictures(view: RequestView, maker: ServerState) -> None:
+def pictures(view: RequestView, state: ServerState) -> None:
     """A picture is a URL, or a ``data:`` URL of a format that can be read."""
     for place, _, part in _parts(view):
         if part.get("type") != "input_image" or part.get("file_id"):
@@ -294,14 +293,14 @@ def pictures(view: RequestView, maker: ServerState) -> None:
             raise refuse("media", message.format(f"{place}.image_url"), place, code)
 
 
-def files(view: RequestView, maker: ServerState) -> None:
+def files(view: RequestView, state: ServerState) -> None:
     """A file is known by its id or address, or comes with a name and readable data."""
     for place, _, part in _parts(view):
         if part.get("type") != "input_file" or part.get("file_id") or part.get("file_url"):
             continue
         if not part.get("filename"):
             raise _missing(f"{place}.filename", "media")
-        if media.data_url(text(part.get("file_data")))[1] is None:
+        if data_url(text(part.get("file_data")))[1] is None:
             raise refuse(
                 "media",
                 f"Invalid '{place}.file_data'. Expected a base64-encoded data URL with a media "
@@ -311,14 +310,14 @@ def files(view: RequestView, maker: ServerState) -> None:
             )
 
 
-def known_parameters(view: RequestView, maker: ServerState) -> None:
+def known_parameters(view: RequestView, state: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:
             raise refuse("house", f"Unknown parameter: '{key}'.", key, "unknown_parameter")
 
 
-def phases_kept(view: RequestView, maker: ServerState) -> None:
+def phases_kept(view: RequestView, state: ServerState) -> None:
     """House rule: a message of the model keeps its phase."""
     for index, row in enumerate(rows(view)):
         own = row.get("type") == "message" and row.get("role") == "assistant" and row.get("id")
@@ -326,7 +325,7 @@ def phases_kept(view: RequestView, maker: ServerState) -> None:
             raise refuse("house", "house rule: the phase was left out", f"input[{index}].phase")
 
 
-def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
+def one_message_a_turn(view: RequestView, state: ServerState) -> None:
     """House rule: no two messages of the user's in a row."""
     found = [
         text(row.get("role")) if row.get("type", "message") == "message" else ""

@@ -1,4 +1,7 @@
-"""Gemini generateContent: what is refused about turns, pairs and signatures."""
+"""Gemini: checks that calls and responses pair up, and the thought signatures on them.
+
+Holds the table of all of Gemini's checks, in the order in which they run.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 from studio.simulator.json_read import Body, obj, objs, text
+from studio.simulator.request_checks import Check, RequestRefused, appended
 from studio.simulator.request_view import RequestView
-from studio.simulator.rules import Check, RequestRefused, appended, enforce
 from studio.simulator.state import ServerState, decode
 
-from . import content, output
-from .content import call_of, contents, response_of
+from . import request_checks as request
+from .request_checks import call_of, contents, response_of
 
 _EQUAL = (
     "Please ensure that the number of function response parts is equal to the number of function "
@@ -48,11 +51,6 @@ def payload(part: Body) -> Any:
     return ["text", text(part.get("text"))]
 
 
-def check(view: RequestView, maker: ServerState) -> None:
-    """Raises Refused for the first rule the request breaks."""
-    enforce(RULES, HOUSE, view, maker)
-
-
 _Turn = tuple[str, list[Body]]
 
 
@@ -77,49 +75,49 @@ def _answers(turn: _Turn) -> list[Body]:
     return [answer for part in turn[1] if (answer := response_of(part))]
 
 
-def responses_are_the_users(view: RequestView, maker: ServerState) -> None:
+def responses_are_the_users(view: RequestView, state: ServerState) -> None:
     """The model answers no calls."""
     for _, turn, _ in _turns(view):
         if turn[0] == "model" and _answers(turn):
             raise RequestRefused("pairing", _RESPONSE)
 
 
-def calls_are_the_models(view: RequestView, maker: ServerState) -> None:
+def calls_are_the_models(view: RequestView, state: ServerState) -> None:
     """The user calls nothing."""
     for _, turn, _ in _turns(view):
         if turn[0] != "model" and _calls(turn):
             raise RequestRefused("pairing", _CALL)
 
 
-def calls_after_words(view: RequestView, maker: ServerState) -> None:
+def calls_after_words(view: RequestView, state: ServerState) -> None:
     """A call never comes first."""
     for before, turn, _ in _turns(view):
         if turn[0] == "model" and _calls(turn) and not before[0]:
             raise RequestRefused("pairing", _CALL)
 
 
-def responses_after_calls(view: RequestView, maker: ServerState) -> None:
+def responses_after_calls(view: RequestView, state: ServerState) -> None:
     """A response follows a turn with calls."""
     for before, turn, _ in _turns(view):
         if turn[0] == "user" and _answers(turn) and not _calls(before):
             raise RequestRefused("pairing", _RESPONSE)
 
 
-def equal_counts(view: RequestView, maker: ServerState) -> None:
+def equal_counts(view: RequestView, state: ServerState) -> None:
     """As many responses as calls."""
     for calls, answers in _pairs(view):
         if len(calls) != len(answers):
             raise RequestRefused("pairing", _EQUAL)
 
 
-def same_names(view: RequestView, maker: ServerState) -> None:
+def same_names(view: RequestView, state: ServerState) -> None:
     """The responses are to the functions that were called."""
     for calls, answers in _pairs(view):
         if len(calls) == len(answers) and _sorted(calls, "name") != _sorted(answers, "name"):
             raise RequestRefused("pairing", _EQUAL)
 
 
-def same_ids(view: RequestView, maker: ServerState) -> None:
+def same_ids(view: RequestView, state: ServerState) -> None:
     """Where calls have ids, the responses have the same."""
     for calls, answers in _pairs(view):
         ids = _sorted(calls, "id")
@@ -150,7 +148,7 @@ def _current(view: RequestView) -> list[tuple[int, Body]]:
     return found[start:]
 
 
-def signed_calls(view: RequestView, maker: ServerState) -> None:
+def signed_calls(view: RequestView, state: ServerState) -> None:
     """In the current turn, each step's first call is signed."""
     fresh = True
     for index, one in _current(view) if signs(view.model) else ():
@@ -172,12 +170,12 @@ def signed_calls(view: RequestView, maker: ServerState) -> None:
             fresh = False
 
 
-def genuine_signatures(view: RequestView, maker: ServerState) -> None:
+def genuine_signatures(view: RequestView, state: ServerState) -> None:
     """In the current turn no signature is broken or on something else."""
     for _, one in _current(view) if signs(view.model) else ():
         for part in objs(one.get("parts")):
             signature = _signature(part)
-            if signature and not _genuine(signature, part, maker):
+            if signature and not _genuine(signature, part, state):
                 raise RequestRefused("echo", "Corrupted thought signature.")
 
 
@@ -185,13 +183,13 @@ def _signature(part: Body) -> str:
     return text(part.get("thoughtSignature") or part.get("thought_signature"))
 
 
-def _genuine(signature: str, part: Body, maker: ServerState) -> bool:
+def _genuine(signature: str, part: Body, state: ServerState) -> bool:
     if signature in _DUMMIES or decode(signature).decode("latin-1") in _DUMMIES:
         return True
-    return maker.signer.verify(signature, payload(part))[0]
+    return state.signer.verify(signature, payload(part))[0]
 
 
-def responses_in_order(view: RequestView, maker: ServerState) -> None:
+def responses_in_order(view: RequestView, state: ServerState) -> None:
     """House rule: responses come in the order of their calls."""
     for calls, answers in _pairs(view):
         for key in ("name", "id"):
@@ -199,7 +197,7 @@ def responses_in_order(view: RequestView, maker: ServerState) -> None:
                 raise RequestRefused("house", "house rule: results come in call order")
 
 
-def one_content_a_turn(view: RequestView, maker: ServerState) -> None:
+def one_content_a_turn(view: RequestView, state: ServerState) -> None:
     """House rule: no two contents of one role in a row."""
     found = [text(one.get("role")) or "user" for one in contents(view)]
     for role, following in pairwise(found):
@@ -208,30 +206,30 @@ def one_content_a_turn(view: RequestView, maker: ServerState) -> None:
 
 
 RULES: tuple[Check, ...] = (
-    content.some_contents,
-    content.roles,
-    content.parts_given,
-    content.parts_have_data,
-    content.base64_sound,
-    content.media_types,
-    content.args_are_objects,
-    content.responses_are_objects,
-    content.functions_named,
-    content.functions_unique,
-    content.level_or_budget,
-    content.levels,
-    content.level_supported,
-    content.budgets,
-    content.temperature,
-    output.mode_known,
-    output.mode_of_functions,
-    output.names_with_any,
-    output.names_declared,
-    output.stops_are_texts,
-    output.top_p,
-    output.form_known,
-    output.schema_is_json,
-    output.form_without_functions,
+    request.some_contents,
+    request.roles,
+    request.parts_given,
+    request.parts_have_data,
+    request.base64_sound,
+    request.media_types,
+    request.args_are_objects,
+    request.responses_are_objects,
+    request.functions_named,
+    request.functions_unique,
+    request.level_or_budget,
+    request.levels,
+    request.level_supported,
+    request.budgets,
+    request.temperature,
+    request.mode_known,
+    request.mode_of_functions,
+    request.names_with_any,
+    request.names_declared,
+    request.stops_are_texts,
+    request.top_p,
+    request.form_known,
+    request.schema_is_json,
+    request.form_without_functions,
     responses_are_the_users,
     calls_are_the_models,
     calls_after_words,
@@ -243,8 +241,8 @@ RULES: tuple[Check, ...] = (
     genuine_signatures,
 )
 HOUSE: tuple[Check, ...] = (
-    content.known_parameters,
-    content.known_keys,
+    request.known_parameters,
+    request.known_keys,
     one_content_a_turn,
     responses_in_order,
     appended,

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from studio.simulator.endpoint import (
+    Endpoint,
+    json_answer,
+    raw_arguments,
+    strings,
+    tokens,
+    usage_of,
+    whole,
+    words,
+)
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
 from studio.simulator.json_read import Body, arguments, compact, obj, objs, text
+from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
@@ -13,21 +24,10 @@ from studio.simulator.request_view import (
     Said,
     with_result_names,
 )
-from studio.simulator.rules import RequestRefused
 from studio.simulator.script import Call, ServerTool, Text, Think, Turn
 from studio.simulator.state import ServerState
-from studio.simulator.surface import (
-    Surface,
-    json_answer,
-    raw_arguments,
-    strings,
-    tokens,
-    usage_of,
-    whole,
-    words,
-)
 
-from . import rules
+from . import request_checks
 
 _KINDS = {
     "overloaded": "server busy, please try again.  maximum pending requests exceeded",
@@ -42,10 +42,13 @@ WINDOW = 4096
 """Tokens, where a request asks for no other room."""
 
 
-class Ollama(Surface):
+class OllamaEndpoint(Endpoint):
     """``POST /api/chat``; streams unless told not to."""
 
     name = "ollama"
+    rules = request_checks.RULES
+    house = request_checks.HOUSE
+    too_long = "the input length exceeds the context length"
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         messages = objs(body.get("messages"))
@@ -54,7 +57,7 @@ class Ollama(Surface):
         tools = objs(body.get("tools"))
         kept = _fitting(messages, tokens(compact(tools)) if tools else 0, window(body))
         return RequestView(
-            surface="ollama",
+            api="ollama",
             model=text(body.get("model")),
             stream=body.get("stream") is not False,
             items=with_result_names([item for message in kept for item in _items(message)]),
@@ -77,10 +80,7 @@ class Ollama(Surface):
             left_out=len(messages) - len(kept),
         )
 
-    def check(self, view: RequestView, maker: ServerState) -> None:
-        rules.check(view, maker)
-
-    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
+    def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
         rows: list[tuple[Body, float]] = []
         calls = 0
         for part in () if turn.stop == "empty" else turn.parts:
@@ -97,7 +97,7 @@ class Ollama(Surface):
                         "name": part.name,
                         "arguments": arguments(raw_arguments(part)),
                     }
-                    call: Body = {"id": part.id or maker.id("call_", 8), "function": function}
+                    call: Body = {"id": part.id or state.id("call_", 8), "function": function}
                     rows.append(({"content": "", "tool_calls": [call]}, 8.0))
                     calls += 1
                 case ServerTool():
