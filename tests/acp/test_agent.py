@@ -208,11 +208,7 @@ async def test_errors_are_the_editors_to_show(tmp_path: Path) -> None:
 
 async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Path) -> None:
     terminal = Command(tmp_path)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "studio", "acp",
-        env=terminal.environment, cwd=terminal.folder, limit=1_000_000,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    process = await terminal.start("acp", stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
 
     async def said(line: bytes) -> Any:

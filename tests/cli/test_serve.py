@@ -7,7 +7,6 @@ import contextlib
 import json
 import signal
 import socket
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,14 +15,13 @@ import httpx2
 import pytest
 
 from studio.storage.config.settings import SettingsFile
+from support.fork_server import start_python
 from support.waiting import HANG, within
 
 
 @contextlib.asynccontextmanager
 async def serve(*options: str) -> AsyncIterator[Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "studio", "serve", *options, stdin=PIPE, stdout=PIPE, stderr=PIPE
-    )
+    process = await start_python("-m", "studio", "serve", *options, stdin=PIPE)
     try:
         yield process
     finally:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import sqlite3
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -27,9 +26,9 @@ from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.session_lock import ExternalActivity
 from studio.storage.sessions.store import SessionStore
 from support.engine_home import EngineHome, engine_home
+from support.fork_server import start_python
 from support.waiting import HANG, within
 
-ROOT = Path(__file__).parents[2]
 FREE, WORKING, WENT_ON = (
     ExternalActivity(False, False),
     ExternalActivity(True, False),
@@ -114,12 +113,10 @@ class Program:
 
 @contextlib.asynccontextmanager
 async def program(home: EngineHome) -> AsyncIterator[Program]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PROGRAM, str(home.studio.paths.data)),
-        home.simulator.url(OLLAMA),
-        cwd=ROOT,
+    process = await start_python(
+        *("-c", PROGRAM, str(home.studio.paths.data), home.simulator.url(OLLAMA)),
         stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+        stderr=None,
     )
     started = Program(process)
     try:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acp import (
-    PROTOCOL_VERSION,
-    spawn_agent_process,
-)
+from acp import PROTOCOL_VERSION
+from acp.core import ClientSideConnection
 from acp.schema import (
     AgentMessageChunk,
     AllowedOutcome,
@@ -93,14 +91,16 @@ async def editor(
             person.choices = choices
         person.folder, person.simulator = terminal.folder, simulator
         person.terminal = terminal
-        async with spawn_agent_process(
-            person, sys.executable, "-m", "studio", "acp", env=terminal.environment,
-            cwd=terminal.folder,
-        ) as (agent, process):  # fmt: skip
-            person.agent = agent
+        process = await terminal.start("acp", stdin=PIPE)
+        assert process.stdin is not None and process.stdout is not None
+        agent = person.agent = ClientSideConnection(person, process.stdin, process.stdout)
+        try:
             answer = await agent.initialize(protocol_version=PROTOCOL_VERSION)
             assert answer.protocol_version == PROTOCOL_VERSION
             assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"
             yield person
-        async with within():  # the editor hung up
-            await process.wait()
+        finally:
+            await agent.close()
+            process.stdin.close()  # the editor hangs up
+            async with within():
+                await process.wait()

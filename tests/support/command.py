@@ -19,10 +19,10 @@ from typing import Any
 from studio.simulator import Script, Simulator
 from studio.storage.paths import Paths
 from support.engine_home import KEY, PROTOCOLS
+from support.fork_server import start_python
 from support.waiting import within
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
 KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai": "OPENAI_API_KEY",
@@ -98,18 +98,16 @@ class Command:
         plain: bool = False,
     ) -> Process:
         """``plain``: without a superuser's way past file permissions, should we have it."""
-        command = [sys.executable, "-m", "studio", *arguments]
-        if plain and os.geteuid() == 0:
-            command = [sys.executable, "-c", PLAIN, *command]
-        return await asyncio.create_subprocess_exec(
+        command = ["-m", "studio", *arguments]
+        if plain := plain and os.geteuid() == 0:
+            command = ["-c", PLAIN, sys.executable, *command]
+        return await start_python(
             *command,
+            environment=self.environment,
+            folder=self.folder,
             stdin=stdin,
             stdout=stdout,
-            stderr=PIPE,
-            env=self.environment,
-            cwd=self.folder,
-            start_new_session=True,
-            limit=1 << 24,
+            fresh=plain,
         )
 
     async def __call__(
@@ -253,14 +251,14 @@ class Screen:
 async def screen(terminal: Command, *arguments: str) -> AsyncIterator[Screen]:
     master, slave = os.openpty()
     # The terminal must control the process, or Ctrl-C is only a character.
-    launch = "import os, sys; os.login_tty(0); os.execv(sys.executable, sys.argv[1:])"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", launch, sys.executable, "-m", "studio", *arguments),
+    process = await start_python(
+        *("-m", "studio", *arguments),
+        environment={**terminal.environment, "TERM": "xterm"},
+        folder=terminal.folder,
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env={**terminal.environment, "TERM": "xterm"},
-        cwd=terminal.folder,
+        terminal=True,
     )
     os.close(slave)
     shown = Screen(process, master)

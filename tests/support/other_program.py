@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from support.fork_server import start_python
 from support.waiting import within
 
-ROOT = Path(__file__).parents[2]
 COMMAND = "pytest -q && rm -rf build"
 
 _ASKS = """
@@ -82,16 +81,8 @@ async def other_program(
     home: Path, session_id: str = "s1", through: str = "server"
 ) -> AsyncIterator[OtherProgram]:
     """A program that asks on behalf of a session; killed at the end if it still runs."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        _ASKS,
-        str(home),
-        session_id,
-        through,
-        cwd=ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+    process = await start_python(
+        "-c", _ASKS, str(home), session_id, through, stdin=asyncio.subprocess.PIPE, stderr=None
     )
     try:
         yield OtherProgram(process)

@@ -9,12 +9,12 @@ import fcntl
 import os
 import re
 import struct
-import sys
 import termios
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 
 from support.command import Command
+from support.fork_server import start_python
 from support.waiting import within
 
 _CODE = re.compile(
@@ -214,14 +214,14 @@ async def at_terminal(
     """Start a command at a terminal of this size, which controls it."""
     master, slave = os.openpty()
     _size(slave, rows, columns)
-    launch = "import os, sys; os.login_tty(0); os.execv(sys.executable, sys.argv[1:])"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", launch, sys.executable, "-m", "studio", *arguments),
+    process = await start_python(
+        *("-m", "studio", *arguments),
+        environment={**terminal.environment, "TERM": "xterm-256color", **environment},
+        folder=terminal.folder,
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env={**terminal.environment, "TERM": "xterm-256color", **environment},
-        cwd=terminal.folder,
+        terminal=True,
     )
     os.close(slave)
     person = TerminalUser(process, master, TerminalEmulator(rows, columns))

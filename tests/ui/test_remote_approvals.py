@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
+from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,8 @@ from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Turn, stall
 from studio.ui.remote_approval_card import GUARD, RemoteApprovalCard, escape_invisible
 from support.desktop_bus import bus, desktop
-from support.other_program import COMMAND, ROOT, OtherProgram, other_program
+from support.fork_server import inherited, start_python
+from support.other_program import COMMAND, OtherProgram, other_program
 from support.waiting import until, within
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
@@ -240,16 +239,18 @@ async def test_the_desktop_is_told_while_the_person_is_elsewhere(tmp_path: Path,
 async def command(person: Person, *arguments: str) -> str:
     """``agent-studio run`` in a terminal, at the same data; what it printed."""
     await person.window.settings.save()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "studio", "run", *arguments, "--provider", OLLAMA,
-        cwd=ROOT, env={**os.environ, "AGENT_STUDIO_HOME": str(home(person))},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
+    process = await start_run(person, *arguments, "--provider", OLLAMA)
     async with within():
-        printed, _ = await process.communicate()
-    assert process.returncode == 0, printed.decode()
+        printed, complaint = await process.communicate()
+    assert process.returncode == 0, complaint.decode()
     return printed.decode()
+
+
+async def start_run(person: Person, *arguments: str) -> Process:
+    return await start_python(
+        *("-m", "studio", "run", *arguments),
+        environment=inherited(AGENT_STUDIO_HOME=str(home(person))),
+    )
 
 
 @on_window_loop
@@ -302,11 +303,7 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
         person.say("First")
         await person.done()
         await person.window.settings.save()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "studio", "run", "--session", person.session.info.id, "Second",
-            cwd=ROOT, env={**os.environ, "AGENT_STUDIO_HOME": str(home(person))},
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+        process = await start_run(person, "--session", person.session.info.id, "Second")
         await until(lambda: "is working in this chat" in person.window.chat.strip.text, SOON)
         title = person.session.info.title
         await until(lambda: person.status(title) == "running", SOON)
