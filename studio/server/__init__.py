@@ -8,7 +8,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``command``: The command ``agent-studio serve``.
 - ``contract``: Requests, response parts and errors between the dialects and the responder.
 - ``conversation_digest``: Recognises a conversation that was answered here before.
-- ``dialects``: Translate each API's JSON; one folder for each API.
+- ``dialects``: Translate each API's JSON, and their registry.
 - ``errors``: Maps exceptions to the statuses, codes and messages that clients get.
 - ``event_mapper``: Turns the events of a turn into the parts of a response.
 - ``http_server``: Opens the sockets, starts and stops.

@@ -28,7 +28,7 @@ from studio.domain.messages import (
 )
 
 from .contract import ApiRequest, TurnRef
-from .dialects.registry import DIALECTS
+from .dialects import DIALECTS
 
 KEPT = 4096
 """Answers that are remembered; of each a digest and two ids."""

@@ -34,7 +34,6 @@ from .idempotency import IdempotentResponses
 from .responder import Responder
 from .routes import Routes
 from .stored_responses import StoredResponses
-from .token_count import TokenCounter
 
 HEADERS = 10.0
 """Seconds in which a request's line and headers have to be there."""
@@ -205,8 +204,7 @@ class HttpServer:
         store = IdempotencyStore(studio.database)
         self._replays = IdempotentResponses(self._answering, store)
         stored = StoredResponses(studio, self._answering.lookup)
-        count = TokenCounter(studio, self.folder)
-        routes = Routes(studio, self._replays, count, stored, self.folder)
+        routes = Routes(studio, self._replays, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
         return AccessGuard(
             routes,

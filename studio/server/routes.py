@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -17,19 +15,18 @@ from studio.agent.engine import Engine
 from studio.domain.jsonvalue import JsonObject
 
 from . import request_body
-from .contract import ApiRequest, BadRequest
+from .contract import BadRequest
+from .dialects import DIALECTS, dialect_of
 from .dialects.base import Dialect
-from .dialects.registry import DIALECTS, dialect_of
 from .errors import ApiError, error_from_exception
 from .idempotency import IdempotentResponses
 from .model_names import list_models
 from .response_stream import HttpResponse
 from .stored_responses import StoredResponses
+from .token_count import count_tokens
 
 _LONGEST = 200
 """Characters of a path that are said back."""
-Counting: TypeAlias = Callable[[ApiRequest], Awaitable[int]]
-"""How many tokens a request has, about; raises BadRequest."""
 
 
 class Routes:
@@ -39,14 +36,12 @@ class Routes:
         self,
         studio: Engine,
         replays: IdempotentResponses,
-        count: Counting,
         stored: StoredResponses,
         folder: Path,
     ) -> None:
         """``folder`` is where agents work for clients."""
         self._studio = studio
         self._replays = replays
-        self._count = count
         self._stored = stored
         self._folder = folder
         paths = [dialect.path for dialect in DIALECTS.values()]
@@ -186,7 +181,8 @@ class Routes:
         data, body = await self._body(request.receive)
         dialect = _dialect(request.scope)
         asked = await request_body.read_from(data, lambda: dialect.read_count_request(body))
-        return JSONResponse(dialect.count_body(await self._count(asked)))
+        tokens = await count_tokens(self._studio, asked, self._folder)
+        return JSONResponse(dialect.count_body(tokens))
 
 
 class _Answered:

@@ -16,7 +16,7 @@ from studio.domain.ledger import LedgerEntry
 from studio.domain.sessions import SessionInfo
 
 from .contract import BadRequest, Outcome, ResponseInfo, TurnRef
-from .dialects.responses.response import PREFIX, deleted_response, stored_response
+from .dialects.responses import PREFIX, deleted_response, stored_response
 from .event_mapper import EventMapper, events_of_response
 from .model_names import AGENT, PLAIN
 from .session_lookup import SessionLookup

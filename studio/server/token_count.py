@@ -24,46 +24,43 @@ from .contract import ApiRequest, BadRequest
 from .model_names import resolve_model
 
 
-class TokenCounter:
-    """Counts the tokens of a request; ``folder`` is where agents work for clients."""
+async def count_tokens(studio: Engine, request: ApiRequest, folder: Path) -> int:
+    """Estimate the tokens of a request; ``folder`` is where agents work for clients.
 
-    def __init__(self, studio: Engine, folder: Path) -> None:
-        self._studio = studio
-        self._folder = folder
-
-    async def __call__(self, asked: ApiRequest) -> int:
-        """Raises BadRequest for a model that does not exist here, and for an earlier answer."""
-        if asked.previous:
-            why = "Earlier answers are not counted. Send the whole conversation in “input”."
-            raise BadRequest(why, param="previous_response_id")
-        runs = await resolve_model(self._studio, asked.model, self._folder)
-        info = SessionInfo(
-            id="",
-            title="",
-            folder=str(self._folder),
-            agent=runs.agent,
-            provider=runs.provider,
-            model=runs.model,
-            permission_mode="ask",
-            created=0.0,
-            updated=0.0,
-            instructions=asked.instructions,
-        )
-        bounds = client_policy(self._studio)
-        setup = await load_agent_setup(
-            info, self._studio.services, ceiling=bounds, external=asked.tools
-        )
-        system, tools = setup.prompt.system, tuple(setup.offered)
-        return await asyncio.to_thread(tokens, replace(asked, instructions=system, tools=tools))
+    Raises BadRequest for a model that does not exist here, and for an earlier answer.
+    """
+    if request.previous:
+        why = "Earlier answers are not counted. Send the whole conversation in “input”."
+        raise BadRequest(why, param="previous_response_id")
+    target = await resolve_model(studio, request.model, folder)
+    info = SessionInfo(
+        id="",
+        title="",
+        folder=str(folder),
+        agent=target.agent,
+        provider=target.provider,
+        model=target.model,
+        permission_mode="ask",
+        created=0.0,
+        updated=0.0,
+        instructions=request.instructions,
+    )
+    setup = await load_agent_setup(
+        info, studio.services, ceiling=client_policy(studio), external=request.tools
+    )
+    system, tools = setup.prompt.system, tuple(setup.offered)
+    return await asyncio.to_thread(
+        estimate_tokens, replace(request, instructions=system, tools=tools)
+    )
 
 
-def tokens(asked: ApiRequest) -> int:
+def estimate_tokens(request: ApiRequest) -> int:
     """Estimate the tokens of everything in a request. Takes long for large files."""
     items: list[JsonObject] = [
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
-        for message in asked.messages
+        for message in request.messages
     ]
-    written = _Written(items, asked.instructions, list(asked.tools))
+    written = _Written(items, request.instructions, list(request.tools))
     return Estimate().total(written, None, NOTHING)
 
 

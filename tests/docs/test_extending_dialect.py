@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.server import conversation_digest, routes
-from studio.server import dialects as room
-from studio.server.dialects import registry
+from studio.server import conversation_digest, dialects, routes
 from studio.simulator import Text, Turn
 from support.running_server import MODEL, events, running_server
 
@@ -32,27 +30,23 @@ def patched(text: str, diff: str) -> str:
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The files of the page beside the dialects that ship, and the registry as it says."""
+    """The module of the page beside the dialects that ship, and the registry as it says."""
     page = PAGE.read_text("utf-8")
     files = FILE.findall(page)
-    assert {path.rpartition("/")[0] for path, _ in files} == {f"{FOLDER}completions"}
-    for path, text in files:
-        file = tmp_path / path.removeprefix(FOLDER)
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
-    changed = Path(registry.__file__).read_text("utf-8")
+    assert {path for path, _ in files} == {f"{FOLDER}completions.py"}
+    (tmp_path / "completions.py").write_text("\n\n".join(text for _, text in files), "utf-8")
+    changed = Path(dialects.__file__).read_text("utf-8")
     for diff in DIFF.findall(page):
         changed = patched(changed, diff)
-    monkeypatch.setattr(room, "__path__", [*room.__path__, str(tmp_path)])
+    monkeypatch.setattr(dialects, "__path__", [*dialects.__path__, str(tmp_path)])
     importlib.invalidate_caches()
-    names = {"__name__": registry.__name__, "__package__": registry.__package__}
-    exec(compile(changed, registry.__file__, "exec"), names)  # the page's own code
-    assert list(names["DIALECTS"]) == [*registry.DIALECTS, "completions"]  # type: ignore[call-overload]
-    for module in (registry, routes, conversation_digest):
+    names = {"__name__": dialects.__name__, "__package__": dialects.__package__}
+    exec(compile(changed, dialects.__file__, "exec"), names)  # the page's own code
+    assert list(names["DIALECTS"]) == [*dialects.DIALECTS, "completions"]  # type: ignore[call-overload]
+    for module in (dialects, routes, conversation_digest):
         monkeypatch.setattr(module, "DIALECTS", names["DIALECTS"])
     yield
-    for name in [one for one in sys.modules if one.startswith(f"{room.__name__}.completions")]:
-        del sys.modules[name]
+    del sys.modules[f"{dialects.__name__}.completions"]
 
 
 @pytest.mark.usefixtures("toy")

@@ -33,7 +33,7 @@ from studio.server.contract import (
     ToolCallPart,
 )
 from studio.server.dialects.messages import MessagesDialect
-from studio.server.token_count import tokens
+from studio.server.token_count import estimate_tokens as tokens
 from support import dialect_cases, local_site
 from support.dialect_cases import ABOUT, NUMBER, USED
 

@@ -30,8 +30,8 @@ from studio.server.contract import (
     TextPart,
     ToolCallPart,
 )
-from studio.server.dialects.responses import ResponsesDialect
-from studio.server.dialects.responses.response import (
+from studio.server.dialects.responses import (
+    ResponsesDialect,
     ResponsesResponse,
     deleted_response,
     echoed_settings,

@@ -22,17 +22,14 @@ from studio.domain.messages import (
 from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
 from studio.providers.anthropic.stream import UNREADABLE
 from studio.providers.media import text_of_file
-from studio.server.contract import (
-    INSTRUCTION_WRAPPER,
-    ApiRequest,
-    BadRequest,
-    join_texts,
-)
-from studio.server.dialects.attachments import read_base64
-from studio.server.dialects.client_tools import ClientTools, schema_of
-from studio.server.dialects.fields import Fields
+from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, BadRequest, join_texts
 
-from .response import NO_THREADS
+from .attachments import read_base64
+from .client_tools import ClientTools, schema_of
+from .fields import Fields
+
+NO_THREADS = "thread_unsupported_request"
+"""The code at which Anthropic's library sends the whole conversation instead."""
 
 _Role: TypeAlias = Literal["user", "assistant", "system"]
 _ROLES: tuple[_Role, ...] = ("user", "assistant", "system")

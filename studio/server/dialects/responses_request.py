@@ -17,15 +17,12 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
 from studio.domain.models import EFFORTS, Effort, Generation
 from studio.providers.media import text_of_file
-from studio.server.contract import (
-    INSTRUCTION_WRAPPER,
-    ApiRequest,
-    join_texts,
-)
-from studio.server.dialects.attachments import read_file, read_image
-from studio.server.dialects.client_tools import ClientTools, parse_call, schema_of
-from studio.server.dialects.fields import Fields
-from studio.server.dialects.openai_common import NO_LOGPROBS, choose, refuse_services
+from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, join_texts
+
+from .attachments import read_file, read_image
+from .client_tools import ClientTools, parse_call, schema_of
+from .fields import Fields
+from .openai_common import NO_LOGPROBS, choose, refuse_services
 
 _Side: TypeAlias = Literal["user", "assistant", "results"]
 

@@ -1,10 +1,12 @@
-"""The writer of Chat Completions writes chunks while a response comes, or one object."""
+"""The dialect of OpenAI's Chat Completions; writes chunks while a response comes, or one object."""
 
 from __future__ import annotations
 
 from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.domain.models import Usage
 from studio.server.contract import (
+    ApiRequest,
+    BadRequest,
     Outcome,
     ProgressPart,
     ReasoningPart,
@@ -14,8 +16,11 @@ from studio.server.contract import (
     ToolCallPart,
     sse_event,
 )
-from studio.server.dialects.client_tools import arguments_text
-from studio.server.dialects.openai_common import DONE, error_body
+
+from .base import Dialect
+from .chat_request import includes_usage, read_request
+from .client_tools import arguments_text
+from .openai_common import DONE, error_body
 
 _FINISHES: dict[str, str] = {
     "end": "stop",
@@ -139,3 +144,28 @@ def _usage(usage: Usage) -> JsonObject:
         "prompt_tokens_details": {"cached_tokens": usage.cache_read},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
+
+
+class ChatDialect(Dialect):
+    """``POST /v1/chat/completions``."""
+
+    name = "chat"
+    path = "/v1/chat/completions"
+
+    def read_request(self, body: JsonObject) -> ApiRequest:
+        return read_request(body)
+
+    def response_writer(
+        self, request: ApiRequest, info: ResponseInfo, body: JsonObject
+    ) -> ChatResponse:
+        return ChatResponse(info, includes_usage(body))
+
+    def unmatched_result(self, call_id: str, message: int, block: int) -> BadRequest:
+        return BadRequest(
+            "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
+            f"message with 'tool_calls'. No such message calls {call_id}.",
+            param="messages",
+        )
+
+
+DIALECT = ChatDialect()

@@ -13,16 +13,12 @@ from typing import Literal, TypeAlias, cast
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Block, Image, Message, Reasoning, Said, Text, ToolResult
 from studio.domain.models import EFFORTS, Generation
-from studio.server.contract import (
-    INSTRUCTION_WRAPPER,
-    ApiRequest,
-    BadRequest,
-    join_texts,
-)
-from studio.server.dialects.attachments import read_file, read_image
-from studio.server.dialects.client_tools import ClientTools, parse_call, schema_of
-from studio.server.dialects.fields import Fields
-from studio.server.dialects.openai_common import NO_LOGPROBS, choose, refuse_services
+from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, BadRequest, join_texts
+
+from .attachments import read_file, read_image
+from .client_tools import ClientTools, parse_call, schema_of
+from .fields import Fields
+from .openai_common import NO_LOGPROBS, choose, refuse_services
 
 _Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool", "function")

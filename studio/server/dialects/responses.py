@@ -1,4 +1,4 @@
-"""The writer of Responses writes events while a response comes, or one object.
+"""The dialect of OpenAI's Responses; writes events while a response comes, or one object.
 
 The shapes are those of https://openresponses.org/specification and of OpenAI's
 own service, which its SDK reads. Both forms are made of the same items: the last
@@ -16,6 +16,8 @@ from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates, sanitiz
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
 from studio.server.contract import (
+    ApiRequest,
+    BadRequest,
     Outcome,
     ProgressPart,
     ReasoningPart,
@@ -25,9 +27,12 @@ from studio.server.contract import (
     ToolCallPart,
     sse_event,
 )
-from studio.server.dialects.client_tools import arguments_text
-from studio.server.dialects.fields import Fields
-from studio.server.dialects.openai_common import DONE, error_type
+
+from .base import Dialect
+from .client_tools import arguments_text
+from .fields import Fields
+from .openai_common import DONE, error_type
+from .responses_request import read_request
 
 PREFIX = "resp_"
 """What stands before an answer's number."""
@@ -362,3 +367,30 @@ def _tool_shown(tool: Fields) -> JsonObject:
         "parameters": tool.get("parameters"),
         "strict": tool.flag("strict", True),
     }
+
+
+class ResponsesDialect(Dialect):
+    """``POST /v1/responses``."""
+
+    name = "responses"
+    path = "/v1/responses"
+    count_path = "/v1/responses/input_tokens"
+
+    def read_request(self, body: JsonObject) -> ApiRequest:
+        return read_request(body)
+
+    def response_writer(
+        self, request: ApiRequest, info: ResponseInfo, body: JsonObject
+    ) -> ResponsesResponse:
+        return ResponsesResponse(echoed_settings(body), info)
+
+    def count_body(self, tokens: int) -> JsonObject:
+        return {"object": "response.input_tokens", "input_tokens": tokens}
+
+    def unmatched_result(self, call_id: str, message: int, block: int) -> BadRequest:
+        return BadRequest(
+            f"No tool call found for function call output with call_id {call_id}.", param="input"
+        )
+
+
+DIALECT = ResponsesDialect()

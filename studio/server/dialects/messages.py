@@ -1,19 +1,24 @@
-"""The writer of Anthropic's Messages writes events while a response comes, or one object.
+"""The dialect of Anthropic's Messages; writes events while a response comes, or one object.
 
-Both are made of the same blocks. Thinking has an empty signature: this server
+Both forms are made of the same blocks. Thinking has an empty signature: this server
 reads none, and a client may send it back or not.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Literal, TypeAlias, assert_never
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import ClassVar, Literal, TypeAlias, assert_never
 
 from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.domain.messages import ToolCall
 from studio.domain.models import NOTHING, Usage
 from studio.providers.anthropic.stream import unreadable
 from studio.server.contract import (
+    ApiRequest,
+    BadRequest,
+    ListedModel,
     Outcome,
     ProgressPart,
     ReasoningPart,
@@ -24,6 +29,9 @@ from studio.server.contract import (
     sse_event,
 )
 
+from .base import Dialect
+from .messages_request import NO_THREADS, read_request, shows_thinking
+
 _Kind: TypeAlias = Literal["text", "thinking"]
 _STOPS: dict[str, str] = {
     "end": "end_turn",
@@ -32,9 +40,6 @@ _STOPS: dict[str, str] = {
     "refused": "refusal",
     "limit": "max_tokens",
 }
-NO_THREADS = "thread_unsupported_request"
-"""The code at which Anthropic's library sends the whole conversation instead."""
-
 _ERRORS: dict[int, str] = {
     401: "authentication_error",
     402: "billing_error",
@@ -50,7 +55,7 @@ _ERRORS: dict[int, str] = {
 }
 
 
-def error_body(message: str, status: int, code: str = "") -> JsonObject:
+def _error_body(message: str, status: int, code: str = "") -> JsonObject:
     """An error in Anthropic's shape, which has a code for one case only."""
     other = "invalid_request_error" if status < 500 else "api_error"
     inner: JsonObject = {"type": _ERRORS.get(status, other), "message": message}
@@ -93,7 +98,7 @@ class MessagesResponse:
                 self._call(call)
             case Outcome(stop="error"):
                 self._close()
-                error = error_body(repair_surrogates(part.detail), part.status)
+                error = _error_body(repair_surrogates(part.detail), part.status)
                 self._frames.append(sse_event(error, "error"))
             case Outcome():
                 self._close()
@@ -184,3 +189,62 @@ def _usage(usage: Usage) -> JsonObject:
         "output_tokens": usage.output,
         "output_tokens_details": {"thinking_tokens": usage.reasoning},
     }
+
+
+class MessagesDialect(Dialect):
+    """``POST /v1/messages``."""
+
+    name = "messages"
+    path = "/v1/messages"
+    count_path = "/v1/messages/count_tokens"
+    header = "anthropic-version"
+    ping = b'event: ping\ndata: {"type": "ping"}\n\n'
+    statuses: ClassVar[Mapping[int, int]] = {503: 529}
+    request_id_field = "request_id"
+
+    def read_request(self, body: JsonObject) -> ApiRequest:
+        return read_request(body)
+
+    def read_count_request(self, body: JsonObject) -> ApiRequest:
+        """Read a request without ``max_tokens``, since nothing is written."""
+        return read_request({**body, "max_tokens": 1})
+
+    def response_writer(
+        self, request: ApiRequest, info: ResponseInfo, body: JsonObject
+    ) -> MessagesResponse:
+        return MessagesResponse(info, shows_thinking(body))
+
+    def error_body(
+        self, message: str, *, status: int, code: str = "", param: str = ""
+    ) -> JsonObject:
+        return _error_body(message, status, code)
+
+    def unmatched_result(self, call_id: str, message: int, block: int) -> BadRequest:
+        place = f"messages.{message}.content.{block}"
+        return BadRequest(
+            f"{place}: unexpected `tool_use_id` found in `tool_result` blocks: {call_id}. Each "
+            "`tool_result` block must have a corresponding `tool_use` block in the previous "
+            "message.",
+            param=place,
+        )
+
+    def model_body(self, model: ListedModel) -> JsonObject:
+        created = datetime.fromtimestamp(model.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "type": "model",
+            "id": model.id,
+            "display_name": model.title,
+            "created_at": created,
+        }
+
+    def models_body(self, models: Sequence[ListedModel]) -> JsonObject:
+        ids = [model.id for model in models]
+        return {
+            "data": [self.model_body(model) for model in models],
+            "has_more": False,
+            "first_id": ids[0] if ids else None,
+            "last_id": ids[-1] if ids else None,
+        }
+
+
+DIALECT = MessagesDialect()
