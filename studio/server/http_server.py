@@ -16,7 +16,7 @@ import ipaddress
 import socket
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from studio.agent.engine import Engine
+from studio.domain.aio import settled
 from studio.domain.errors import ConfigurationError
 from studio.storage.config.server_token import ServerToken
 from studio.storage.sessions.idempotency import IdempotencyStore
@@ -159,14 +160,23 @@ class HttpServer:
         await self._answering.lookup.clear_up()
         await self._studio.look_for_providers()
         await self._studio.refresh_lists()
-        sockets = await asyncio.to_thread(_listening, self._host, self._port)
+        sockets = await _listen(self._host, self._port)
+        server = self._server = _Server(_configured(app))
+        running = self._running = asyncio.create_task(server.serve(sockets))
+        running.add_done_callback(lambda _: server.close(sockets))
         addresses = [one.getsockname()[0] for one in sockets]
         self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
         self._port = sockets[0].getsockname()[1]
         self.address = f"http://{_written(self._host, addresses)}:{self._port}"
-        self._server = _Server(_configured(app))
-        self._running = asyncio.create_task(self._server.serve(sockets))
-        await self._server.ready.wait()
+        try:
+            await server.ready.wait()
+            if running.done():  # it could not serve
+                running.result()
+        except BaseException:
+            self._server = self._running = None
+            running.cancel()
+            await settled(running)
+            raise
 
     @property
     def needs_token(self) -> bool:
@@ -229,6 +239,16 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self.ready.set()
 
+    def close(self, sockets: Sequence[socket.socket]) -> None:
+        """Close what is still open, however serving ended: uvicorn does not if it is cancelled."""
+        self.ready.set()
+        for one in sockets:
+            with suppress(NotImplementedError, ValueError):  # Windows; it is closed already
+                asyncio.get_running_loop().remove_reader(one)
+            one.close()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
@@ -251,10 +271,15 @@ def _configured(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-def _listening(host: str, port: int) -> list[socket.socket]:
-    """Sockets for every address of a host, all on one port."""
+async def _listen(host: str, port: int) -> list[socket.socket]:
+    """Open sockets for every address of a host, all on one port.
+
+    Nothing is awaited once a socket is open: the caller gets all of them, even if cancelled.
+    """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except (OSError, UnicodeError) as error:
         raise ConfigurationError(f"The host {host} is not known here.") from error
     sockets: list[socket.socket] = []
@@ -274,9 +299,11 @@ def _listening(host: str, port: int) -> list[socket.socket]:
             one.listen(128)
             one.setblocking(False)
             port = one.getsockname()[1]
-    except OSError as error:
+    except BaseException as error:
         for one in sockets:
             one.close()
+        if not isinstance(error, OSError):
+            raise
         raise ConfigurationError(_why(error, host, port)) from error
     return sockets
 

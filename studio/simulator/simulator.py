@@ -113,8 +113,17 @@ class Simulator:
 
     async def start(self, port: int = 0) -> int:
         """Listen on this computer's loopback; returns the port. OSError if it is taken."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=HEAD_LIMIT)
-        self.port = self._server.sockets[0].getsockname()[1]
+        # In two steps: it drops its open socket where it is cancelled or fails while it starts.
+        self._server = server = await asyncio.start_server(
+            self._accept, "127.0.0.1", port, limit=HEAD_LIMIT, start_serving=False
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            await server.start_serving()
+        except BaseException:
+            self._server = None
+            server.close()
+            raise
         return self.port
 
     async def stop(self) -> None:
@@ -122,12 +131,14 @@ class Simulator:
         if self._server is None:
             return
         server, self._server = self._server, None
-        for listening in server.sockets:
-            with contextlib.suppress(NotImplementedError):  # Windows waits in another way
-                asyncio.get_running_loop().remove_reader(listening.fileno())
-        for _ in range(3):  # a call that was taken has a transport then, which can be closed
-            await asyncio.sleep(0)
-        server.close()
+        try:
+            for listening in server.sockets:
+                with contextlib.suppress(NotImplementedError):  # Windows waits in another way
+                    asyncio.get_running_loop().remove_reader(listening.fileno())
+            for _ in range(3):  # a call that was taken has a transport then, which can be closed
+                await asyncio.sleep(0)
+        finally:
+            server.close()
         await self._tasks.aclose()
         await server.wait_closed()
         await asyncio.sleep(0)  # what was aborted is closed in the loop's next round
