@@ -67,9 +67,9 @@ class AcpAgent:
         self._agent = agent
         self._client: Client | None = None
         self._sessions: dict[str, Session] = {}
-        self._asking: dict[str, ClientRequests] = {}
+        self._requests: dict[str, ClientRequests] = {}
         """Of the prompts that are being worked on, by their sessions."""
-        self._servers: dict[str, bool] = {}
+        self._mcp_servers: dict[str, bool] = {}
         """MCP servers that the editor offers, and whether it was told of them."""
 
     def on_connect(self, conn: Client) -> None:
@@ -104,7 +104,7 @@ class AcpAgent:
         self, cwd: str, mcp_servers: Sequence[Any] = (), **_: Any
     ) -> NewSessionResponse:
         folder = _folder(cwd)
-        self._offered(mcp_servers)
+        self._note_mcp_servers(mcp_servers)
         try:
             choice = await self._studio.choose(agent=self._agent, folder=folder)
             session = await self._studio.sessions.create(
@@ -128,9 +128,9 @@ class AcpAgent:
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] = (), **_: Any
     ) -> LoadSessionResponse:
         session = await self._opened(cwd, session_id)
-        self._offered(mcp_servers)
+        self._note_mcp_servers(mcp_servers)
         for update in SessionUpdates(session.info.folder).for_blocks(session.transcript.blocks):
-            await self._tell(session, update)
+            await self._send(session, update)
         return LoadSessionResponse(
             modes=_modes(session), config_options=await self._options(session)
         )
@@ -167,7 +167,7 @@ class AcpAgent:
             raise invalid(f"There is no mode {mode_id}.")
         session = self._session(session_id)
         await session.change(permission_mode=cast("PermissionMode", mode_id))
-        await self._tell(
+        await self._send(
             session,
             CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode_id),
         )
@@ -195,63 +195,63 @@ class AcpAgent:
 
     async def prompt(self, session_id: str, prompt: Sequence[Content], **_: Any) -> PromptResponse:
         session = self._session(session_id)
-        if session.running or session_id in self._asking:
+        if session.running or session_id in self._requests:
             raise RequestError(-32600, "This session is still working. Stop it first, or wait.")
-        asking = self._asking[session_id] = ClientRequests(session, self._editor)
+        requests = self._requests[session_id] = ClientRequests(session, self._editor)
         try:
-            reason = await self._answered(session, prompt, asking)
+            reason = await self._answered(session, prompt, requests)
         except StudioError as error:
             raise _failed(error) from error
         finally:
-            await asking.close()
-            del self._asking[session_id]
-        return PromptResponse(stop_reason="cancelled" if asking.stopped else reason)
+            await requests.close()
+            del self._requests[session_id]
+        return PromptResponse(stop_reason="cancelled" if requests.stopped else reason)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        if asking := self._asking.get(session_id):
-            asking.stop()
+        if requests := self._requests.get(session_id):
+            requests.stop()
         if session := self._sessions.get(session_id):
             session.stop()
 
     async def _answered(
-        self, session: Session, prompt: Sequence[Content], asking: ClientRequests
+        self, session: Session, prompt: Sequence[Content], requests: ClientRequests
     ) -> StopReason:
         await self._studio.refresh_settings()
         words = await read_prompt(prompt)
-        if new := [name for name, told in self._servers.items() if not told]:
-            self._servers |= dict.fromkeys(new, True)
-            await self._tell(session, update_agent_message_text(UNUSED.format(", ".join(new))))
-        if asking.stopped:  # there is no turn yet that could be stopped
+        if new := [name for name, told in self._mcp_servers.items() if not told]:
+            self._mcp_servers |= dict.fromkeys(new, True)
+            await self._send(session, update_agent_message_text(UNUSED.format(", ".join(new))))
+        if requests.stopped:  # there is no turn yet that could be stopped
             return "cancelled"
         untitled = not session.info.title
-        end = await self._turn(session, words, asking)
+        end = await self._turn(session, words, requests)
         if untitled and session.info.title:
-            await self._tell(
+            await self._send(
                 session,
                 SessionInfoUpdate(session_update="session_info_update", title=session.info.title),
             )
         if end.reason == "error":
             raise RequestError(-32603, end.detail or "The turn failed.")
         if end.reason != "cancelled":
-            await asking.drafts()
+            await requests.drafts()
         return STOPS[end.reason]
 
     async def _turn(
-        self, session: Session, words: Sequence[Said], asking: ClientRequests
+        self, session: Session, words: Sequence[Said], requests: ClientRequests
     ) -> TurnComplete:
-        telling = SessionUpdates(session.info.folder)
+        updates = SessionUpdates(session.info.folder)
         end = TurnComplete("error")
         fault = ""
         async with aclosing(session.turn(words, mode="background")) as envelopes:
             async for envelope in envelopes:
                 event = envelope.event
-                for update in telling.for_event(event):
-                    await self._tell(session, update)
+                for update in updates.for_event(event):
+                    await self._send(session, update)
                 match event:
                     case AwaitingPermission():
-                        asking.permission(event.question)
+                        requests.permission(event.question)
                     case AwaitingReply():
-                        asking.reply(event)
+                        requests.reply(event)
                     case Failed():
                         fault = " ".join(filter(None, (event.title, event.detail)))
                     case TurnComplete():
@@ -261,10 +261,10 @@ class AcpAgent:
         if end.reason == "error":
             return TurnComplete("error", fault or end.detail)
         if why := end_note(end.reason, end.detail):
-            await self._tell(session, update_agent_message_text(f"\n\n{why}"))
+            await self._send(session, update_agent_message_text(f"\n\n{why}"))
         return end
 
-    async def _tell(self, session: Session, update: Update) -> None:
+    async def _send(self, session: Session, update: Update) -> None:
         await self._editor.session_update(session_id=session.info.id, update=update)
 
     # Pieces
@@ -280,9 +280,9 @@ class AcpAgent:
             raise _unknown(session_id)
         return session
 
-    def _offered(self, servers: Sequence[Any]) -> None:
+    def _note_mcp_servers(self, servers: Sequence[Any]) -> None:
         for server in servers:
-            self._servers.setdefault(escape_line(server.name, 100), False)
+            self._mcp_servers.setdefault(escape_line(server.name, 100), False)
 
     async def _opened(self, cwd: str, session_id: str) -> Session:
         folder = _folder(cwd)

@@ -18,7 +18,7 @@ from studio.domain.permissions import Answer, Question
 
 from .updates import SessionUpdates, text_content
 
-NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
+CANNOT_ASK = "The editor cannot show questions. Decide yourself, or stop and say what you need."
 UNANSWERED = "nobody answered in the editor"
 DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
@@ -32,9 +32,9 @@ class ClientRequests:
     def __init__(self, session: Session, editor: Client) -> None:
         self._session = session
         self._editor = editor
-        self._telling = SessionUpdates(session.info.folder)
+        self._updates = SessionUpdates(session.info.folder)
         self._tasks = BackgroundTasks()
-        self._deciding: asyncio.Task[None] | None = None
+        self._draft_task: asyncio.Task[None] | None = None
         self.stopped = False
 
     def permission(self, question: Question) -> None:
@@ -52,14 +52,14 @@ class ClientRequests:
     def stop(self) -> None:
         """Withdraw the question about drafts: the editor cancelled the prompt."""
         self.stopped = True
-        if self._deciding is not None:
-            self._deciding.cancel()
+        if self._draft_task is not None:
+            self._draft_task.cancel()
 
     async def drafts(self) -> None:
         """Ask about each waiting draft; one that nobody decides keeps waiting."""
         if self.stopped:
             return
-        self._deciding = task = asyncio.create_task(self._drafts())
+        self._draft_task = task = asyncio.create_task(self._drafts())
         try:
             await asyncio.wait([task])
         finally:
@@ -73,7 +73,7 @@ class ClientRequests:
                 tool_call_id=f"draft-{draft.id}",
                 title=escape_invisible(f"{draft.action.capitalize()} {draft.label}"),
                 kind="edit",
-                content=[self._telling.change(draft)],
+                content=[self._updates.change(draft)],
             )
             chosen = await self._chosen(call, DRAFT)
             if chosen == "approve":
@@ -114,7 +114,7 @@ class ClientRequests:
 
     async def _reply(self, asked: AwaitingReply) -> None:
         """Ask the agent's question; an editor can show its suggested answers only."""
-        text = NOBODY
+        text = CANNOT_ASK
         try:
             if asked.choices:
                 options = [
