@@ -55,7 +55,7 @@ def _flushed(code: int) -> int:
         try:
             stream.flush()
         except OSError as error:
-            from studio.cli.terminal_io import handle_flush_error
+            from studio.cli.console import handle_flush_error
 
             code = handle_flush_error(stream, error, code)
     return code

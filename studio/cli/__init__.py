@@ -8,18 +8,14 @@ What commands share:
 
 - ``parser``: the argument parser and the types of arguments.
 - ``command_context``: opens what a command works with.
-- ``console``: prints text and reads answers.
-- ``terminal_io``: handles signals, piped input and streams that are closed.
+- ``console``: prints text, reads answers and piped input, handles signals.
 - ``exit_codes``: the exit codes.
 - ``event_printer``: prints the events of a turn.
 - ``turn_driver``: runs a turn, prints it and asks the person.
-- ``run_options``: makes the message, the session and the limits of a run.
 - ``final_answer``: collects the answer of a run, and writes it to a file.
-- ``saved_sessions``: finds sessions by id, prints them, undoes their turns.
-- ``drafts_decide``: carries out decisions about drafts.
-- ``drafts_format``: prints what drafts change.
-- ``drafts_merge``: makes a draft again when its file changed.
-- ``drafts_edit``: opens a draft in the person's editor.
+- ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.
+- ``drafts``: prints what drafts change, and carries out decisions about them.
+- ``drafts_edit``: gives drafts another text: an edited or a merged one.
 """
 
 from __future__ import annotations

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from .console import Console
 
 OpenEngine: TypeAlias = "Callable[[Paths, SettingsFile], Awaitable[Engine]]"
-Door: TypeAlias = "Callable[[CommandContext, argparse.Namespace], Awaitable[int]]"
-"""Runs a command whose work is in a room that the command line must not import."""
+RunCommand: TypeAlias = "Callable[[CommandContext, argparse.Namespace], Awaitable[int]]"
+"""Runs a command and returns its exit code."""
 
 
 class CommandContext:
     """Opens for one command what it asks for, and closes it again.
 
-    ``doors`` are the commands of other rooms, by their names: the server and the
-    editors' protocol.
+    ``external`` runs the commands of packages that the command line must not import, by
+    their names: the server and the editors' protocol.
     """
 
     def __init__(
         self,
         paths: Paths,
         open_engine: OpenEngine,
-        doors: Mapping[str, Door] | None = None,
+        external: Mapping[str, RunCommand] | None = None,
     ) -> None:
         self.paths = paths
         self._open_engine = open_engine
-        self._doors = doors or {}
+        self._external = external or {}
         self._engine: Engine | None = None
 
     @cached_property
@@ -74,9 +74,9 @@ class CommandContext:
             self._engine.on_problem(lambda text: print(text, file=sys.stderr))
         return self._engine
 
-    async def open_door(self, options: argparse.Namespace) -> int:
-        """Run a command in the room that it belongs to; returns the exit code."""
-        return await self._doors[options.command](self, options)
+    async def run_external(self, options: argparse.Namespace) -> int:
+        """Run a command of another package; returns the exit code."""
+        return await self._external[options.command](self, options)
 
     async def close(self) -> None:
         """Close the engine, if it was opened."""

@@ -126,6 +126,20 @@ class TextPrinter:
         return block if isinstance(block, ToolBlock) else None
 
 
+class AnswerPrinter(TextPrinter):
+    """Prints everything but the answer on standard error; ``brief`` prints only failures."""
+
+    def __init__(self, console: Console, *, brief: bool) -> None:
+        super().__init__(console)
+        self._brief = brief
+
+    def _show(self, event: Event, index: int | None) -> None:
+        if isinstance(event, TextDelta | StepStarted):
+            return
+        if not self._brief or isinstance(event, Failed | TurnComplete):
+            super()._show(event, index)
+
+
 def format_seconds(seconds: float) -> str:
     """“12 s” or “1 m 30 s”; at least one second."""
     whole = max(1, round(seconds))

@@ -12,11 +12,9 @@ from studio.agent.loop.structured_output import parse_answer
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     Event,
-    Failed,
     StepStarted,
     TextDelta,
     ToolQueued,
-    TurnComplete,
     TurnStarted,
 )
 from studio.domain.jsonvalue import JsonObject
@@ -24,7 +22,6 @@ from studio.files.atomic_write import write_atomically
 from studio.tools.sdk.argument_check import is_schema
 
 from .console import Console
-from .event_printer import TextPrinter
 
 STDOUT = Path("-")
 
@@ -71,20 +68,6 @@ class FinalAnswer:
             console.write(f"{text}\n")
         else:
             await asyncio.to_thread(write_answer, f"{text}\n", path)
-
-
-class AnswerPrinter(TextPrinter):
-    """Prints everything but the answer on standard error; ``brief`` prints only failures."""
-
-    def __init__(self, console: Console, *, brief: bool) -> None:
-        super().__init__(console)
-        self._brief = brief
-
-    def _show(self, event: Event, index: int | None) -> None:
-        if isinstance(event, TextDelta | StepStarted):
-            return
-        if not self._brief or isinstance(event, Failed | TurnComplete):
-            super()._show(event, index)
 
 
 def read_schema(text: str) -> JsonObject:

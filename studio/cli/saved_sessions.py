@@ -1,8 +1,13 @@
-"""Saved sessions: finds one by its id, prints it, undoes what its turns changed."""
+"""Saved sessions: finds and opens one, prints it, undoes what its turns changed."""
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+from typing import Any
+
 from studio.agent.engine import Engine
+from studio.agent.session.session import Session
 from studio.domain.blocks import FilesBlock, NoticeBlock, TextBlock, ToolBlock, UserBlock
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
@@ -36,6 +41,43 @@ async def find_session_id(engine: Engine, start: str) -> str:
         many = "more than one session" if found else "no session"
         raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
     return found[0]
+
+
+async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
+    """Create a session, or open a saved one and change what the options name."""
+    if options.folder is not None and not options.folder.is_dir():
+        raise ConfigurationError(f"The folder {options.folder} is not there.")
+    if options.session is None:
+        folder = (options.folder or Path.cwd()).resolve()
+        choice = await engine.choose(
+            agent=options.agent or "",
+            provider=options.provider or "",
+            model=options.model or "",
+            folder=folder,
+        )
+        return await engine.sessions.create(
+            folder=str(folder),
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            model_chosen=bool(options.provider or options.model),
+            origin="terminal",
+        )
+    session = await engine.sessions.open(await find_session_id(engine, options.session))
+    changes: dict[str, Any] = {}
+    if options.folder is not None:
+        changes["folder"] = str(options.folder.resolve())
+    if options.agent:
+        folder = Path(changes.get("folder", session.info.folder))
+        changes["agent"] = (await engine.agent(options.agent, folder)).name
+    if options.provider and options.provider != session.info.provider:
+        model = options.model or await engine.default_model(options.provider)
+        changes |= {"provider": options.provider, "model": model}
+    elif options.model:
+        changes["model"] = options.model
+    if changes:
+        await session.change(**changes)
+    return session
 
 
 def session_markdown(info: SessionInfo, transcript: Transcript) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from studio.agent.loop.prompts import NOBODY_ANSWERS
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
+from studio.domain.aio import BackgroundTasks
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -28,8 +29,7 @@ from studio.domain.permissions import Question, Rule
 from studio.storage.remote_approvals import RemoteApprovals
 
 from .console import Console
-from .drafts_decide import decide_drafts
-from .drafts_format import draft_lines
+from .drafts import decide_drafts, draft_lines
 from .event_printer import JsonPrinter, TextPrinter
 from .exit_codes import LIMITS, exit_code_of_turn
 from .final_answer import FinalAnswer
@@ -68,15 +68,14 @@ class TurnDriver:
         self._answer = answer
         self._unanswered = False
         """Whether a question of this turn was not answered in the window; no other is put there."""
-        self._questions: set[asyncio.Task[Any]] = set()
+        self._questions = BackgroundTasks()
         self._question_error: BaseException | None = None
 
     def stop(self) -> None:
         """Stop the turn, and withdraw the question that is on the screen."""
         self.stopped = True
         self._session.stop()
-        for task in self._questions:
-            task.cancel()
+        self._questions.cancel()
 
     async def run_turn(
         self,
@@ -122,8 +121,7 @@ class TurnDriver:
                     case _:
                         pass
         finally:
-            for task in self._questions:
-                task.cancel()
+            self._questions.cancel()
             await turn.aclose()
         if self._question_error is not None:
             raise self._question_error
@@ -142,10 +140,8 @@ class TurnDriver:
 
     async def _until_stopped(self, asking: Coroutine[Any, Any, T]) -> T | None:
         """Wait for an answer between turns; None if the person stopped instead."""
-        task = asyncio.create_task(asking)
-        self._questions.add(task)
+        task = self._questions.start(asking)
         await asyncio.wait([task])
-        self._questions.discard(task)
         return None if task.cancelled() else task.result()
 
     async def _offer_drafts(self) -> None:
@@ -169,12 +165,9 @@ class TurnDriver:
                 return
 
     def _ask(self, question: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(question)
-        self._questions.add(task)
-        task.add_done_callback(self._question_ended)
+        self._questions.start(question).add_done_callback(self._question_ended)
 
     def _question_ended(self, task: asyncio.Task[None]) -> None:
-        self._questions.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self._question_error = error  # the turn would wait forever
             self._session.stop()

@@ -173,23 +173,27 @@ async def test_keychains(
 @contextlib.asynccontextmanager
 async def answering(answer: bytes) -> AsyncIterator[str]:
     """A server that says this to everybody, or nothing for ever."""
-    gone = asyncio.Event()
+    talks: set[asyncio.Task[None] | None] = set()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        if answer:
+        talks.add(asyncio.current_task())
+        try:
+            await reader.readuntil(b"\r\n\r\n")
             writer.write(answer)
             await writer.drain()
-        else:
-            await gone.wait()
-        writer.close()
+            if not answer:
+                await asyncio.Event().wait()
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        gone.set()
         server.close()
+        for task in filter(None, talks):
+            task.cancel()
+        await asyncio.gather(*filter(None, talks), return_exceptions=True)
 
 
 async def test_everything_hangs_at_once(terminal: Command, tmp_path: Path) -> None:

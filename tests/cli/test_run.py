@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli.terminal_io import FIRST_BYTE_SECONDS
+from studio.cli.console import FIRST_BYTE_SECONDS
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall
 from support.command import Command, at_provider, finish, session_of
 from support.engine_home import engine_home, reply_requests, say

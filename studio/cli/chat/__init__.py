@@ -1,12 +1,70 @@
 """The conversation in the terminal, ``agent-studio chat``.
 
-- ``main``: opens a chat on a screen with a prompt, or line by line.
 - ``chat_loop``: turns what is typed into turns of a session, one at a time.
 - ``slash_commands``: runs lines that begin with a slash.
-- ``screen``: draws the terminal: finished text above, moving parts and the prompt below.
+- ``screen``: the terminal of a chat, with a prompt below the text or line by line.
 - ``printer``: shows the events of a turn on the screen.
 - ``markdown``: cuts streamed markdown into finished blocks and renders them.
 - ``completion``: completes commands, their values, and files after @.
 - ``mentions``: attaches files that a message names after @.
 - ``history``: stores typed messages for the arrow keys.
 """
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from studio.agent.engine import Engine
+from studio.agent.session.session import Session
+from studio.cli.console import on_signals
+from studio.cli.event_printer import TextPrinter
+from studio.cli.exit_codes import DONE
+
+from .chat_loop import ChatLoop
+from .completion import ChatCompleter
+from .history import ChatHistory
+from .printer import ChatPrinter
+from .screen import PlainScreen, PromptScreen
+from .slash_commands import SlashCommands
+
+
+async def open_chat(engine: Engine, session: Session) -> int:
+    """Talk in this session until the person leaves; returns the exit code."""
+    if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        await _chat_by_lines(engine, session)
+    else:
+        await _chat_with_prompt(engine, session)
+    return DONE
+
+
+async def _chat_with_prompt(engine: Engine, session: Session) -> None:
+    history = ChatHistory(engine.paths.data / "chat-history.jsonl", engine.keychain.known)
+    await history.read()
+    screen = PromptScreen(history)
+    chat = ChatLoop(engine, session, screen, lambda: ChatPrinter(screen))
+    commands = SlashCommands(chat)
+    screen.complete(
+        ChatCompleter(
+            {name: (one.takes, one.about) for name, one in commands.all.items()},
+            commands.offers,
+            lambda: Path(chat.session.info.folder),
+        )
+    )
+    # What others print, of a broken tool for example, must not run into the line.
+    with on_signals(screen.signals), screen.keys(), patch_stdout():
+        await commands.load_offers()
+        commands.print_last_message()
+        await chat.run()
+    await history.saved()
+
+
+async def _chat_by_lines(engine: Engine, session: Session) -> None:
+    screen = PlainScreen()
+    chat = ChatLoop(engine, session, screen, lambda: TextPrinter(screen))
+    commands = SlashCommands(chat)
+    with on_signals(screen.signals):
+        commands.print_last_message()
+        await chat.run()

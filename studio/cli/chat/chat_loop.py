@@ -5,34 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from studio.agent.attachments import check_total_size
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars, total
-from studio.cli.console import Console
 from studio.cli.turn_driver import Printer, TurnDriver
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.messages import Said, Text
 
 from .mentions import attach_mentions
-
-
-class ChatScreen(Protocol):
-    """A terminal for a chat: ``PromptScreen``, or ``PlainScreen`` without a prompt."""
-
-    status: Callable[[], str]
-    interrupt: Callable[[], bool]
-
-    @property
-    def types_ahead(self) -> bool: ...
-    async def read(self) -> str | None: ...
-    def markdown(self, text: str) -> None: ...
-    def give_back(self, text: str) -> None: ...
-    def refresh(self) -> None: ...
-    def leave(self) -> None: ...
+from .screen import ChatScreen
 
 
 class ChatLoop:
@@ -46,13 +31,11 @@ class ChatLoop:
         self,
         engine: Engine,
         session: Session,
-        console: Console,
         screen: ChatScreen,
         printer: Callable[[], Printer],
     ) -> None:
         self.engine = engine
         self.session = session
-        self.console = console
         self.screen = screen
         self.command: Callable[[str], bool] = lambda _: False
         self.attached: list[Said] = []
@@ -85,14 +68,14 @@ class ChatLoop:
                 await asyncio.wait([self._work])
             await self._side_tasks.settled()
         if self.session.transcript.blocks:
-            self.console.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
+            self.screen.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
 
     async def switch_to(self, session: Session) -> None:
         """Continue in another session, and print which one."""
         self.session, info = session, session.info
-        self.console.say(f"{info.agent} on {info.model}, in {info.folder}")
+        self.screen.say(f"{info.agent} on {info.model}, in {info.folder}")
         for problem in [session.damage] if session.damage else []:
-            self.console.say(f"This chat is damaged and can only be read: {problem}")
+            self.screen.say(f"This chat is damaged and can only be read: {problem}")
         await self._update_costs()
 
     async def submit(self, text: str) -> None:
@@ -108,15 +91,15 @@ class ChatLoop:
             check_total_size(said)
             queued = self.session.queue.add(said) if self._work is not None else ""
         except ConfigurationError as error:
-            self.console.say(str(error))
+            self.screen.say(str(error))
             self.screen.give_back(text)
             return
         if message.files:
-            self.console.say(f"Attached: {message.attached}")
+            self.screen.say(f"Attached: {message.attached}")
         attached, self.attached = self.attached, []
         if queued:
             self._queued[queued] = text, attached
-            self.console.say(f"Queued: {text}")
+            self.screen.say(f"Queued: {text}")
         else:
             self.start(self.run_turns(said))
 
@@ -142,7 +125,7 @@ class ChatLoop:
         """Run a turn, then one for each message queued meanwhile; no message means try again."""
         while True:
             if self.screen.types_ahead and (words := _words(said)):
-                self.console.say(f"\n› {words}\n")
+                self.screen.say(f"\n› {words}\n")
             driver = self.driver()
             await driver.run_turn(said, [], None)
             if not driver.stopped and driver.capped and await driver.ask_background():
@@ -169,7 +152,7 @@ class ChatLoop:
 
     def driver(self) -> TurnDriver:
         """The driver of the next turn in this session."""
-        self._driver = TurnDriver(self.session, self.console, self._printer(), None)
+        self._driver = TurnDriver(self.session, self.screen, self._printer(), None)
         return self._driver
 
     async def _exclusive(self, work: Coroutine[Any, Any, None]) -> None:
@@ -185,7 +168,7 @@ class ChatLoop:
         except BrokenPipeError:  # nobody is at the terminal any more
             self.screen.leave()
         except (StudioError, ProviderError, OSError) as error:
-            self.console.say(str(error))
+            self.screen.say(str(error))
 
     async def _update_costs(self) -> None:
         """Update the costs in the status line."""

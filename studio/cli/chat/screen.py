@@ -1,4 +1,4 @@
-"""The screen of a chat: prints finished text above, draws moving parts and a prompt below.
+"""The terminal of a chat: with a prompt below the printed text, or line by line.
 
 The prompt is always there. While the agent works it takes the next message. A question
 waits until the person pauses and then gets a prompt of its own, so that nothing that was
@@ -11,9 +11,11 @@ import asyncio
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from typing import ClassVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application
@@ -45,13 +47,52 @@ _ASIDE = object()
 """The result of the message prompt when a question interrupts it."""
 
 
+class ChatScreen(Console, ABC):
+    """A terminal for a chat."""
+
+    types_ahead: ClassVar[bool]
+    """Whether messages can be typed while the agent works."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.status: Callable[[], str] = lambda: ""
+        """Returns a line about the session."""
+        self.interrupt: Callable[[], bool] = lambda: False
+        """Called by Ctrl-C: stops what runs, and returns whether anything did."""
+        leave = self.leave
+        self.signals = {"SIGINT": self.interrupted, "SIGTERM": leave, "SIGHUP": leave}
+
+    @abstractmethod
+    async def read(self) -> str | None:
+        """Read the next message; None when the person leaves."""
+
+    @abstractmethod
+    def interrupted(self) -> None:
+        """Ctrl-C: stop the turn, else leave when pressed twice."""
+
+    @abstractmethod
+    def markdown(self, text: str) -> None:
+        """Print a block of an answer."""
+
+    @abstractmethod
+    def give_back(self, text: str) -> None:
+        """Return text that was not sent to the person."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Stop reading, as if the person had left."""
+
+    def refresh(self) -> None:
+        """Redraw the moving part soon, where there is one."""
+
+
 @dataclass
 class _Question:
     prompt: str
     answer: asyncio.Future[str | None]
 
 
-class PromptScreen(Console):
+class PromptScreen(ChatScreen):
     """A console with a prompt that can be used while text is printed."""
 
     types_ahead = True
@@ -60,9 +101,6 @@ class PromptScreen(Console):
         super().__init__()
         self.live: Callable[[int, int], str] = lambda _width, _rows: ""
         """Draws the moving part for a number of columns and a most of rows."""
-        self.status: Callable[[], str] = lambda: ""
-        self.interrupt: Callable[[], bool] = lambda: False
-        """Called by Ctrl-C: stops what runs, and returns whether anything did."""
         self.paint = AnsiPainter(colours=not os.environ.get("NO_COLOR"))
         self._input = create_input(sys.stdin)
         self._output = create_output(sys.stdout)
@@ -133,7 +171,6 @@ class PromptScreen(Console):
         self.show(self.paint.plain(text, self.width))
 
     def markdown(self, text: str) -> None:
-        """Print a block of an answer, rendered."""
         painted = self.paint.markdown(text.strip("\n"), self.width)
         self.show(f"\n{painted}\n")
 
@@ -153,7 +190,6 @@ class PromptScreen(Console):
         return self._output.get_size().columns
 
     def refresh(self) -> None:
-        """Redraw the moving part soon."""
         if (app := self._app) is not None:
             app.invalidate()
 
@@ -164,7 +200,7 @@ class PromptScreen(Console):
         return self._input.raw_mode()
 
     async def read(self) -> str | None:
-        """Read the next message, and ask questions in between; None when the person leaves."""
+        """Read the next message, and ask questions in between."""
         while not self._left:
             typed, self._typed = self._typed, Document()
             try:
@@ -215,7 +251,6 @@ class PromptScreen(Console):
             self._typed = _before(text, self._typed)
 
     def leave(self) -> None:
-        """Stop reading, as if the person had left."""
         self._left = True
         self._end(self._answers, None)
         self._end(self._messages, None)
@@ -354,3 +389,43 @@ def _before(text: str, document: Document) -> Document:
     if not text:
         return document
     return Document(f"{text}\n{document.text}" if document.text else text)
+
+
+class PlainScreen(ChatScreen):
+    """Reads and prints lines; the next message is read when the agent is done."""
+
+    types_ahead = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reading: asyncio.Task[str | None] | None = None
+        self._asked_to_leave = self._left = False
+
+    async def read(self) -> str | None:
+        self._asked_to_leave = False
+        if self._left:
+            return None
+        self.say(f"\n[{self.status()}]")
+        self._reading = asyncio.create_task(self.line("> "))
+        await asyncio.wait([self._reading])
+        return None if self._reading.cancelled() else self._reading.result()
+
+    def interrupted(self) -> None:
+        if self.interrupt():
+            return
+        if self._asked_to_leave:
+            self.leave()
+        else:
+            self._asked_to_leave = True
+            self.say("\nCtrl-C again to leave")
+
+    def give_back(self, text: str) -> None:
+        self.say(f"Not sent: {text}")
+
+    def markdown(self, text: str) -> None:
+        self.write(f"{text.strip()}\n\n")
+
+    def leave(self) -> None:
+        self._left = True
+        if self._reading is not None:
+            self._reading.cancel()

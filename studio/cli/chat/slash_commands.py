@@ -55,7 +55,9 @@ class SlashCommands:
     """The commands of one chat."""
 
     def __init__(self, chat: ChatLoop) -> None:
+        """Sets ``chat.command``, so that the chat runs these commands."""
         self._chat = chat
+        chat.command = self.handle
         self._offers: dict[Kind, Sequence[Offer]] = {
             "mode": [(mode, "") for mode in get_args(PermissionMode)],
             "word": [("show", "what it says"), ("edit", "say it yourself"), ("undo", "drop it")],
@@ -135,7 +137,7 @@ class SlashCommands:
         self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
 
     def _say(self, text: str) -> None:
-        self._chat.console.say(text)
+        self._chat.screen.say(text)
 
     async def _run(self, command: _Command, rest: str) -> None:
         await command.run(rest)
@@ -262,7 +264,7 @@ class SlashCommands:
 
     async def _restore(self, turn: str, *, undo: bool) -> None:
         chat = self._chat
-        await undo_or_redo(chat.engine, chat.session.info.id, turn, chat.console, undo=undo)
+        await undo_or_redo(chat.engine, chat.session.info.id, turn, chat.screen, undo=undo)
 
     async def _drafts(self, _: str) -> None:
         if not self._chat.session.drafts.waiting():
@@ -272,7 +274,7 @@ class SlashCommands:
 
     async def _context(self, _: str) -> None:
         chat = self._chat
-        await show_context(chat.engine, chat.session.info.id, chat.console)
+        await show_context(chat.engine, chat.session.info.id, chat.screen)
 
     async def _compact(self, _: str) -> None:
         with self._printing_notices():
@@ -314,7 +316,7 @@ class SlashCommands:
     async def _usage(self, _: str) -> None:
         chat = self._chat
         usage = await chat.engine.books.spent("model", chat.session.info.id)
-        print_usage(usage, "model", chat.console)
+        print_usage(usage, "model", chat.screen)
 
     async def _export(self, name: str) -> None:
         session = self._chat.session
@@ -339,7 +341,7 @@ class SlashCommands:
     @contextmanager
     def _printing_notices(self) -> Generator[None]:
         """Print notices and summaries that happen meanwhile."""
-        printer = TextPrinter(self._chat.console)
+        printer = TextPrinter(self._chat.screen)
 
         def print_notice(envelope: EventEnvelope) -> None:
             if isinstance(envelope.event, Notice | Summarised):

@@ -20,4 +20,4 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: Namespace) -> int:
     """Speak with the editor until it hangs up."""
-    return await context.open_door(options)
+    return await context.run_external(options)

@@ -31,8 +31,8 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: Namespace) -> int:
     """Talk until the person leaves; ends with 1 where nobody can type."""
-    from studio.cli.chat.main import open_chat
-    from studio.cli.run_options import open_session
+    from studio.cli.chat import open_chat
+    from studio.cli.saved_sessions import open_session
 
     engine, console = await context.engine(), context.console
     if not (console.interactive and sys.stdout.isatty()):

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
@@ -19,7 +18,7 @@ from studio.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from studio.cli.console import Console
-    from studio.cli.doctor.finding import Check, Finding
+    from studio.cli.doctor import Check, Finding
 
 WIDTH = 18
 """The width of a check's name."""
@@ -39,9 +38,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Print a line for each check; ends with 1 if something is broken that stops the program."""
     import asyncio
 
+    from studio.cli.doctor import Check
     from studio.cli.doctor.display import check_display
-    from studio.cli.doctor.finding import Check
-    from studio.cli.doctor.keychain_check import check_keychain
     from studio.cli.doctor.local_checks import DISK, LocalChecks
     from studio.cli.doctor.network_checks import NetworkChecks
 
@@ -54,7 +52,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         Check("Folders", local.folders, late=DISK),
         settings,
         Check("Database", local.database, late=DISK),
-        Check("Keychain", partial(check_keychain, network.keychain), late="Restart the keychain."),
+        Check("Keychain", network.keychain, late="Restart the keychain."),
         *network.providers(),
         Check("Network", network.network, late="Look at the connection and its name server."),
         Check("Sandbox", local.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),
@@ -92,7 +90,7 @@ async def _found(check: Check) -> tuple[Finding, bool]:
     """Run a check within its time; returns its finding, and whether it did not end."""
     import asyncio
 
-    from studio.cli.doctor.finding import Finding
+    from studio.cli.doctor import Finding
     from studio.domain.redaction import redact
 
     task = asyncio.ensure_future(check.run())
@@ -115,7 +113,7 @@ async def _found(check: Check) -> tuple[Finding, bool]:
 
 
 def _print(console: Console, finding: Finding) -> None:
-    from studio.cli.doctor.finding import MARKS
+    from studio.cli.doctor import MARKS
 
     text = " ".join(finding.text.split())
     console.write(f"{MARKS[finding.state]} {finding.name:<{WIDTH}} {text}\n")

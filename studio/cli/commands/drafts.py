@@ -62,7 +62,7 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """List, show or decide drafts; ends with 1 if a decision could not be carried out."""
-    from studio.cli.drafts_decide import decide_drafts
+    from studio.cli.drafts import decide_drafts
     from studio.cli.saved_sessions import find_session_id
 
     engine, console = await context.engine(), context.console
@@ -87,7 +87,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     if options.what == "show":
         return await _show(engine, entries[0], options, console)
     if options.what == "resolve":
-        from studio.cli.drafts_merge import resolve
+        from studio.cli.drafts_edit import resolve
 
         return await resolve(engine, entries[0], options, console)
     if options.what == "edit":
@@ -107,8 +107,7 @@ async def _show(
 ) -> int:
     import asyncio
 
-    from studio.cli.drafts_decide import find_draft
-    from studio.cli.drafts_format import conflict_json, conflict_lines, draft_lines
+    from studio.cli.drafts import conflict_json, conflict_lines, draft_lines, find_draft
 
     session = await engine.sessions.open(entry.session_id)
     draft = find_draft(session, entry.draft_id)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from studio.cli.command_context import CommandContext
 from studio.cli.parser import SESSION, CommandParser, caps, steps
+from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
     from studio.cli.console import Console
     from studio.cli.turn_driver import Printer
+    from studio.domain.agents import Limits
+    from studio.domain.messages import Said
 
-_NO_FILE = (None, Path("-"))
-"""The values of ``--output`` that name no file."""
+STANDARD = Path("-")
+"""Standard input or output, where an option takes a file."""
 
 
 def arguments(parser: CommandParser) -> None:
@@ -120,7 +127,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     from studio.agent.permission.rules import parse_rule
     from studio.cli.exit_codes import CANCELLED
     from studio.cli.final_answer import FinalAnswer, check_output_path, read_schema
-    from studio.cli.run_options import build_message, open_session, turn_limits
+    from studio.cli.saved_sessions import open_session
     from studio.cli.turn_driver import TurnDriver
     from studio.domain.models import Generation
 
@@ -130,7 +137,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if output is not None:
         check_output_path(output)
     schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
-    message = await build_message(options, console)
+    message = await _message(options, console)
     session = await open_session(engine, options)
     for problem in (await engine.agents(Path(session.info.folder))).problems:
         if not options.quiet:
@@ -144,13 +151,14 @@ async def run(context: CommandContext, options: Namespace) -> int:
         "caps": options.budget,
     }
     with _stop_on_interrupt(driver.stop):
-        limits = await turn_limits(engine, session, options)
+        limits = await _limits(engine, session, options)
         code = await driver.run_turn(message, rules, options.mode, limits=limits, **wanted)
         if person and limits is None and driver.capped and await driver.ask_background():
             code = await driver.run_turn((), rules, "background", **wanted)
         if person and code != CANCELLED:
             await driver.offer_drafts()
-    if driver.answered and not _streams(options) and not (options.json and output in _NO_FILE):
+    to_file = output not in (None, STANDARD)
+    if driver.answered and not _streams(options) and (to_file or not options.json):
         await answer.write(console, output)
     if options.quiet:
         return CANCELLED if driver.stopped else code
@@ -162,14 +170,67 @@ async def run(context: CommandContext, options: Namespace) -> int:
     return CANCELLED if driver.stopped else code
 
 
+async def _message(options: Namespace, console: Console) -> list[Said]:
+    """The attachments and the message; raises ConfigurationError if there is neither."""
+    from studio.agent.attachments import attach, check_total_size
+    from studio.cli.console import (
+        FIRST_BYTE_SECONDS,
+        NO_INPUT_NOTICE,
+        read_stdin,
+        stdin_attachment,
+    )
+    from studio.domain.messages import Text
+
+    message: str | None = options.message
+    blocks: list[Said] = []
+    for path in dict.fromkeys(options.attach):
+        if path != STANDARD:
+            blocks.append(await attach(path))
+        elif message in (None, "-"):
+            raise ConfigurationError(
+                "Standard input is either the message or attached to one. Give a message."
+            )
+        elif (block := await stdin_attachment()) is not None:
+            blocks.append(block)
+    if message in (None, "-"):
+        if console.interactive:
+            console.say("Your message, ended by Ctrl-D on a line of its own:")
+        message = (await read_stdin()).decode("utf-8-sig", "replace")
+    elif STANDARD not in options.attach and not _at_terminal():
+        try:
+            block = await stdin_attachment(FIRST_BYTE_SECONDS)
+            blocks += [block] if block is not None else []
+        except TimeoutError:
+            if not options.quiet:
+                console.say(NO_INPUT_NOTICE)
+    check_total_size(blocks)
+    # An argument that is not UTF-8 has broken characters, which cannot be stored.
+    message = message.encode("utf-8", "replace").decode().strip()
+    if not message and not blocks:
+        raise ConfigurationError("There is no message. Give one, or pipe one in.")
+    return [*blocks, *([Text(message)] if message else [])]
+
+
+def _at_terminal() -> bool:
+    # None if the program was started without standard input.
+    return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+async def _limits(engine: Engine, session: Session, options: Namespace) -> Limits | None:
+    """The agent's limits with the steps of ``--max-steps``; None without that option."""
+    if options.max_steps is None:
+        return None
+    agent = await engine.agent(session.info.agent, Path(session.info.folder))
+    return replace(engine.limits(agent, options.mode or agent.mode), steps=options.max_steps)
+
+
 def _streams(options: Namespace) -> bool:
     """Whether text is printed as it comes, also what is said between tool calls."""
     return not (options.quiet or options.output or options.schema)
 
 
 def _printer(options: Namespace, console: Console) -> Printer:
-    from studio.cli.event_printer import JsonPrinter, TextPrinter
-    from studio.cli.final_answer import AnswerPrinter
+    from studio.cli.event_printer import AnswerPrinter, JsonPrinter, TextPrinter
 
     if options.json:
         return JsonPrinter(console)
@@ -184,7 +245,7 @@ def _stop_on_interrupt(stop: Callable[[], None]) -> Generator[None]:
     import asyncio
     import signal
 
-    from studio.cli.terminal_io import on_signals
+    from studio.cli.console import on_signals
 
     loop = asyncio.get_running_loop()
 

@@ -31,4 +31,4 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: Namespace) -> int:
     """Serve until Ctrl-C."""
-    return await context.open_door(options)
+    return await context.run_external(options)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from studio.processes.daemon_thread import in_daemon_thread
 
-from .finding import Finding
+from . import Finding
 
 PACKAGES = {
     "libEGL.so.1": "libegl1",

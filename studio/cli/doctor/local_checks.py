@@ -33,7 +33,7 @@ from studio.storage.migrations import LATEST
 from studio.storage.paths import Paths
 from studio.tools.discovery import discover
 
-from .finding import Check, Finding
+from . import Check, Finding
 
 OLDEST, NEXT = (3, 11), (3, 15)
 """Versions of Python: the first that works, and the first that was not tried."""

@@ -1,11 +1,19 @@
-"""Drafts as lines for the terminal, also those whose file changed meanwhile (T-5)."""
+"""Drafts in the terminal: prints what they change, and carries out decisions (T-5)."""
 
 from __future__ import annotations
 
-from studio.domain.drafts import Draft
+from collections.abc import Sequence
+
+from studio.agent.changes.draft_review import DraftDecision
+from studio.agent.session.session import Session
+from studio.domain.drafts import Draft, DraftAction, DraftStatus
+from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.tools.drafts.diff import diff
 from studio.tools.drafts.draft_conflict import Conflict
+
+from .console import Console
+from .exit_codes import DONE, USAGE
 
 MAX_LINES = 200
 """The most lines of a difference that are printed."""
@@ -71,3 +79,38 @@ def conflict_json(conflict: Conflict) -> JsonObject:
         "merged": None if merge is None else merge.text,
         "to_decide": 0 if merge is None else merge.conflicts,
     }
+
+
+DECISIONS: dict[str, tuple[DraftDecision, DraftStatus]] = {
+    "approve": ("approve", "approved"),
+    "discard": ("discard", "discarded"),
+    "undo": ("undo", "undone"),
+}
+_DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move": "Moved"}
+
+
+async def decide_drafts(
+    session: Session, draft_ids: Sequence[str], word: str, console: Console
+) -> int:
+    """Carry out one decision about several drafts; returns the exit code."""
+    decision, wanted = DECISIONS[word]
+    decided = await session.decide_all(decision, draft_ids)
+    details = {draft.id: detail for draft, detail in session.transcript.draft_details}
+    for draft_id, status in decided.items():
+        draft = find_draft(session, draft_id)
+        if status == wanted:
+            what = _DONE[draft.action] if status == "approved" else status.capitalize()
+            console.say(f"{what}: {draft.label}")
+        else:
+            console.say(f"{draft.label}: {details[draft_id] or f'this draft is {status}.'}")
+        if status == "conflict":
+            console.say(f"  To resolve it: agent-studio drafts show {draft_id[:8]}")
+    return DONE if set(decided.values()) == {wanted} else USAGE
+
+
+def find_draft(session: Session, draft_id: str) -> Draft:
+    """A draft of the session; raises ConfigurationError if there is none."""
+    draft = session.drafts.get(draft_id)
+    if draft is None:
+        raise ConfigurationError(f"There is no draft {draft_id}.")
+    return draft
