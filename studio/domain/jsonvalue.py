@@ -64,6 +64,32 @@ def repair_surrogates(text: str) -> str:
     return text
 
 
+class TextBuffer:
+    """Text that grows by pieces and is always whole Unicode."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> str:
+        """Take a piece; returns what can be shown now."""
+        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
+            if piece:
+                self._pieces.append(piece)
+            return piece
+        piece, self._half = self._half + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        piece = repair_surrogates(piece)
+        if piece:
+            self._pieces.append(piece)
+        return piece
+
+
 def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
     """``value`` as every server can read it: whole Unicode, numbers that JSON has.
 

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar, cast
 
 from studio.domain.errors import ProviderError
-from studio.domain.events import Delta
+from studio.domain.events import CallStarted, Delta
 from studio.domain.jsonvalue import (
     MAX_DEPTH,
     Json,
@@ -20,6 +20,7 @@ from studio.domain.jsonvalue import (
 )
 
 from .base import Reply, stream_ended_early
+from .text_tool_calls import TextCallRecognizer
 
 ENVELOPE_DEPTH = 20
 """Levels that a message has around the arguments of its calls, and some to spare."""
@@ -48,38 +49,13 @@ class Accumulator(Protocol[E_contra]):
     def interrupted(self) -> Reply: ...
 
 
-class TextBuffer:
-    """Text that grows by pieces and is always whole Unicode."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._half = ""
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
-
-    def add(self, piece: str) -> str:
-        """Take a piece; returns what can be shown now."""
-        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
-            if piece:
-                self._pieces.append(piece)
-            return piece
-        piece, self._half = self._half + piece, ""
-        if piece and "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._half = piece[:-1], piece[-1]
-        piece = repair_surrogates(piece)
-        if piece:
-            self._pieces.append(piece)
-        return piece
-
-
 class StreamDriver(Generic[E]):
     """A ``ReplyStream``: opens on first iteration, maps every fault to a ``ProviderError``.
 
     ``open`` sends the request and returns the native events; what it enters on
     the stack is closed with the stream. ``translate`` is the provider's table
-    from exceptions to ``ProviderError``.
+    from exceptions to ``ProviderError``. ``text_calls`` recognises calls in the
+    text of a whole reply, where models write them; what was shown stays shown.
     """
 
     def __init__(
@@ -88,11 +64,14 @@ class StreamDriver(Generic[E]):
         open: Callable[[AsyncExitStack], Awaitable[AsyncIterator[E]]],
         accumulator: Accumulator[E],
         translate: Callable[[Exception], ProviderError],
+        text_calls: TextCallRecognizer | None = None,
     ) -> None:
         self._provider = provider
         self._open = open
         self._accumulator = accumulator
         self._translate = translate
+        self._text_calls = text_calls
+        self._reply: Reply | None = None
         self._stack = AsyncExitStack()
         self.last_event_at = 0.0
 
@@ -110,8 +89,15 @@ class StreamDriver(Generic[E]):
             await self.aclose()
         if not self._accumulator.complete:
             raise stream_ended_early(self._provider)
+        if self._text_calls is not None:
+            whole = self.reply()
+            self._reply = self._text_calls.recognized(whole)
+            for call in self._reply.calls if self._reply is not whole else ():
+                yield CallStarted(call.id, call.name)
 
     def reply(self) -> Reply:
+        if self._reply is not None:
+            return self._reply
         if not self._accumulator.complete:
             raise stream_ended_early(self._provider)
         try:

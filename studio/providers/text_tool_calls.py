@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from studio.domain.events import CallStarted, Delta
 from studio.domain.jsonvalue import Json, JsonObject, as_objects, as_text
 from studio.domain.messages import ToolCall
 from studio.domain.tools import ToolSpec
 
-from .base import Reply, ReplyStream, Request
+from .base import Reply, Request
 from .openai_chat.stream import made_up_id
 
 LONGEST = 20_000
@@ -65,48 +64,22 @@ class TextCalls:
     calls: tuple[tuple[str, JsonObject], ...]
 
 
-class TextCallStream:
-    """A ``ReplyStream`` that looks at the reply once it is whole.
+class TextCallRecognizer:
+    """Recognises calls in the whole reply to one request, among the tools that may be called.
 
-    What was shown as text stays shown. ``native`` writes a call as this
-    protocol's message holds it.
+    ``native`` writes a call as this protocol's message holds it.
     """
 
-    def __init__(
-        self, stream: ReplyStream, request: Request, native: Callable[[ToolCall], JsonObject]
-    ) -> None:
-        self._stream = stream
+    def __init__(self, request: Request, native: Callable[[ToolCall], JsonObject]) -> None:
         self._request = request
         self._native = native
-        self._reply: Reply | None = None
 
-    @property
-    def last_event_at(self) -> float:
-        return self._stream.last_event_at
-
-    async def __aiter__(self) -> AsyncIterator[Delta]:
-        async for delta in self._stream:
-            yield delta
-        whole = self._stream.reply()
-        self._reply = self._taken_for_calls(whole)
-        if self._reply is not whole:
-            for call in self._reply.calls:
-                yield CallStarted(call.id, call.name)
-
-    def reply(self) -> Reply:
-        return self._reply or self._stream.reply()
-
-    def interrupted(self) -> Reply:
-        return self._stream.interrupted()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def _taken_for_calls(self, reply: Reply) -> Reply:
+    def recognized(self, reply: Reply) -> Reply:
+        """The reply with proper calls; the same object where its text is an answer."""
         if reply.stop != "end" or reply.calls or len(reply.items) != 1:
             return reply
         message = reply.items[0]
-        spoken = find_text_calls(as_text(message.get("content")), self._request.tools)
+        spoken = find_text_calls(as_text(message.get("content")), self._request.callable)
         if spoken is None:
             return reply
         history = self._request.history

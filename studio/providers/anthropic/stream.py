@@ -17,6 +17,7 @@ from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
 from studio.domain.jsonvalue import (
     Json,
     JsonObject,
+    TextBuffer,
     as_count,
     as_object,
     as_objects,
@@ -26,7 +27,6 @@ from studio.domain.jsonvalue import (
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.stream_driver import TextBuffer
 from studio.providers.tool_arguments import parse_arguments
 
 STOPS: dict[str, StopReason] = {

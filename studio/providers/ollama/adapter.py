@@ -33,7 +33,7 @@ from studio.providers.sse import Endpoint, InvalidResponse, json_lines, parse_ob
 from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
-from studio.providers.text_tool_calls import TextCallStream
+from studio.providers.text_tool_calls import TextCallRecognizer
 
 from . import PROVIDER
 from .models import LEVELS, Memory, ModelDetails, PullProgress, context_size, pull_progress
@@ -223,9 +223,14 @@ class OllamaProvider(Provider):
                 else:
                     return json_lines(chunks)
 
-        native = StreamDriver(self.name, open, accumulator, self._endpoint.errors.from_exception)
-        offered = replace(request, tools=request.callable)
-        return cut_at_stop_texts(TextCallStream(native, offered, _native_call), request)
+        native = StreamDriver(
+            self.name,
+            open,
+            accumulator,
+            self._endpoint.errors.from_exception,
+            TextCallRecognizer(request, _native_call),
+        )
+        return cut_at_stop_texts(native, request)
 
     def _body(self, request: Request, shown: ModelDetails, tokens: int) -> JsonObject:
         facts, model = request.facts, request.model

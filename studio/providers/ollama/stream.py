@@ -7,13 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
-from studio.domain.jsonvalue import Json, JsonObject, as_count, as_text, repair_surrogates
+from studio.domain.jsonvalue import (
+    Json,
+    JsonObject,
+    TextBuffer,
+    as_count,
+    as_text,
+    repair_surrogates,
+)
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
 from studio.providers.openai_chat.stream import UNREADABLE, call_ids, made_up_id
 from studio.providers.sse import InvalidResponse
-from studio.providers.stream_driver import TextBuffer
 from studio.providers.tool_arguments import parse_arguments
 
 _CERTAIN = 1.2

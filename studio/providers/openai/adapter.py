@@ -40,7 +40,7 @@ from studio.providers.openai_chat.errors import (
 )
 from studio.providers.openai_chat.models import efforts_of, is_reasoning_model
 from studio.providers.openai_chat.request_options import text_format, tool_choice
-from studio.providers.sse import InvalidResponse
+from studio.providers.sse import InvalidResponse, sse_objects
 from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal
@@ -191,7 +191,7 @@ class OpenAIProvider(Provider):
         stack.push_async_callback(stream.close)
         if "html" in stream.response.headers.get("content-type", ""):
             raise InvalidResponse("a web page")
-        return _objects(stream)
+        return sse_objects(stream.response.aiter_bytes())
 
     def _body(self, request: Request) -> JsonObject:
         body: JsonObject = {
@@ -273,7 +273,7 @@ class OpenAIProvider(Provider):
         return self._errors.error(fault_in_stream(error), error_message({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
-        from openai import APIConnectionError, APIError, APIStatusError
+        from openai import APIConnectionError, APIStatusError
 
         match error:
             case APIStatusError():
@@ -288,8 +288,6 @@ class OpenAIProvider(Provider):
                 return self._errors.from_exception(
                     cause if isinstance(cause, Exception) else ConnectionError()
                 )
-            case APIError():  # an error event that the SDK raises itself
-                return self._fault(error.body if error.body is not None else str(error))
             case _:
                 return self._errors.from_exception(error)
 
@@ -337,13 +335,6 @@ def _put(body: JsonObject, name: str, value: Json) -> None:
     found = body.setdefault(outer, {})
     assert isinstance(found, dict)
     found[inner] = value
-
-
-async def _objects(stream: AsyncIterator[JsonObject]) -> AsyncIterator[JsonObject]:
-    async for event in stream:
-        if not isinstance(event, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
-            raise InvalidResponse("not an object")
-        yield event
 
 
 def refused(block: Said, facts: ModelInfo | None = None) -> str:

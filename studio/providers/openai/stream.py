@@ -9,6 +9,7 @@ from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
 from studio.domain.jsonvalue import (
     Json,
     JsonObject,
+    TextBuffer,
     as_count,
     as_object,
     as_text,
@@ -17,7 +18,6 @@ from studio.domain.jsonvalue import (
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.stream_driver import TextBuffer
 from studio.providers.tool_arguments import parse_arguments
 
 INCOMPLETE: dict[str, StopReason] = {
@@ -48,6 +48,8 @@ class ResponsesAccumulator:
         return self._response is not None
 
     def feed(self, event: JsonObject) -> Iterable[Delta]:
+        if error := event.get("error"):
+            raise self._fault(error)
         if self._response is not None:
             return
         kind = event.get("type")
@@ -78,7 +80,7 @@ class ResponsesAccumulator:
                 error = response.get("error") if isinstance(response, dict) else None
                 raise self._fault(error or {"message": "The provider could not answer."})
             case "error":
-                raise self._fault(event.get("error") or event)
+                raise self._fault(event)
             case _:
                 return
 

@@ -33,7 +33,7 @@ from studio.providers.sse import Endpoint, sse_objects
 from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal
-from studio.providers.text_tool_calls import TextCallStream
+from studio.providers.text_tool_calls import TextCallRecognizer
 
 from . import PROVIDER
 from .errors import UnsupportedParameters, fault_of_error
@@ -184,11 +184,9 @@ class CompatibleProvider(Provider):
             open,
             ChatAccumulator(request.history, self._endpoint.fault),
             self._endpoint.errors.from_exception,
+            None if self._hosted else TextCallRecognizer(request, native_call),
         )
-        if self._hosted:
-            return cut_at_stop_texts(native, request)
-        offered = replace(request, tools=request.callable)
-        return cut_at_stop_texts(TextCallStream(native, offered, native_call), request)
+        return cut_at_stop_texts(native, request)
 
     def _learns(self, model: str, optional: JsonObject, error: ProviderError) -> bool:
         """Whether the next request can be one that this server takes."""

@@ -10,12 +10,18 @@ from typing import Any, cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
-from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, repair_surrogates
+from studio.domain.jsonvalue import (
+    Json,
+    JsonObject,
+    TextBuffer,
+    as_object,
+    as_objects,
+    repair_surrogates,
+)
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
 from studio.providers.sse import DONE, InvalidResponse
-from studio.providers.stream_driver import TextBuffer
 from studio.providers.tool_arguments import parse_arguments
 
 UNREADABLE = "unreadable_arguments"
