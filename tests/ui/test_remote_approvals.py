@@ -29,7 +29,6 @@ pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone", "bus"]
 OLLAMA = "ollama"
 SECRET = "sk-live-0123456789abcdef"
-SOON = 20.0
 
 
 def info(session_id: str = "s1") -> SessionInfo:
@@ -53,7 +52,7 @@ async def card(person: Person) -> RemoteApprovalCard:
     """The question on screen, once keys count."""
     here = person.window.remote_approvals
     assert here is not None
-    shown = await until(lambda: here.card and here.card.isVisible() and here.card, SOON)
+    shown = await until(lambda: here.card and here.card.isVisible() and here.card)
     shown._shown_at -= GUARD
     return shown
 
@@ -159,7 +158,7 @@ async def test_it_goes_when_it_is_withdrawn_and_when_its_program_dies(tmp_path: 
             assert await program.heard() == "q1 withdrawn"
             await until(lambda: not shown.isVisible())
             await program.ask("q2")
-            await until(shown.isVisible, SOON)
+            await until(shown.isVisible)
         await until(lambda: not shown.isVisible())  # its program was killed
 
 
@@ -195,7 +194,7 @@ async def test_a_part_that_is_not_known_cannot_be_allowed(tmp_path: Path) -> Non
             question = Question("q1", "c", "run", f"Run {command}?", command)
             journal.append(TurnStarted("s1", "t", (Said("Go"),), "Reviewer", OLLAMA, "m", "inline"))
             journal.append(AwaitingPermission(question))
-            await until(shown.allow.isEnabled, SOON)
+            await until(shown.allow.isEnabled)
             assert shown.detail.toPlainText() == command
             shown._shown_at -= GUARD
             shown.deny.click()
@@ -259,7 +258,7 @@ async def test_chats_of_a_terminal_come_into_the_list_with_their_mark(tmp_path: 
     async with at_window(tmp_path, OLLAMA, script) as person:
         await listening(person)
         await command(person, "--folder", str(person.folder), "Begun in a terminal")
-        await until(lambda: "Begun in a terminal" in person.chats(), SOON)
+        await until(lambda: "Begun in a terminal" in person.chats())
         rows = person.window.sidebar.chats.chats
         (row,) = [row for row in rows.rows if row.id]
         assert row.origin == ("terminal", "Begun in a terminal")
@@ -280,9 +279,9 @@ async def test_a_chat_that_another_program_went_on_with_is_shown_anew(tmp_path: 
         session = person.session
         person.type("A draft of mine")
         await command(person, "--session", session.info.id, "Second")
-        await until(lambda: person.session is not session, SOON)
-        await until(lambda: person.says("Two, from there."), SOON)
-        await until(lambda: "went on with this chat" in person.window.chat.strip.text, SOON)
+        await until(lambda: person.session is not session)
+        await until(lambda: person.says("Two, from there."))
+        await until(lambda: "went on with this chat" in person.window.chat.strip.text)
         assert person.composer.text == "A draft of mine" and not person.session.transcript.running
 
         person.press(Key.Key_Return)
@@ -304,9 +303,9 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
         await person.done()
         await person.window.settings.save()
         process = await start_run(person, "--session", person.session.info.id, "Second")
-        await until(lambda: "is working in this chat" in person.window.chat.strip.text, SOON)
+        await until(lambda: "is working in this chat" in person.window.chat.strip.text)
         title = person.session.info.title
-        await until(lambda: person.status(title) == "running", SOON)
+        await until(lambda: person.status(title) == "running")
         person.composer.setFocus()
         person.say("Third")
         await until(lambda: "Wait for it" in person.window.banner.text)
@@ -314,10 +313,10 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
 
         process.kill()  # it never says that it ended
         await process.wait()
-        await until(lambda: "went on with this chat" in person.window.chat.strip.text, SOON)
-        await until(lambda: person.says("The program ended during this turn"), SOON)
-        await until(lambda: person.status(title) == "failed", SOON)
-        await until(lambda: not person.window.chat_list._again.isActive(), SOON)
+        await until(lambda: "went on with this chat" in person.window.chat.strip.text)
+        await until(lambda: person.says("The program ended during this turn"))
+        await until(lambda: person.status(title) == "failed")
+        await until(lambda: not person.window.chat_list._again.isActive())
 
 
 @on_window_loop

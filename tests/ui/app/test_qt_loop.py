@@ -81,9 +81,11 @@ def test_a_nested_qt_loop_inside_a_task_only_pauses_the_others(loop: StudioLoop)
 
         task = asyncio.create_task(other())
         await asyncio.sleep(0)
-        nested = QtLoop()
-        QTimer.singleShot(60, nested.quit)
+        nested, poll = QtLoop(), QTimer()
+        poll.timeout.connect(lambda: loop._queue and nested.quit())  # the other task is due
+        poll.start(1)
         nested.exec()
+        poll.stop()
         told.append("dialog closed")
         await task
         return told

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
@@ -21,6 +19,7 @@ from studio.ui.chat.model.chat_model import ChatModel
 from studio.ui.chat.model.open_chat import Change, OpenChat
 from studio.ui.chat.model.turn_runner import TurnRunner
 from support.engine_home import EngineHome, engine_home
+from support.waiting import until
 
 COMPATIBLE = "openai-compatible"
 HANGS = Turn(Text("I am on it."), faults=[stall(at=-1)])
@@ -66,14 +65,6 @@ class Pane:
 
     async def done(self) -> None:
         await until(lambda: self.model.input.state == "idle" and not self.runner.running)
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait until a condition holds."""
-    deadline = asyncio.get_running_loop().time() + 60
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.005)
 
 
 @contextlib.asynccontextmanager
