@@ -107,18 +107,20 @@ def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
-def conversation_digest(asked: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
+def conversation_digest(request: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
     """The digest that identifies a conversation of one client, with its pictures and files.
 
     It does not depend on what a client may change when it sends an answer back: blanks
     around it, one message or several, reasoning left out.
     """
-    tools: Json = [[tool.name, tool.description, tool.schema, tool.effect] for tool in asked.tools]
+    tools: Json = [
+        [tool.name, tool.description, tool.schema, tool.effect] for tool in request.tools
+    ]
     whole: Json = [
         dialect,
-        asked.user,
-        asked.model,
-        asked.instructions.strip(),
+        request.user,
+        request.model,
+        request.instructions.strip(),
         tools,
         list(_canonical(messages)),
     ]

@@ -36,13 +36,13 @@ from .responder import Responder
 from .routes import Routes
 from .stored_responses import StoredResponses
 
-HEADERS = 10.0
+HEADER_SECONDS = 10.0
 """Seconds in which a request's line and headers have to be there."""
-READS = 30.0
+READ_SECONDS = 30.0
 """Seconds in which a client has to take something of what waits for it."""
-MOST = 256
+MAX_CONNECTIONS = 256
 """Connections at once."""
-_AHEAD = 65_536
+_READ_AHEAD_BYTES = 65_536
 """Bytes that may follow a request before its answer; who stops reading does not see the end."""
 
 
@@ -56,7 +56,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
-        if len(self.connections) > MOST:
+        if len(self.connections) > MAX_CONNECTIONS:
             self.transport.abort()
             return
         self.transport.set_write_buffer_limits(high=0)  # whatever waits is noticed
@@ -65,9 +65,9 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self._busy:
-            self._late = _ended(self._late)
+            self._late = _cancelled(self._late)
             ahead = not self.cycle.more_body and self.flow.read_paused
-            if ahead and len(self.conn.trailing_data[0]) < _AHEAD:
+            if ahead and len(self.conn.trailing_data[0]) < _READ_AHEAD_BYTES:
                 self.flow.resume_reading()
         elif self._late is None:
             self._expect()
@@ -78,10 +78,10 @@ class Connection(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stuck = _ended(self._stuck)
+        self._stuck = _cancelled(self._stuck)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._late, self._stuck = _ended(self._late), _ended(self._stuck)
+        self._late, self._stuck = _cancelled(self._late), _cancelled(self._stuck)
         super().connection_lost(exc)
 
     @property
@@ -91,7 +91,7 @@ class Connection(H11Protocol):
         return cycle is not None and not cycle.response_complete
 
     def _expect(self) -> None:
-        self._late = self.loop.call_later(HEADERS, self._too_late)
+        self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
 
     def _too_late(self) -> None:
         self._late = None
@@ -108,24 +108,24 @@ class Connection(H11Protocol):
             else:
                 self._watch(left)
 
-        self._stuck = _ended(self._stuck)
-        self._stuck = self.loop.call_later(READS, look)
+        self._stuck = _cancelled(self._stuck)
+        self._stuck = self.loop.call_later(READ_SECONDS, look)
 
 
-def _ended(timer: asyncio.TimerHandle | None) -> None:
+def _cancelled(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()
 
 
-IDLE = 30
+IDLE_SECONDS = 30
 """Seconds for which a connection is kept for the client's next request."""
-END = 3.0
+STOP_SECONDS = 3.0
 """Seconds in which the server is stopped, whatever its clients do."""
-HEAD = 65_536
+MAX_HEAD_BYTES = 65_536
 """Bytes of a request's line and headers."""
-SENT_AHEAD = 131_072
+SEND_BUFFER_BYTES = 131_072
 """Bytes that the system takes for a client which does not read; more, and it is noticed late."""
-_ANY = ("0.0.0.0", "::")
+_ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 class HttpServer:
@@ -145,8 +145,8 @@ class HttpServer:
         self._host = host
         self._port = port
         self.folder = folder
-        self._answering = Responder(studio, folder)
-        self._replays: IdempotentResponses | None = None
+        self._responder = Responder(studio, folder)
+        self._responses: IdempotentResponses | None = None
         self._server: _Server | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -157,7 +157,7 @@ class HttpServer:
         address that is not this computer's.
         """
         app = self._app()
-        await self._answering.lookup.clear_up()
+        await self._responder.lookup.clear_up()
         await self._studio.look_for_providers()
         await self._studio.refresh_lists()
         sockets = await _listen(self._host, self._port)
@@ -167,7 +167,7 @@ class HttpServer:
         addresses = [one.getsockname()[0] for one in sockets]
         self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
         self._port = sockets[0].getsockname()[1]
-        self.address = f"http://{_written(self._host, addresses)}:{self._port}"
+        self.address = f"http://{_client_host(self._host, addresses)}:{self._port}"
         try:
             await server.ready.wait()
             if running.done():  # it could not serve
@@ -186,7 +186,7 @@ class HttpServer:
     @property
     def answering(self) -> int:
         """Answers that are being made."""
-        return 0 if self._replays is None else self._replays.running
+        return 0 if self._responses is None else self._responses.running
 
     @property
     def connected(self) -> int:
@@ -194,13 +194,13 @@ class HttpServer:
         return 0 if self._server is None else len(self._server.server_state.connections)
 
     async def stop(self) -> None:
-        """End every answer, then every connection; within ``END`` seconds."""
-        if self._server is None or self._running is None or self._replays is None:
+        """End every answer, then every connection; within ``STOP_SECONDS``."""
+        if self._server is None or self._running is None or self._responses is None:
             return
         self._server.should_exit = True
         try:
-            async with asyncio.timeout(END):
-                await self._replays.close()
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._responses.close()
                 await asyncio.wait([self._running])
         except TimeoutError:
             self._server.force_exit = True
@@ -212,10 +212,10 @@ class HttpServer:
     def _app(self) -> ASGIApp:
         studio = self._studio
         store = IdempotencyStore(studio.database)
-        self._replays = IdempotentResponses(self._answering, store)
-        stored = StoredResponses(studio, self._answering.lookup)
-        routes = Routes(studio, self._replays, stored, self.folder)
-        names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
+        self._responses = IdempotentResponses(self._responder, store)
+        stored = StoredResponses(studio, self._responder.lookup)
+        routes = Routes(studio, self._responses, stored, self.folder)
+        names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY_ADDRESS}
         return AccessGuard(
             routes,
             settings=studio.settings,
@@ -265,9 +265,9 @@ def _configured(app: ASGIApp) -> uvicorn.Config:
         log_level="error",  # what strangers send is not worth a warning each
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=int(END),
-        h11_max_incomplete_event_size=HEAD,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=int(STOP_SECONDS),
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )
 
 
@@ -294,7 +294,7 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
             else:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             # Connections inherit it.
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT_AHEAD)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
             one.bind((address[0], port, *address[2:]))
             one.listen(128)
             one.setblocking(False)
@@ -304,11 +304,11 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
             one.close()
         if not isinstance(error, OSError):
             raise
-        raise ConfigurationError(_why(error, host, port)) from error
+        raise ConfigurationError(_listen_error(error, host, port)) from error
     return sockets
 
 
-def _why(error: OSError, host: str, port: int) -> str:
+def _listen_error(error: OSError, host: str, port: int) -> str:
     match error.errno:
         case errno.EADDRINUSE:
             return (
@@ -323,8 +323,8 @@ def _why(error: OSError, host: str, port: int) -> str:
             return f"The server cannot listen at {host}, port {port}: {error.strerror}."
 
 
-def _written(host: str, addresses: Sequence[str]) -> str:
+def _client_host(host: str, addresses: Sequence[str]) -> str:
     """A host as a client on this computer writes it."""
-    if host in _ANY or not host:
+    if host in _ANY_ADDRESS or not host:
         host = "127.0.0.1" if ":" not in addresses[0] else "::1"
     return f"[{host}]" if ":" in host else host

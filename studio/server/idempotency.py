@@ -41,9 +41,13 @@ class IdempotentResponses:
     """Starts responses, and recognises requests that were made before."""
 
     def __init__(
-        self, answers: Responder, store: IdempotencyStore, *, clock: Callable[[], float] = time.time
+        self,
+        responder: Responder,
+        store: IdempotencyStore,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._answers = answers
+        self._responder = responder
         self._store = store
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
@@ -52,7 +56,7 @@ class IdempotentResponses:
         self._closed = False
 
     async def run(
-        self, asked: ApiRequest, dialect: str, body: bytes, *, key: str = "", client: str = ""
+        self, request: ApiRequest, dialect: str, body: bytes, *, key: str = "", client: str = ""
     ) -> ResponseStream:
         """Return the response to a request, started now or before.
 
@@ -63,7 +67,7 @@ class IdempotentResponses:
         if self._closed:
             raise BadRequest(STOPPING.message, status=STOPPING.status, code=STOPPING.code)
         if not key:
-            return self._new(asked, dialect, self._clock())
+            return self._new(request, dialect, self._clock())
         if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
             raise BadRequest(
                 f"An Idempotency-Key is printable ASCII, {LONGEST_KEY} characters at most.",
@@ -71,10 +75,12 @@ class IdempotentResponses:
             )
         digest = _digest(client.encode(), dialect.encode(), key.encode())
         async with self._beginning:
-            body_digest = await run_off_loop(lambda: _digest(body), big=asked.big)
-            return await self._known(asked, dialect, digest, body_digest)
+            body_digest = await run_off_loop(lambda: _digest(body), big=request.big)
+            return await self._known(request, dialect, digest, body_digest)
 
-    async def _known(self, asked: ApiRequest, dialect: str, key: str, body: str) -> ResponseStream:
+    async def _known(
+        self, request: ApiRequest, dialect: str, key: str, body: str
+    ) -> ResponseStream:
         now = self._clock()
         self._forget(now)
         kept = self._kept.get(key)
@@ -90,31 +96,31 @@ class IdempotentResponses:
         if kept is not None:
             await kept.run.settled()  # what it did has to be saved before it is gone on with
         place = TurnRef(row.session_id, row.turn_id) if row.session_id else None
-        run = self._new(asked, dialect, row.at, key=key, place=place)
+        run = self._new(request, dialect, row.at, key=key, place=place)
         self._kept.pop(key, None)
         self._kept[key] = _Kept(body, row.at, run)
         return run
 
     def _new(
         self,
-        asked: ApiRequest,
+        request: ApiRequest,
         dialect: str,
         at: float,
         *,
         key: str = "",
         place: TurnRef | None = None,
     ) -> ResponseStream:
-        def begin(hear: Callable[[TurnRef], None]) -> AsyncGenerator[ResponsePart, None]:
+        def begin(on_begin: Callable[[TurnRef], None]) -> AsyncGenerator[ResponsePart, None]:
             def begun(where: TurnRef) -> None:
-                hear(where)
+                on_begin(where)
                 if key:
                     self._store.answered_in(key, where.session_id, where.turn_id)
 
             if place is None:
-                return self._answers.answer(asked, dialect, begun)
-            return self._answers.repeat(asked, dialect, place, at, begun)
+                return self._responder.answer(request, dialect, begun)
+            return self._responder.repeat(request, dialect, place, at, begun)
 
-        run = ResponseStream(asked, at, begin, place)
+        run = ResponseStream(request, at, begin, place)
         self._runs.add(run)
         run.when_over(lambda: self._runs.discard(run))
         return run

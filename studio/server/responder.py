@@ -107,34 +107,30 @@ class Responder:
     def __init__(self, studio: Engine, folder: Path) -> None:
         self._studio = studio
         self._folder = folder
-        self._placing = SessionLookup(studio, folder)
-
-    @property
-    def lookup(self) -> SessionLookup:
-        return self._placing
+        self.lookup = SessionLookup(studio, folder)
 
     async def answer(
-        self, asked: ApiRequest, dialect: str, begun: Begun
+        self, request: ApiRequest, dialect: str, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
         """Answer a request."""
-        runs = await resolve_model(self._studio, asked.model, self._folder)
-        placed = await self._placing.find(asked, dialect, runs)
-        answer = self._making(asked, dialect, begun)
+        target = await resolve_model(self._studio, request.model, self._folder)
+        matched = await self.lookup.find(request, dialect, target)
+        answer = self._new_answer(request, dialect, begun)
         try:
-            async with aclosing(self._in(placed, answer)) as parts:
+            async with aclosing(self._answer_in(matched, answer)) as parts:
                 async for part in parts:
                     yield part
         except ConfigurationError:
-            if answer.place or not placed.found or asked.previous:
+            if answer.place or not matched.found or request.previous:
                 raise
             # The person goes on in it at this moment, or it is damaged.
-            placed = await self._placing.create(asked, runs)
-            async with aclosing(self._in(placed, answer)) as parts:
+            matched = await self.lookup.create(request, target)
+            async with aclosing(self._answer_in(matched, answer)) as parts:
                 async for part in parts:
                     yield part
 
     async def repeat(
-        self, asked: ApiRequest, dialect: str, place: TurnRef, since: float, begun: Begun
+        self, request: ApiRequest, dialect: str, place: TurnRef, since: float, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
         """Answer a request that was made before, at the time ``since``, and is repeated.
 
@@ -143,85 +139,87 @@ class Responder:
         called with that one), and what was done before is kept. Where the session is gone,
         BadRequest is raised if a tool has run, else the request is answered anew.
         """
-        await self._placing.wait_until_free(place.session_id)
+        await self.lookup.wait_until_free(place.session_id)
         stored = await self._studio.sessions.store.events(place.session_id)
         events = events_of_response(stored, place.turn_id)
-        answer = self._making(asked, dialect, begun)
-        earlier = [part for event in events for part in answer.telling.feed(event)]
-        if events and answer.telling.reason not in CUT_SHORT:
+        answer = self._new_answer(request, dialect, begun)
+        earlier = [part for event in events for part in answer.mapper.feed(event)]
+        if events and answer.mapper.reason not in CUT_SHORT:
             begun(place)
-            for part in [*earlier, *answer.telling.end()]:
+            for part in [*earlier, *answer.mapper.end()]:
                 yield part
             return
-        placed = await self._placing.reopen_interrupted(place) if events else None
-        if placed is None:
+        matched = await self.lookup.reopen_interrupted(place) if events else None
+        if matched is None:
             turns = {event.turn_id for event in events if isinstance(event, TurnStarted)}
             await refuse_if_tools_ran(self._studio, place, since, turns)
-            async with aclosing(self.answer(asked, dialect, begun)) as parts:
+            async with aclosing(self.answer(request, dialect, begun)) as parts:
                 async for part in parts:
                     yield part
             return
         answer.earlier = earlier
         # If it was cut before it took them.
         results = (
-            await run_off_loop(lambda: split_conversation(asked.messages), big=asked.big)
+            await run_off_loop(lambda: split_conversation(request.messages), big=request.big)
         ).results
-        async with aclosing(self._in(replace(placed, results=results), answer)) as parts:
+        async with aclosing(self._answer_in(replace(matched, results=results), answer)) as parts:
             async for part in parts:
                 yield part
 
-    def _making(self, asked: ApiRequest, dialect: str, begun: Begun) -> _Answer:
-        structured = asked.generation.schema is not None
+    def _new_answer(self, request: ApiRequest, dialect: str, begun: Begun) -> _Answer:
+        structured = request.generation.schema is not None
         steps = self._studio.settings.values.server_steps
-        return _Answer(asked, dialect, begun, EventMapper(structured=structured, steps=steps))
+        return _Answer(request, dialect, begun, EventMapper(structured=structured, steps=steps))
 
-    async def _in(
-        self, placed: SessionMatch, answer: _Answer
+    async def _answer_in(
+        self, matched: SessionMatch, answer: _Answer
     ) -> AsyncGenerator[ResponsePart, None]:
         """Answer in this session, and release it afterwards."""
-        session, telling = placed.session, answer.telling
-        asker = PermissionForwarder(self._studio, session)
+        session, mapper = matched.session, answer.mapper
+        permissions = PermissionForwarder(self._studio, session)
         ends: list[ResponsePart] = []
         try:
-            async with aclosing(self._turn(placed, answer.asked)) as envelopes:
+            async with aclosing(self._turn(matched, answer.request)) as envelopes:
                 async for envelope in envelopes:
                     event = envelope.event
                     match event:
                         case TurnStarted() if answer.place is None:
-                            placed.claim.begun.set()
+                            matched.hold.begun.set()
                             answer.begin(TurnRef(session.info.id, event.turn_id))
                             for part in answer.earlier:
                                 yield part
                         case AwaitingPermission():
-                            asker.ask(event.question)
+                            permissions.ask(event.question)
                         case AwaitingReply():
                             session.answer_question(event.call_id, NOBODY_ANSWERS)
                         case _:
                             pass
-                    for part in telling.feed(event):
+                    for part in mapper.feed(event):
                         yield part
-            ends = telling.end()
-            await self._placing.remember(answer.asked, answer.dialect, telling.message, session)
+            ends = mapper.end()
+            await self.lookup.remember(answer.request, answer.dialect, mapper.message, session)
         except Exception as error:
             if answer.place is None:
                 raise
             ends = [errors.error_from_exception(error).outcome()]
         finally:
-            asker.close()
-            used = placed.found or answer.place is not None
-            await self._placing.release(session.info.id, used=used)
+            permissions.close()
+            used = matched.found or answer.place is not None
+            await self.lookup.release(session.info.id, used=used)
         for part in ends:  # a client may go on from it as soon as it has the last one
             yield part
 
-    def _turn(self, placed: SessionMatch, asked: ApiRequest) -> AsyncGenerator[EventEnvelope, None]:
-        session = placed.session
+    def _turn(
+        self, matched: SessionMatch, request: ApiRequest
+    ) -> AsyncGenerator[EventEnvelope, None]:
+        session = matched.session
         return session.turn(
-            placed.said,
+            matched.said,
             mode="background",
             within=client_policy(self._studio),
-            tools=asked.tools,
-            results=placed.results,
-            generation=asked.generation,
+            tools=request.tools,
+            results=matched.results,
+            generation=request.generation,
         )
 
 
@@ -229,10 +227,10 @@ class Responder:
 class _Answer:
     """A response that is being made."""
 
-    asked: ApiRequest
+    request: ApiRequest
     dialect: str
     begun: Begun
-    telling: EventMapper
+    mapper: EventMapper
     earlier: Sequence[ResponsePart] = ()
     """What was told before it was cut short."""
     place: TurnRef | None = None

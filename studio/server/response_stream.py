@@ -43,13 +43,13 @@ class ResponseStream:
     """
 
     def __init__(
-        self, asked: ApiRequest, created: float, begin: Begin, place: TurnRef | None
+        self, request: ApiRequest, created: float, begin: Begin, place: TurnRef | None
     ) -> None:
         """``place`` is where the answer is, as far as that is known before ``begin``."""
         self.size = 0
         """Bytes of memory, roughly."""
-        self._model = asked.model
-        self._stored = asked.stored
+        self._model = request.model
+        self._stored = request.stored
         self._created = int(created)
         self._place = place
         self._parts: list[ResponsePart] = []

@@ -35,13 +35,13 @@ class Routes:
     def __init__(
         self,
         studio: Engine,
-        replays: IdempotentResponses,
+        responses: IdempotentResponses,
         stored: StoredResponses,
         folder: Path,
     ) -> None:
         """``folder`` is where agents work for clients."""
         self._studio = studio
-        self._replays = replays
+        self._responses = responses
         self._stored = stored
         self._folder = folder
         paths = [dialect.path for dialect in DIALECTS.values()]
@@ -129,11 +129,11 @@ class Routes:
         headers, dialect = Headers(scope=scope), _dialect(scope)
         data, body = await self._body(receive)
         big = len(data) > request_body.BIG
-        asked = await request_body.run_off_loop(
+        api_request = await request_body.run_off_loop(
             lambda: replace(dialect.read_request(body), big=big), big=big
         )
-        run = await self._replays.run(
-            asked,
+        run = await self._responses.run(
+            api_request,
             dialect.name,
             data,
             key=headers.get("idempotency-key", "").strip(),
@@ -141,8 +141,8 @@ class Routes:
         )
         delivery = HttpResponse(
             run,
-            lambda: dialect.response_writer(asked, run.about, body),
-            stream=asked.stream,
+            lambda: dialect.response_writer(api_request, run.about, body),
+            stream=api_request.stream,
             ping=dialect.ping,
         )
         fault = await delivery(receive, send)
@@ -180,8 +180,8 @@ class Routes:
     async def _counted(self, request: Request) -> Response:
         data, body = await self._body(request.receive)
         dialect = _dialect(request.scope)
-        asked = await request_body.read_from(data, lambda: dialect.read_count_request(body))
-        tokens = await count_tokens(self._studio, asked, self._folder)
+        api_request = await request_body.read_from(data, lambda: dialect.read_count_request(body))
+        tokens = await count_tokens(self._studio, api_request, self._folder)
         return JSONResponse(dialect.count_body(tokens))
 
 

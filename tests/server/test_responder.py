@@ -426,7 +426,7 @@ async def test_a_client_that_goes_before_the_answer(tmp_path: Path) -> None:
 async def _free(home: EngineHome, answering: Responder) -> bool:
     """Nothing is held on to any more."""
     sessions, kept = home.studio.sessions, home.studio.paths.cache / "outputs"
-    return not (sessions._open or answering.lookup._claims or kept.exists())
+    return not (sessions._open or answering.lookup._holds or kept.exists())
 
 
 # Sessions

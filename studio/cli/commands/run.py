@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from studio.cli.command_context import CommandContext
 from studio.cli.parser import SESSION, CommandParser, caps, steps
-from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -179,6 +178,7 @@ async def _message(options: Namespace, console: Console) -> list[Said]:
         read_stdin,
         stdin_attachment,
     )
+    from studio.domain.errors import ConfigurationError
     from studio.domain.messages import Text
 
     message: str | None = options.message
