@@ -311,6 +311,14 @@ class Database:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, partial(self._read, fn))
 
+    async def execute(self, query: str, *values: Any) -> int:
+        """Run one statement like ``write``; returns the number of rows that it changed."""
+        return await self.write(lambda db: db.execute(query, values).rowcount)
+
+    async def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows that a query finds, like ``read``."""
+        return await self.read(lambda db: db.execute(query, values).fetchall())
+
     async def alive(self, owners: set[str]) -> set[str]:
         """Those of ``owners`` whose program still has the database open."""
         return await asyncio.to_thread(self.living, owners)
@@ -379,7 +387,9 @@ class Database:
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            future.set_exception(self._explained(error))
+            explained = explain_error(error, self.path)
+            explained.__cause__ = error
+            future.set_exception(explained)
         except BaseException as error:
             future.set_exception(error)
         else:
@@ -402,9 +412,4 @@ class Database:
                 with self._lock:
                     self._idle.append(db)
         except sqlite3.Error as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: sqlite3.Error) -> StorageError:
-        found = explain_error(error, self.path)
-        found.__cause__ = error
-        return found
+            raise explain_error(error, self.path) from error

@@ -1,8 +1,8 @@
-"""Database migrations: numbered steps that give the program's database its shape.
+"""Database migrations: numbered steps that make the schema of the program's database.
 
-A step is never edited once a version with it is out: a change is a new step at
-the end. ``PRAGMA user_version`` counts the steps a file has had. All of them
-run in one transaction, so that a file is never half way.
+A step is never edited once a version with it is released: a change is a new step at
+the end. ``PRAGMA user_version`` counts the steps that a file has had. All of them
+run in one transaction, so that a file is never half migrated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .database import Migration
 
 
 def _sessions(db: Connection) -> None:
-    """Everything of a session goes with its row in ``sessions``."""
+    """Sessions; everything of a session is deleted with its row in ``sessions``."""
     for statement in (
         """CREATE TABLE sessions (
             id TEXT PRIMARY KEY, title TEXT NOT NULL, folder TEXT NOT NULL, agent TEXT NOT NULL,
@@ -102,7 +102,7 @@ def _sessions(db: Connection) -> None:
 
 
 def _fidelity(db: Connection) -> None:
-    """What proves a history whole (H-5, H-9), and what a request was and cost."""
+    """Checksums of events, digests of native histories (H-5, H-9), and costs of requests."""
     for statement in (
         "ALTER TABLE sessions ADD COLUMN effort TEXT",
         "ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT ''",
@@ -157,21 +157,21 @@ def _readable(body: object) -> bool:
 
 
 def _engine(db: Connection) -> None:
-    """What keeps an agent in bounds: caps, standing rules, trust, the audit (L-14, L-15, T-7)."""
+    """Caps, standing rules, trusted folders, file changes, the audit (L-14, L-15, T-7)."""
     for statement in (
         "ALTER TABLE sessions ADD COLUMN cap_tokens INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE sessions ADD COLUMN cap_dollars REAL NOT NULL DEFAULT 0",
         "ALTER TABLE sessions ADD COLUMN model_chosen INTEGER NOT NULL DEFAULT 0",
-        # The person's own rules; of a folder, or of everywhere where that is empty.
+        # The person's own rules; of a folder, or of all folders if it is empty.
         """CREATE TABLE standing_rules (
             id INTEGER PRIMARY KEY, folder TEXT NOT NULL, verdict TEXT NOT NULL,
             tool TEXT NOT NULL, pattern TEXT NOT NULL, added REAL NOT NULL,
             UNIQUE (folder, verdict, tool, pattern))""",
         "ALTER TABLE drafts ADD COLUMN action TEXT NOT NULL DEFAULT 'write'",
         "ALTER TABLE drafts ADD COLUMN target TEXT NOT NULL DEFAULT ''",
-        # A folder whose files may widen rights, as long as they are what was looked at.
+        # Folders whose files may give permissions, as long as they have this digest.
         "CREATE TABLE trusted (folder TEXT PRIMARY KEY, digest TEXT NOT NULL, at REAL NOT NULL)",
-        # What a turn changed, for undo: paths as bytes, entries in the words of storage.entries.
+        # What a turn changed, for undo: paths as bytes, states as ``str(FileState)``.
         """CREATE TABLE file_changes (
             session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
             turn_id TEXT NOT NULL, folder BLOB NOT NULL, path BLOB NOT NULL,
@@ -197,7 +197,7 @@ def _engine(db: Connection) -> None:
 
 
 def _move_calls(db: Connection) -> None:
-    """The calls known so far, into the audit; their table goes."""
+    """Move the calls into the audit, and drop their table."""
     rows = db.execute(
         """SELECT c.session_id, c.turn_id, c.call_id, coalesce((SELECT max(t.agent) FROM turns t
             WHERE t.session_id = c.session_id AND t.turn_id = c.turn_id), ''), c.name, c.effect,
@@ -229,23 +229,23 @@ def _arguments(body: str) -> str:
 
 
 def _doors(db: Connection) -> None:
-    """Sessions of the server, the terminal and editors, and what they have to ask a window."""
+    """Sessions of the server, the terminal and editors, and their questions to a window."""
     for statement in (
         "ALTER TABLE sessions ADD COLUMN origin TEXT NOT NULL DEFAULT 'window'",
         "ALTER TABLE sessions ADD COLUMN instructions TEXT NOT NULL DEFAULT ''",
         # Programs that have a window, by the owner of their database.
         "CREATE TABLE windows (owner TEXT PRIMARY KEY)",
-        # What other programs have to ask, as long as they wait; without secrets.
+        # Questions of other programs, as long as they wait; without secrets.
         """CREATE TABLE questions (
             id TEXT PRIMARY KEY, owner TEXT NOT NULL, session_id TEXT NOT NULL,
             question_id TEXT NOT NULL, through TEXT NOT NULL, body TEXT NOT NULL,
             whole INTEGER NOT NULL, asked REAL NOT NULL, answer TEXT)""",
-        # Requests of the server's clients that may come again; key and body as digests.
+        # Requests of the server's clients that may be repeated; key and body as digests.
         """CREATE TABLE requests (
             key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL,
             session_id TEXT REFERENCES sessions ON DELETE CASCADE, turn_id TEXT)""",
         "CREATE INDEX requests_session ON requests (session_id)",
-        # Conversations that came from files, by the digest of what they hold.
+        # Imported sessions, by the digest of the file's content.
         """CREATE TABLE imports (
             digest TEXT PRIMARY KEY,
             session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE)""",
@@ -255,14 +255,14 @@ def _doors(db: Connection) -> None:
 
 
 def _repeats(db: Connection) -> None:
-    """A request that comes again is known also when nothing of its answer is kept."""
-    db.execute("DROP TABLE requests")  # of one day, digests alone
+    """A repeated request is recognised also if its answer was not kept."""
+    db.execute("DROP TABLE requests")  # has only digests of one day
     for statement in (
-        # Its session may be gone by then; the row stays for its day.
+        # The row stays for a day, also if its session is deleted.
         """CREATE TABLE requests (
             key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL,
             session_id TEXT NOT NULL DEFAULT '', turn_id TEXT NOT NULL DEFAULT '')""",
-        # Sessions that go when their answer is out, by the program that answers in them.
+        # Sessions that are deleted after their answer, by the program that answers in them.
         """CREATE TABLE passing (
             session_id TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
             owner TEXT NOT NULL)""",
@@ -271,7 +271,7 @@ def _repeats(db: Connection) -> None:
 
 
 def _claims(db: Connection) -> None:
-    """Which program works in a session, see ``claims``."""
+    """Which program works in a session, see ``session_lock``."""
     db.execute(
         """CREATE TABLE claims (
             session_id TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
@@ -280,7 +280,7 @@ def _claims(db: Connection) -> None:
 
 
 def _usage_stays(db: Connection) -> None:
-    """What was used counts towards its day also when the session is deleted (L-14)."""
+    """Usage stays when its session is deleted, and counts towards its day (L-14)."""
     for statement in (
         "ALTER TABLE usage RENAME TO usage_before",
         """CREATE TABLE usage (

@@ -38,6 +38,12 @@ TIMEOUT = 600.0
 """Seconds after which a question that nobody answered is answered with no."""
 POLL_INTERVAL = 0.1
 """Seconds between two reads of the answer, while a question waits."""
+_WAITING = """SELECT q.owner, q.id, q.session_id, q.through, coalesce(s.title, ''),
+    coalesce(s.agent, ''), coalesce(s.folder, ''), q.body, q.whole, q.asked,
+    (SELECT json_array(a.title, a.detail) FROM approvals a WHERE a.session_id = q.session_id
+    AND a.question_id = q.question_id AND a.resolved IS NULL ORDER BY a.id DESC LIMIT 1)
+    FROM questions q LEFT JOIN sessions s ON s.id = q.session_id
+    WHERE q.answer IS NULL ORDER BY q.rowid"""
 
 
 class ChangeNotifier:
@@ -140,7 +146,7 @@ class RemoteApprovals:
 
     async def has_window(self) -> bool:
         """Whether a window is open in which the person can answer."""
-        rows = await self._db.read(lambda db: db.execute("SELECT owner FROM windows").fetchall())
+        rows = await self._db.rows("SELECT owner FROM windows")
         return bool(await self._db.alive({str(row[0]) for row in rows}))
 
     async def ask(
@@ -173,11 +179,11 @@ class RemoteApprovals:
         query = "SELECT answer FROM questions WHERE id = ?"
         end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
-            row = await self._db.read(lambda db: db.execute(query, (id_,)).fetchone())
-            if row is None:
+            rows = await self._db.rows(query, id_)
+            if not rows:
                 break
-            if row[0] is not None:
-                return row[0] if row[0] in get_args(Answer) else "deny"
+            if (answer := rows[0][0]) is not None:
+                return answer if answer in get_args(Answer) else "deny"
             if not await self.has_window():
                 break
             await asyncio.sleep(POLL_INTERVAL)
@@ -188,8 +194,7 @@ class RemoteApprovals:
     async def register(self) -> None:
         """Register this program as a window, and remove what ended programs left behind."""
         owner = self._db.owner
-        query = "SELECT owner FROM windows UNION SELECT owner FROM questions"
-        rows = await self._db.read(lambda db: db.execute(query).fetchall())
+        rows = await self._db.rows("SELECT owner FROM windows UNION SELECT owner FROM questions")
         notified = await asyncio.to_thread(self.notifier.names)
         gone = ({str(row[0]) for row in rows} | notified) - {owner}
         gone -= await self._db.alive(gone)
@@ -205,14 +210,14 @@ class RemoteApprovals:
 
     async def waiting(self) -> list[RemoteQuestion]:
         """The questions that nobody has answered yet, oldest first."""
-        rows = await self._db.read(_read_waiting)
+        rows = await self._db.rows(_WAITING)
         alive = await self._db.alive({str(row[0]) for row in rows})
         return [one for row in rows if row[0] in alive and (one := _from_row(row)) is not None]
 
     async def answer(self, id_: str, answer: Answer) -> bool:
         """Store the answer; False if the question has an answer already or is withdrawn."""
         query = "UPDATE questions SET answer = ? WHERE id = ? AND answer IS NULL"
-        return await self._db.write(lambda db: db.execute(query, (answer, id_)).rowcount > 0)
+        return await self._db.execute(query, answer, id_) > 0
 
     def _write_and_notify(self, work: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Write, and notify once it is written, even if the caller is cancelled."""
@@ -233,17 +238,6 @@ def _without_secrets(question: Question) -> Question:
         always=(),
         covers=(),
     )
-
-
-def _read_waiting(db: Connection) -> list[tuple[Any, ...]]:
-    return db.execute(
-        """SELECT q.owner, q.id, q.session_id, q.through, coalesce(s.title, ''),
-        coalesce(s.agent, ''), coalesce(s.folder, ''), q.body, q.whole, q.asked,
-        (SELECT json_array(a.title, a.detail) FROM approvals a WHERE a.session_id = q.session_id
-        AND a.question_id = q.question_id AND a.resolved IS NULL ORDER BY a.id DESC LIMIT 1)
-        FROM questions q LEFT JOIN sessions s ON s.id = q.session_id
-        WHERE q.answer IS NULL ORDER BY q.rowid"""
-    ).fetchall()
 
 
 def _from_row(row: tuple[Any, ...]) -> RemoteQuestion | None:

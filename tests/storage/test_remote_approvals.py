@@ -213,7 +213,7 @@ async def test_a_row_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
         await putting
 
 
-async def test_a_bell_is_heard_by_the_others_once(tmp_path: Path) -> None:
+async def test_a_notification_reaches_the_others_once(tmp_path: Path) -> None:
     here, there = (
         ChangeNotifier(tmp_path / "bells", lambda: "a"),
         ChangeNotifier(tmp_path / "bells", lambda: "b"),
@@ -222,7 +222,7 @@ async def test_a_bell_is_heard_by_the_others_once(tmp_path: Path) -> None:
     here.notify()
     assert stat.S_IMODE((tmp_path / "bells").stat().st_mode) == 0o700
     assert not here.poll() and there.poll() and not there.poll()
-    for _ in range(3):  # a ring within the clock's tick is one all the same
+    for _ in range(3):  # also within one tick of the clock
         here.notify()
         assert there.poll() and not there.poll()
     assert here.names() == {"a"}
@@ -230,7 +230,7 @@ async def test_a_bell_is_heard_by_the_others_once(tmp_path: Path) -> None:
     assert here.names() == set() and not there.poll()
 
 
-async def test_what_was_to_be_rung_soon_is_rung_before_the_end(tmp_path: Path) -> None:
+async def test_a_notification_that_is_due_is_sent_before_the_end(tmp_path: Path) -> None:
     here, there = (
         ChangeNotifier(tmp_path / "bells", lambda: "a"),
         ChangeNotifier(tmp_path / "bells", lambda: "b"),
@@ -243,10 +243,10 @@ async def test_what_was_to_be_rung_soon_is_rung_before_the_end(tmp_path: Path) -
     await here.aclose()
     here.notify_soon()
 
-    async def rung() -> bool:
+    async def notified() -> bool:
         return there.poll()
 
-    await until(rung)
+    await until(notified)
 
 
 async def test_what_ended_programs_left_goes_when_a_window_opens(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ class FolderTracker:
                 self.contents,
                 ignored=SKIPPED_FOLDERS,
                 excluded=self._excluded(),
-                bounds=self.bounds,
+                limits=self.bounds,
             )
 
         tree = await asyncio.to_thread(make)

@@ -18,14 +18,14 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from studio.domain.errors import ConfigurationError
 
 SERVICE = "agent-studio"
-REST = 60.0  # s without further reading after it failed
+PAUSE = 60.0  # s without further reading after it failed
 T = TypeVar("T")
 
 Source: TypeAlias = Literal["keychain", "session", "environment", ""]
-"""Where a key came from: ``session`` is this program's memory; "" is nowhere."""
+"""Where a key came from: ``session`` is this program's memory; "" means there is no key."""
 
 Status: TypeAlias = Literal["untried", "ready", "none", "locked", "silent", "failed"]
-"""What is known of the keychain. ``silent``: it does not answer, or waits for
+"""The state of the keychain. ``silent``: it does not answer, or waits for
 the person in a window of its own."""
 
 _PROBLEMS: dict[Status, str] = {
@@ -47,7 +47,7 @@ _KEY_LIKE = re.compile(
 _WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s]*@")
 """An address that holds a password: a database's, a proxy's."""
 _LONG = 8
-"""Characters from which on a value is known again and not a word like any other."""
+"""Characters from which on a value is looked for in other variables."""
 
 
 class Backend(Protocol):
@@ -59,7 +59,7 @@ class Backend(Protocol):
 
 
 class KeychainUnavailable(ConfigurationError):
-    """The keychain could not keep a key; ``status`` says why.
+    """The keychain cannot be used; ``status`` says why.
 
     The person may choose ``keep_for_session`` instead.
     """
@@ -75,16 +75,15 @@ class _Job:
     deliver: Callable[[Any, BaseException | None], None]
     """Called in the keychain's thread."""
     abandoned: bool = False
-    """Whoever asked has given up; nothing happens if the work is not begun."""
+    """Whether the caller has given up; work that has not begun is then skipped."""
 
 
 class Keychain:
     """Reads and keeps keys by name, a provider's for example.
 
-    The keychain is asked in a thread of its own and given ``deadline`` seconds:
-    a frozen one never answers. An answer that comes later (the person typed the
-    keychain's password) still counts from then on. Keys read or kept are
-    remembered until the program ends.
+    The keychain is called in a thread of its own, with ``deadline`` seconds to answer,
+    because a frozen one never does. A later answer (the person typed the keychain's
+    password) still counts from then on. Keys read or kept stay in memory.
     """
 
     def __init__(
@@ -103,14 +102,14 @@ class Keychain:
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._busy_since: float | None = None
-        self._asked_in_vain: float | None = None
+        self._failed_at: float | None = None
         self._read: dict[str, str | None] = {}
         self._session: dict[str, str] = {}
         self._changes: dict[str, int] = {}
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
-        """Hear the name of each key that was kept or deleted here, once that is done."""
+        """Call ``listener`` with the name of each key after it was kept or deleted here."""
         self._listeners.append(listener)
 
     @property
@@ -124,7 +123,7 @@ class Keychain:
 
     @property
     def problem(self) -> str:
-        """What is wrong with the keychain, for the person; "" if nothing is known to be."""
+        """What is wrong with the keychain, for the person; "" if nothing is."""
         return _PROBLEMS.get(self.status, "")
 
     def source(self, name: str) -> Source:
@@ -147,24 +146,24 @@ class Keychain:
         """
         if name in self._session:
             return self._session[name]
-        if name not in self._read and not self._resting():
+        if name not in self._read and not self._paused():
             change = self._changes.get(name, 0)
 
             def note(key: str | None) -> None:
-                # Not if the key was changed while the keychain thought about it.
+                # Not if the key was changed meanwhile.
                 if self._changes.get(name, 0) == change:
                     self._read[name] = key or None
 
             try:
                 await self._call(lambda backend: backend.get_password(self._service, name), note)
             except KeychainUnavailable:
-                self._asked_in_vain = time.monotonic()
+                self._failed_at = time.monotonic()
         return self._session.get(name) or self._read.get(name) or self.environment_key(name)
 
     def forget(self, name: str, *, session: bool = False) -> None:
-        """Ask the keychain again when this key is wanted next: another program changed it.
+        """Read a key again at the next ``get``, because another program changed it.
 
-        One that is kept for the session stays, unless that ``session`` is the other program's.
+        A key that is kept for the session stays, unless ``session`` is True.
         """
         self._changed(name)
         self._read.pop(name, None)
@@ -174,7 +173,7 @@ class Keychain:
     async def set(self, name: str, key: str) -> Source:
         """Keep a key in the keychain and return ``"keychain"``.
 
-        Raises KeychainUnavailable if it is not certain to be there, and
+        Raises KeychainUnavailable if the key may not be there, and
         ConfigurationError for an empty key.
         """
         key = _checked(key)
@@ -204,10 +203,9 @@ class Keychain:
         return "session"
 
     async def delete(self, name: str) -> None:
-        """Forget a key here and in the keychain.
+        """Delete a key here and in the keychain; no error if there is none.
 
-        It is no error if there was none. Raises KeychainUnavailable if one may
-        still be in the keychain.
+        Raises KeychainUnavailable if it may still be in the keychain.
         """
         change = self._changed(name)
         self._session.pop(name, None)
@@ -230,10 +228,10 @@ class Keychain:
         for listener in self._listeners:
             listener(name)
 
-    def _resting(self) -> bool:
-        """Whether reading failed a moment ago: a locked keychain asks the person each time."""
-        failed = self._asked_in_vain
-        return failed is not None and time.monotonic() - failed < REST
+    def _paused(self) -> bool:
+        """Whether reading failed recently: a locked keychain asks the person each time."""
+        failed = self._failed_at
+        return failed is not None and time.monotonic() - failed < PAUSE
 
     def _changed(self, name: str) -> int:
         self._changes[name] = self._changes.get(name, 0) + 1
@@ -250,23 +248,23 @@ class Keychain:
         def finish(result: T, error: BaseException | None) -> None:
             self.status = status = "ready" if error is None else _status(error)
             if error is None:
-                self._asked_in_vain = None
+                self._failed_at = None
                 note(result)
             if not done.done():
                 done.set_result(status)
 
         def deliver(result: T, error: BaseException | None) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody wants to know
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finish, result, error)
 
         busy = self._busy_since
         if busy is not None and time.monotonic() - busy > self._deadline:
-            self.status = "silent"  # still stuck in an earlier call: this one need not wait
+            self.status = "silent"  # an earlier call still blocks
             raise KeychainUnavailable("silent")
         job = _Job(work, deliver)
         self._jobs.put(job)
         if self._thread is None:
-            # A daemon: the program ends even while the keychain is silent.
+            # A daemon thread: the program ends even while the keychain is silent.
             self._thread = threading.Thread(target=self._serve, name="keychain", daemon=True)
             self._thread.start()
         try:
@@ -321,7 +319,7 @@ def child_environment(
 
 @lru_cache(maxsize=1024)
 def _is_secret(name: str) -> bool:
-    """Whether a variable is called as secrets are; asked of the same names at every call."""
+    """Whether a variable has a secret's name; cached, as the names are the same every time."""
     return _SECRET.search(name) is not None
 
 
@@ -333,8 +331,8 @@ def _checked(key: str) -> str:
 
 
 def _system_backend() -> Backend:
-    """The system's keychain; only those keyring recommends, none that writes a plain file."""
-    if sys.platform != "darwin":  # there it looks for Apple's libraries, in child processes
+    """The system's keychain: one that keyring recommends, none that writes a plain file."""
+    if sys.platform != "darwin":  # it would look for Apple's libraries, in child processes
         cast("dict[str, Any]", sys.modules).setdefault("keyring.backends.macOS.api", None)
     from keyring import core
     from keyring.errors import NoKeyringError

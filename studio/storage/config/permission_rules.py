@@ -54,31 +54,20 @@ class RuleStore:
 
     async def add(self, rule: Rule, folder: str = "") -> None:
         """Add a rule, unless there is the same one already."""
-        values = (folder, *_to_row(rule))
-        await self._db.write(
-            lambda db: (
-                db.execute(
-                    "INSERT OR IGNORE INTO standing_rules (folder, verdict, tool, pattern, added)"
-                    " VALUES (?, ?, ?, ?, ?)",
-                    (*values, time.time()),
-                )
-                and None
-            )
-        )
+        query = """INSERT OR IGNORE INTO standing_rules (folder, verdict, tool, pattern, added)
+            VALUES (?, ?, ?, ?, ?)"""
+        await self._db.execute(query, folder, *_to_row(rule), time.time())
 
     async def change(self, rule_id: int, rule: Rule, folder: str = "") -> bool:
         """Replace a rule; False if there is none with this id."""
+        query = """UPDATE OR REPLACE standing_rules
+            SET folder = ?, verdict = ?, tool = ?, pattern = ?, added = ? WHERE id = ?"""
         values = (folder, *_to_row(rule), time.time(), rule_id)
-        query = (
-            "UPDATE OR REPLACE standing_rules SET folder = ?, verdict = ?, tool = ?, pattern = ?,"
-            " added = ? WHERE id = ?"
-        )
-        return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
+        return await self._db.execute(query, *values) > 0
 
     async def remove(self, rule_id: int) -> bool:
         """Remove a rule; False if there is none with this id."""
-        query = "DELETE FROM standing_rules WHERE id = ?"
-        return await self._db.write(lambda db: db.execute(query, (rule_id,)).rowcount > 0)
+        return await self._db.execute("DELETE FROM standing_rules WHERE id = ?", rule_id) > 0
 
     async def trusted(self, folder: str) -> str:
         """The digest of the folder's files that the person trusts; empty if none."""
@@ -86,19 +75,16 @@ class RuleStore:
 
     async def folders(self) -> list[str]:
         """The folders whose files the person trusts."""
-        query = "SELECT folder FROM trusted ORDER BY folder"
-        rows = await self._db.read(lambda db: db.execute(query).fetchall())
+        rows = await self._db.rows("SELECT folder FROM trusted ORDER BY folder")
         return [row[0] for row in rows if isinstance(row[0], str)]
 
     async def trust(self, folder: str, digest: str) -> None:
         """Trust the folder's files with this digest; an empty digest ends the trust."""
-        if not digest:
-            query = "DELETE FROM trusted WHERE folder = ?"
-            await self._db.write(lambda db: db.execute(query, (folder,)) and None)
-            return
-        insert = "INSERT OR REPLACE INTO trusted VALUES (?, ?, ?)"
-        values = (folder, digest, time.time())
-        await self._db.write(lambda db: db.execute(insert, values) and None)
+        if digest:
+            query = "INSERT OR REPLACE INTO trusted VALUES (?, ?, ?)"
+            await self._db.execute(query, folder, digest, time.time())
+        else:
+            await self._db.execute("DELETE FROM trusted WHERE folder = ?", folder)
 
 
 class SessionRuleStore:
@@ -109,34 +95,27 @@ class SessionRuleStore:
 
     async def of(self, session_id: str) -> list[SessionRule]:
         """The rules of a session, oldest first."""
-        query = (
-            "SELECT rowid, verdict, tool, pattern FROM rules WHERE session_id = ? ORDER BY rowid"
-        )
-        rows = await self._db.read(lambda db: db.execute(query, (session_id,)).fetchall())
+        query = """SELECT rowid, verdict, tool, pattern FROM rules
+            WHERE session_id = ? ORDER BY rowid"""
+        rows = await self._db.rows(query, session_id)
         return [SessionRule(row[0], rule) for row in rows if (rule := _rule(*row[1:])) is not None]
 
     async def add(self, session_id: str, rule: Rule) -> None:
         """Add a rule, unless there is the same one already."""
-        query = (
-            "INSERT OR IGNORE INTO rules (session_id, verdict, tool, pattern) VALUES (?, ?, ?, ?)"
-        )
-        values = (session_id, *_to_row(rule))
-        await self._db.write(lambda db: db.execute(query, values) and None)
+        query = """INSERT OR IGNORE INTO rules (session_id, verdict, tool, pattern)
+            VALUES (?, ?, ?, ?)"""
+        await self._db.execute(query, session_id, *_to_row(rule))
 
     async def change(self, session_id: str, rule_id: int, rule: Rule) -> bool:
         """Replace a rule; False if the session has none with this id."""
-        query = (
-            "UPDATE OR REPLACE rules SET verdict = ?, tool = ?, pattern = ?"
-            " WHERE rowid = ? AND session_id = ?"
-        )
-        values = (*_to_row(rule), rule_id, session_id)
-        return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
+        query = """UPDATE OR REPLACE rules SET verdict = ?, tool = ?, pattern = ?
+            WHERE rowid = ? AND session_id = ?"""
+        return await self._db.execute(query, *_to_row(rule), rule_id, session_id) > 0
 
     async def remove(self, session_id: str, rule_id: int) -> bool:
         """Remove a rule; False if the session has none with this id."""
         query = "DELETE FROM rules WHERE rowid = ? AND session_id = ?"
-        values = (rule_id, session_id)
-        return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
+        return await self._db.execute(query, rule_id, session_id) > 0
 
 
 def _read_all(db: Connection) -> list[StandingRule]:

@@ -45,11 +45,11 @@ class Settings:
     default_permission_mode: PermissionMode = "ask"
     base_urls: dict[str, str] = field(default_factory=dict[str, str])
     enabled_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Models offered in menus; a provider that is not here offers all of its own."""
+    """Models offered in menus; all models of a provider that is not here."""
     own_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Models the person typed, listed or not."""
     models: dict[str, object] = field(default_factory=dict[str, object])
-    """Facts by ``provider/model`` where the person knows better, as they wrote them (P-5);
+    """The person's own facts by ``provider/model``, as they wrote them (P-5);
     see ``model_facts``."""
     ollama_connected: bool = False
     builtin_model: str = ""
@@ -59,7 +59,7 @@ class Settings:
     inline_seconds: float = 30.0
     background_steps: int = 20
     background_seconds: float = 180.0
-    """Ends of a turn in the two modes (L-1, L-11)."""
+    """Limits of a turn in the two modes (L-1, L-11)."""
     parallel_tools: int = 5
     """Calls of one reply that run at a time (L-3)."""
     turn_tokens: int = 0
@@ -71,7 +71,7 @@ class Settings:
     requests_per_hour: int = 0
     """Caps (L-14); 0 is no cap."""
     summarise: bool = True
-    """Sum up a conversation that outgrows the model's context (L-10)."""
+    """Summarise a conversation that outgrows the model's context (L-10)."""
 
     sandbox: bool = True
     """Run commands in a sandbox where the system has one."""
@@ -80,43 +80,43 @@ class Settings:
     web_search: Literal["ddgs", "brave", "tavily", "searxng", "provider", "off"] = "ddgs"
     searxng_url: str = ""
     mask: list[str] = field(default_factory=list[str])
-    """Kinds of personal data that models do not get from outside (T-9)."""
+    """Kinds of personal data that are masked in what models get from outside (T-9)."""
 
     routing: bool = False
     """Choose mode and model by how hard a message looks (L-13)."""
     routing_model: str = ""
-    """``provider/model`` that is asked how hard it is; empty for rules alone."""
+    """``provider/model`` that rates the message; empty for rules alone."""
     tiers: dict[str, str] = field(default_factory=dict[str, str])
     """``provider/model`` for ``small``, ``large`` and ``cloud``."""
 
     notify: bool = True
-    """Tell through the desktop when a chat out of sight is done or needs an answer."""
+    """Show a desktop notification when a hidden chat is done or needs an answer."""
     trace_endpoint: str = ""
     """Where OpenTelemetry spans go, over OTLP; empty for nowhere (L-15)."""
     trace_content: bool = False
 
     server_on: bool = False
-    """Run the server beside the window, as long as that is open (S-3)."""
+    """Run the server as long as the window is open (S-3)."""
     server_host: str = "127.0.0.1"
     server_port: int = 8765
     server_token: bool = True
-    """Clients have to show the token; those of other computers have to in any case (S-4)."""
+    """Clients must send the token; those on other computers must in any case (S-4)."""
     server_body_limit: int = 20_000_000
     """Bytes of one request at most."""
     server_at_once: int = 64
-    """Requests that are answered at the same time."""
+    """Requests that are answered at once."""
     server_folder: str = ""
-    """Where agents work for clients; empty for an empty folder of the program's own."""
+    """The folder in which agents work for clients; empty for an empty one of the program's."""
     server_rules: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """What clients may have agents do, by ``allow``, ``ask`` and ``deny`` (S-4)."""
+    """Permission rules for clients, by ``allow``, ``ask`` and ``deny`` (S-4)."""
     server_steps: bool = False
-    """Show clients what agents' tools do, apart from the answer."""
+    """Send clients what agents' tools do, apart from the answer."""
     server_keep: bool = True
-    """Keep requests as chats."""
+    """Save requests as chats."""
     server_hosts: list[str] = field(default_factory=list[str])
-    """Names, besides its own address, under which the server may be asked for."""
+    """Host names, besides its own address, under which the server answers."""
     server_origins: list[str] = field(default_factory=list[str])
-    """Web pages, as ``https://host``, that may ask the server."""
+    """Origins of web pages, as ``https://host``, that may call the server."""
 
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
@@ -124,14 +124,14 @@ class Settings:
     window_geometry: str = ""
     """Qt's own bytes, in base64."""
     sidebar_width: int = 0
-    """As the person dragged it; 0 for the usual."""
+    """Pixels as the person dragged it; 0 for the default."""
     sidebar_open: bool = True
     inspector_width: int = 320
     inspector_open: bool = False
     first_run_done: bool = False
 
     unknown: JsonObject = field(default_factory=dict[str, Json])
-    """Keys of another version; written back as they were."""
+    """Keys of other versions; written back as they were."""
 
     def use_folder(self, folder: str) -> None:
         """Remember a folder as the last one used."""
@@ -140,12 +140,12 @@ class Settings:
         self.recent_folders = [folder, *others][:RECENT]
 
     def model_facts(self, provider: str) -> Mapping[str, ModelInfo]:
-        """What the person says of a provider's models, by id; entries with mistakes left out."""
+        """The person's facts about a provider's models, by id; without entries with mistakes."""
         return read_overrides(self.models)[0].get(provider, {})
 
     @classmethod
     def from_json(cls, data: JsonObject) -> Settings:
-        """Settings of a JSON object; a value of the wrong kind counts as not given."""
+        """Settings of a JSON object; a value of the wrong type counts as not given."""
         hints = field_types()
         known = {
             name: value
@@ -162,13 +162,13 @@ class Settings:
         return settings
 
     def to_json(self) -> JsonObject:
-        """What the file holds; shares nothing with this object."""
+        """The content of the file; shares nothing with this object."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "unknown"}
         return cast("JsonObject", json.loads(json.dumps({**own, **self.unknown})))
 
 
 def _with_windows(models: dict[str, object], windows: Json) -> dict[str, object]:
-    """The entries with what an older version kept of them elsewhere: windows by name."""
+    """``models`` with the context windows that an older version stored apart."""
     whole = dict(models)
     for name, size in (windows if isinstance(windows, dict) else {}).items():
         entry = whole.get(name, {})
@@ -208,8 +208,8 @@ def matches_type(value: object, hint: Any) -> bool:
 _GONE = ...
 
 
-def _both(mine: object, theirs: object, before: object) -> object:
-    """What two programs made of a value: groups entry by entry; else mine, where both changed it.
+def _merged(mine: object, theirs: object, before: object) -> object:
+    """A three-way merge of a JSON value: objects by entry; mine where both sides changed it.
 
     Shares nothing with ``theirs``.
     """
@@ -220,7 +220,7 @@ def _both(mine: object, theirs: object, before: object) -> object:
     ours, others = cast("JsonObject", mine), cast("JsonObject", theirs)
     old = cast("JsonObject", before) if isinstance(before, dict) else {}
     found = {
-        name: _both(ours.get(name, _GONE), others.get(name, _GONE), old.get(name, _GONE))
+        name: _merged(ours.get(name, _GONE), others.get(name, _GONE), old.get(name, _GONE))
         for name in {**others, **ours}
     }
     return {name: value for name, value in found.items() if value is not _GONE}
@@ -234,21 +234,21 @@ class SettingsFile:
         self.values = Settings()
         """The settings in force: defaults until ``load``. Change them, then ``save``."""
         self.notice = ""
-        """After ``load``: what the person should know, a broken file for example."""
+        """After ``load``: a notice for the person, about a broken file for example."""
         self._filed: JsonObject = {}
-        """What the file held when it was last read or written here."""
+        """The content of the file when it was last read or written here."""
         self._lock = asyncio.Lock()
         self._listeners: list[Callable[[], None]] = []
 
     def subscribe(self, listener: Callable[[], None]) -> None:
-        """Hear when ``values`` took something that another program had changed."""
+        """Call ``listener`` after ``values`` got a change of another program."""
         self._listeners.append(listener)
 
     async def load(self) -> Settings:
         """Read the file into ``values``, and return them; defaults if there is none yet.
 
-        A file that is no JSON object is kept under another name, see
-        ``notice``. Raises StorageError if the file exists and cannot be read.
+        A file that is no JSON object is renamed, see ``notice``. Raises StorageError if the
+        file exists and cannot be read.
         """
         async with self._lock:
             try:
@@ -261,20 +261,20 @@ class SettingsFile:
         return self.values
 
     async def save(self) -> None:
-        """Write ``values``; raises StorageError, and the old file stays.
+        """Write ``values``; raises StorageError, and then the old file stays.
 
-        What another program changed in the file meanwhile, and this one did not,
-        is kept and counts here too. A file that somebody broke is kept aside. Saves
-        happen in the order of the calls. One that was begun is finished even if the
+        Changes that another program made in the file meanwhile are kept and taken over,
+        unless this program changed the same. A broken file is copied under another name. Saves
+        happen in the order of the calls. A save that has begun is finished even if the
         caller is cancelled.
         """
         await asyncio.shield(asyncio.ensure_future(self._save()))
 
     async def refresh(self) -> bool:
-        """After ``load``: take what others changed in the file; whether there was anything.
+        """After ``load``: take over changes of other programs; whether there were any.
 
-        What was changed here and is not saved yet stays, and so does everything
-        where the file is gone or cannot be read.
+        Changes made here that are not saved yet stay. A file that is missing or cannot be
+        read changes nothing.
         """
         async with self._lock:
             try:
@@ -288,7 +288,7 @@ class SettingsFile:
             return self._filed != before
 
     async def _save(self) -> None:
-        async with self._lock:  # the save before this one says what was changed since
+        async with self._lock:  # ``_filed`` is set by the save before this one
             mine = self.values.to_json()
             try:
                 merged = await asyncio.to_thread(self._write, mine, self._filed)
@@ -301,32 +301,32 @@ class SettingsFile:
             self._take(merged, mine)
 
     def _write(self, mine: JsonObject, before: JsonObject) -> JsonObject:
-        """Write what is ours where we changed it, else what is in the file; returns all of it."""
+        """Merge ``mine`` with the file and write it; returns the merged settings."""
         with exclusive_access(self.path):
             merged, theirs = mine, self._read()
             if theirs is not None:
                 theirs = Settings.from_json(theirs).to_json()
-                merged = cast("JsonObject", _both(mine, theirs, before))
+                merged = cast("JsonObject", _merged(mine, theirs, before))
             elif self.path.exists():
                 shutil.copy2(self.path, unused_name(self.path, "broken"))
             write_atomically(self.path, json.dumps(merged, indent=2).encode() + b"\n")
         return merged
 
     def _take(self, theirs: JsonObject, before: JsonObject) -> None:
-        """What is theirs counts here too, but for what was changed here since ``before``."""
+        """Take ``theirs`` over into ``values``, except what was changed here since ``before``."""
         mine = self.values.to_json()
-        both = cast("JsonObject", _both(mine, theirs, before))
-        if both == mine:
+        merged = cast("JsonObject", _merged(mine, theirs, before))
+        if merged == mine:
             return
         for name in field_types():
-            if both[name] != mine[name]:
-                setattr(self.values, name, both[name])
-        self.values.unknown = {name: both[name] for name in both if name not in field_types()}
+            if merged[name] != mine[name]:
+                setattr(self.values, name, merged[name])
+        self.values.unknown = {name: merged[name] for name in merged if name not in field_types()}
         for listener in self._listeners:
             listener()
 
     def _read(self) -> JsonObject | None:
-        """The file as it is now; None where there is none, or it is no JSON object."""
+        """The file as it is now; None if there is none, or it is no JSON object."""
         try:
             data = json.loads(self.path.read_bytes().decode("utf-8-sig"))
         except (FileNotFoundError, ValueError, RecursionError):

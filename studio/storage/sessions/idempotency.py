@@ -62,20 +62,17 @@ class IdempotencyStore:
     async def mark_temporary(self, session_id: str) -> None:
         """Have a session deleted after its answer, or else when the server starts again."""
         query = "INSERT OR REPLACE INTO passing VALUES (?, ?)"
-        await self._db.write(lambda db: db.execute(query, (session_id, self._db.owner)) and None)
+        await self._db.execute(query, session_id, self._db.owner)
 
     async def leftover_temporary(self) -> list[str]:
         """Temporary sessions whose program ended before it deleted them."""
-        rows: list[tuple[str, str]] = await self._db.read(
-            lambda db: db.execute("SELECT session_id, owner FROM passing").fetchall()
-        )
+        rows = await self._db.rows("SELECT session_id, owner FROM passing")
         alive = await self._db.alive({owner for _, owner in rows})
         return [session_id for session_id, owner in rows if owner not in alive]
 
     async def mark_interrupted(self, session_id: str) -> None:
         """Note that the answer in this session ended with its program, and will not be kept."""
-        query = "UPDATE requests SET turn_id = '' WHERE session_id = ?"
-        await self._db.write(lambda db: db.execute(query, (session_id,)) and None)
+        await self._db.execute("UPDATE requests SET turn_id = '' WHERE session_id = ?", session_id)
 
 
 class ImportLog:
@@ -89,11 +86,9 @@ class ImportLog:
 
     async def session(self, digest: str) -> str:
         """The id of the session that the file became; empty if there is none."""
-        query = "SELECT session_id FROM imports WHERE digest = ?"
-        row = await self._db.read(lambda db: db.execute(query, (digest,)).fetchone())
-        return str(row[0]) if row else ""
+        rows = await self._db.rows("SELECT session_id FROM imports WHERE digest = ?", digest)
+        return str(rows[0][0]) if rows else ""
 
     async def note(self, digest: str, session_id: str) -> None:
         """Remember which session the file became."""
-        query = "INSERT OR REPLACE INTO imports VALUES (?, ?)"
-        await self._db.write(lambda db: db.execute(query, (digest, session_id)) and None)
+        await self._db.execute("INSERT OR REPLACE INTO imports VALUES (?, ?)", digest, session_id)

@@ -46,30 +46,11 @@ def update_projections(
             )
             _state(db, session_id, event.reason, at)
         case StepEnded():
-            used, sent = event.usage, astuple(event.sent) if event.sent else (None,) * 6
-            _run(
-                db,
-                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
-                cache_read, cache_write, output, reasoning, seconds, cost, agent, epoch, items,
-                prefix, expected, broke, lost)
-                SELECT ?1, ?2, ?3, coalesce(max(provider), ''), coalesce(max(model), ''), ?4, ?5,
-                ?6, ?7, ?8, ?9, ?10, ?11, coalesce(max(agent), ''), ?12, ?13, ?14, ?15, ?16, ?17
-                FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
-                (session_id, turn_id, at, event.step, used.input, used.cache_read,
-                 used.cache_write, used.output, used.reasoning, event.seconds, event.cost, *sent),
-            )  # fmt: skip
+            sent = astuple(event.sent) if event.sent else (None,) * 6
+            _add_usage(db, session_id, turn_id, at, event, (None, None, event.step), sent)
         case Routed() if event.asked:
-            used, (provider, _, model) = event.usage, event.asked.partition("/")
-            _run(
-                db,
-                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
-                cache_read, cache_write, output, reasoning, seconds, cost, agent)
-                SELECT ?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-                coalesce(max(agent), '')
-                FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
-                (session_id, turn_id, at, provider, model, used.input, used.cache_read,
-                 used.cache_write, used.output, used.reasoning, event.seconds, event.cost),
-            )  # fmt: skip
+            provider, _, model = event.asked.partition("/")
+            _add_usage(db, session_id, turn_id, at, event, (provider, model, 0), (None,) * 6)
         case AwaitingPermission():
             asked = event.question
             _run(
@@ -111,6 +92,30 @@ def update_projections(
         case _:
             pass
     audit_log.record(db, session_id, turn_id, at, event)
+
+
+def _add_usage(
+    db: Connection,
+    session_id: str,
+    turn_id: str,
+    at: float,
+    event: StepEnded | Routed,
+    made_by: tuple[str | None, str | None, int],
+    sent: tuple[str | float | None, ...],
+) -> None:
+    """Add a request; ``made_by`` is provider, model (None for the turn's own), and step."""
+    used = event.usage
+    _run(
+        db,
+        """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input, cache_read,
+        cache_write, output, reasoning, seconds, cost, agent, epoch, items, prefix, expected,
+        broke, lost)
+        SELECT ?1, ?2, ?3, coalesce(?4, max(provider), ''), coalesce(?5, max(model), ''), ?6, ?7,
+        ?8, ?9, ?10, ?11, ?12, ?13, coalesce(max(agent), ''), ?14, ?15, ?16, ?17, ?18, ?19
+        FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
+        (session_id, turn_id, at, *made_by, used.input, used.cache_read, used.cache_write,
+         used.output, used.reasoning, event.seconds, event.cost, *sent),
+    )  # fmt: skip
 
 
 def _state(db: Connection, session_id: str, state: str, at: float) -> None:

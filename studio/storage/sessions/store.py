@@ -97,12 +97,12 @@ class SessionStore:
 
     async def get(self, session_id: str) -> SessionInfo | None:
         """The session, or None if there is none with this id."""
-        rows = await self._rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session_id)
+        rows = await self._db.rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session_id)
         return _info(rows[0]) if rows else None
 
     async def all(self) -> list[SessionInfo]:
         """All sessions, the one used last first."""
-        rows = await self._rows(
+        rows = await self._db.rows(
             f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, created DESC, id"
         )
         return [_info(row) for row in rows]
@@ -120,21 +120,15 @@ class SessionStore:
             row |= {"cap_tokens": caps.tokens, "cap_dollars": caps.dollars}
         columns = ", ".join(f"{name} = ?" for name in row)
         values = [sanitise_text(v) if isinstance(v, str) else v for v in row.values()]
-        await self._db.write(
-            lambda db: (
-                db.execute(f"UPDATE sessions SET {columns} WHERE id = ?", (*values, session_id))
-                and None
-            )
-        )
+        query = f"UPDATE sessions SET {columns} WHERE id = ?"
+        await self._db.execute(query, *values, session_id)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session and everything in it, except its rows in the audit and usage."""
         journal = self._journals.pop(session_id, None)
         if journal is not None:
             journal.discard()
-        await self._db.write(
-            lambda db: db.execute("DELETE FROM sessions WHERE id = ?", (session_id,)) and None
-        )
+        await self._db.execute("DELETE FROM sessions WHERE id = ?", session_id)
 
     def journal(self, session_id: str) -> Journal:
         """The session's journal; the same one until it is closed."""
@@ -157,7 +151,8 @@ class SessionStore:
 
     async def newest(self, session_id: str) -> int:
         """The number of a session's newest event; 0 if it has none."""
-        rows = await self._rows("SELECT max(seq) FROM transcript WHERE session_id = ?", session_id)
+        query = "SELECT max(seq) FROM transcript WHERE session_id = ?"
+        rows = await self._db.rows(query, session_id)
         return int(rows[0][0] or 0)
 
     async def elsewhere(self, session_id: str) -> ExternalActivity:
@@ -240,20 +235,21 @@ class SessionStore:
         If ``done`` those that are decided, the last decided one first.
         """
         states, order = (_DONE, "d.resolved") if done else (_OPEN, "d.created")
-        rows = await self._rows(
+        rows = await self._db.rows(
             f"""SELECT s.id, CAST(s.title AS TEXT), s.agent, CAST(s.folder AS TEXT), d.draft_id,
             CAST(d.path AS TEXT), d.action, CAST(d.target AS TEXT), d.status,
             CAST(d.detail AS TEXT), d.created, d.resolved
             FROM drafts d JOIN sessions s ON s.id = d.session_id
             WHERE d.status IN {states} AND (?1 = '' OR s.id = ?1)
             ORDER BY {order} DESC, d.id DESC LIMIT ?2""",
-            *(session_id, limit),
+            session_id,
+            limit,
         )
         return tuple(DraftEntry(*row) for row in rows)
 
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""
-        rows = await self._rows(f"SELECT {sums()} FROM usage WHERE session_id = ?", session_id)
+        rows = await self._db.rows(f"SELECT {sums()} FROM usage WHERE session_id = ?", session_id)
         return Usage(*rows[0])
 
     async def usage_by(
@@ -309,7 +305,7 @@ class SessionStore:
 
     async def interrupted(self) -> list[str]:
         """Sessions whose last turn has no end because its program crashed or was killed."""
-        rows = await self._rows(
+        rows = await self._db.rows(
             """SELECT session_id, owner FROM turns WHERE reason IS NULL AND id IN
             (SELECT max(id) FROM turns GROUP BY session_id) ORDER BY id"""
         )
@@ -333,9 +329,6 @@ class SessionStore:
     async def _flush_all(self) -> None:
         for session_id in tuple(self._journals):
             await self._flush(session_id)
-
-    async def _rows(self, query: str, *values: str | float) -> list[tuple[Any, ...]]:
-        return await self._db.read(lambda db: db.execute(query, values).fetchall())
 
 
 def _create(info: SessionInfo, db: Connection) -> None:

@@ -40,7 +40,7 @@ def ledger(db: Connection, session_id: str, since: float) -> list[LedgerEntry]:
         WHERE at >= ?1 AND (?2 = '' OR session_id = ?2) ORDER BY id""",
         (since, session_id),
     )
-    return [_entry(*row) for row in rows]
+    return [_entry(row) for row in rows]
 
 
 def last_sent(db: Connection, session_id: str) -> LedgerEntry | None:
@@ -50,22 +50,12 @@ def last_sent(db: Connection, session_id: str) -> LedgerEntry | None:
         ORDER BY id DESC LIMIT 1""",
         (session_id,),
     ).fetchone()
-    return _entry(*row) if row else None
+    return _entry(row) if row else None
 
 
-def _entry(
-    at: float,
-    turn_id: str,
-    step: int,
-    agent: str,
-    provider: str,
-    model: str,
-    seconds: float,
-    cost: float | None,
-    *rest: Any,
-) -> LedgerEntry:
-    used, (epoch, items, prefix, expected, broke, lost) = Usage(*rest[:5]), rest[5:]
-    sent = None if epoch is None else Sent(epoch, items, prefix, expected, broke, lost)
+def _entry(row: tuple[Any, ...]) -> LedgerEntry:
+    at, turn_id, step, agent, provider, model, seconds, cost, *rest = row
+    used, sent = Usage(*rest[:5]), None if rest[5] is None else Sent(*rest[5:])
     return LedgerEntry(at, turn_id, step, agent, provider, model, used, seconds, sent, cost)
 
 
@@ -81,21 +71,11 @@ def usage_by(
         GROUP BY key, provider, model, {size} ORDER BY min(id)""",
         (since, session_id),
     )
-    return [
-        _row(key, provider, model, Usage(*rest[:5]), *rest[5:])
-        for key, provider, model, *rest in rows
-    ]
+    return [_usage_row(row) for row in rows]
 
 
-def _row(
-    key: str,
-    provider: str,
-    model: str,
-    used: Usage,
-    requests: int,
-    cost: float,
-    unpriced: int,
-    *rest: Any,
-) -> UsageRow:
-    unpriced_usage, lost = Usage(*rest[:5]), rest[5]
-    return UsageRow(key, provider, model, used, requests, cost, unpriced, unpriced_usage, lost)
+def _usage_row(row: tuple[Any, ...]) -> UsageRow:
+    key, provider, model, *rest = row
+    used, unpriced_usage = Usage(*rest[:5]), Usage(*rest[8:13])
+    requests, cost, unpriced = rest[5:8]
+    return UsageRow(key, provider, model, used, requests, cost, unpriced, unpriced_usage, rest[13])

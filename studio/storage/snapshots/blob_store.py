@@ -1,9 +1,8 @@
-"""Blob store: keeps contents of files by their SHA-256, and how folders looked last.
+"""Blob store: keeps contents of files by their SHA-256, and the last scan of each folder.
 
-A database rather than a file for each content: ten thousand small ones are
-written in one transaction, and a power cut leaves all of it or nothing. It
-holds what is in people's folders, so it is as private as the sessions, and
-what nothing refers to any more goes away (``collect``). Losing it costs undo.
+A database rather than a file for each content: ten thousand small ones are written in one
+transaction, and a power cut leaves all of it or nothing. It is as private as the sessions, and
+contents without references are deleted (``collect``). Without it nothing can be undone.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from studio.storage.database import (
 
 DAY = 86_400.0
 UNDO_SECONDS = 30 * DAY
-"""How long a turn can be undone, and an unused folder is remembered."""
-_WORTH = 128  # bytes below which nothing is packed
+"""How long a turn can be undone, and the scan of an unused folder is kept."""
+_PACKED_FROM = 128  # bytes
 
 _SHAPE = """
 PRAGMA auto_vacuum = INCREMENTAL;
@@ -51,7 +50,7 @@ CREATE TABLE IF NOT EXISTS collected (at REAL NOT NULL);
 """
 
 SeenRow: TypeAlias = tuple[bytes, str, str, str]
-"""Path, signature, entry, digest: in the words of ``snapshots``."""
+"""Path, signature, file state and digest of a file, see ``FolderSnapshot.save``."""
 
 
 def digest_of(data: bytes) -> str:
@@ -59,7 +58,7 @@ def digest_of(data: bytes) -> str:
 
 
 class BlobStore:
-    """Opened with the first use. Every method blocks, and raises StorageError."""
+    """The store; its file is opened at the first use. Methods block, and raise StorageError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,7 +66,7 @@ class BlobStore:
         self._lock = threading.Lock()
 
     def put(self, contents: Mapping[str, bytes]) -> None:
-        """Keep contents by their digests; what is there already is only renewed."""
+        """Keep contents by their digests; for known ones only the time is renewed."""
         now = time.time()
         with self._use() as db:
             held = {digest for digest in contents if _holds(db, digest)}
@@ -79,7 +78,7 @@ class BlobStore:
             db.executemany("INSERT OR IGNORE INTO content VALUES (?, ?, ?, ?)", rows)
 
     def get(self, digest: str) -> bytes | None:
-        """The content, None if it is not kept (any more) or is damaged."""
+        """The content; None if it is not kept or is damaged."""
         with self._use() as db:
             row = db.execute(
                 "SELECT packed, data FROM content WHERE digest = ?", (digest,)
@@ -93,7 +92,7 @@ class BlobStore:
         return data if isinstance(data, bytes) and digest_of(data) == digest else None
 
     def seen(self, folder: str) -> list[SeenRow]:
-        """What was kept of a folder with ``keep_seen``."""
+        """The rows of a folder that ``keep_seen`` kept."""
         with self._use() as db:
             return db.execute(
                 """SELECT path, signature, entry, digest FROM seen
@@ -102,6 +101,7 @@ class BlobStore:
             ).fetchall()
 
     def keep_seen(self, folder: str, rows: Iterable[SeenRow], gone: Iterable[bytes]) -> None:
+        """Add or replace rows of a folder, and delete those with a path in ``gone``."""
         with self._use() as db:
             (number,) = db.execute(
                 """INSERT INTO folder (path, at) VALUES (?, ?)
@@ -127,7 +127,7 @@ class BlobStore:
         return last is not None and time.time() - last > DAY
 
     def collect(self, wanted: Collection[str], *, spare: float = DAY) -> int:
-        """Delete the contents that nobody wants; returns how many.
+        """Delete contents that are neither ``wanted`` nor in a scan; returns how many.
 
         Those of the last ``spare`` seconds stay: another program may be about to
         refer to them.
@@ -151,7 +151,7 @@ class BlobStore:
         return gone
 
     def close(self) -> None:
-        """May be called twice; a later use opens it again."""
+        """Close the file. May be called twice; a later use opens it again."""
         with self._lock:
             if self._db is not None:
                 self._db.close()
@@ -213,7 +213,7 @@ def _holds(db: Connection, digest: str) -> bool:
 
 
 def _packed(data: bytes) -> tuple[bool, bytes]:
-    if len(data) >= _WORTH:
+    if len(data) >= _PACKED_FROM:
         small = zlib.compress(data, 1)
         if len(small) < len(data) * 0.9:
             return True, small

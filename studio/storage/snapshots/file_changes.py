@@ -1,4 +1,4 @@
-"""File changes: record each path that a turn changed, before and after (T-5)."""
+"""File changes: records each path that a turn changed, before and after (T-5)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from .file_state import Change, FileState
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One path's way through a turn, from its first change to its last.
+    """How a turn changed a path, from the first change to the last.
 
-    ``sure`` is False where another hand was in it too: somebody changed the
-    path in between, or two turns ran commands side by side. Such a path is
-    never undone.
+    ``sure`` is False where not only the turn may have changed it: somebody changed the
+    path in between, or two turns ran commands at once. Such a path is never undone.
     """
 
     folder: str
@@ -30,14 +29,14 @@ class FileChange:
     sure: bool = True
 
     def then(self, change: Change, *, sure: bool) -> FileChange:
-        """With a later change of the same turn added."""
+        """This change together with a later one of the same turn."""
         before, after = change
-        known = before in (self.after, self.before)  # or it was taken back in between
+        known = before in (self.after, self.before)  # or it was reverted in between
         return FileChange(self.folder, self.path, self.before, after, self.sure and sure and known)
 
 
 class FileChangeStore:
-    """The table of them. Every coroutine raises StorageError."""
+    """The table ``file_changes``. Every coroutine raises StorageError."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -51,7 +50,7 @@ class FileChangeStore:
         *,
         sure: bool = True,
     ) -> None:
-        """Add what a turn changed; a path that is as it was before the turn is forgotten."""
+        """Add what a turn changed; a path that is again as before the turn is removed."""
 
         def write(db: Connection) -> None:
             known = {change.path: change for change in _of_turn(db, session_id, turn_id, folder)}
@@ -83,7 +82,7 @@ class FileChangeStore:
         return await self._db.read(lambda db: _of_turn(db, session_id, turn_id))
 
     async def expire(self) -> set[str]:
-        """Forget what is too old to be undone; returns the digests of what is left."""
+        """Delete what is too old to be undone; returns the digests of the rest."""
 
         def write(db: Connection) -> set[str]:
             db.execute("DELETE FROM file_changes WHERE at < ?", (time.time() - UNDO_SECONDS,))
@@ -95,7 +94,7 @@ class FileChangeStore:
 
 
 def copy_changes(db: Connection, source: str, target: str, turn_id: str) -> None:
-    """Let a branch undo a turn that it has in common with the session it began as."""
+    """Copy a turn's changes into a branch, so that it can undo the turn."""
     db.execute(
         """INSERT OR IGNORE INTO file_changes SELECT ?, turn_id, folder, path, before, after, sure,
         at FROM file_changes WHERE session_id = ? AND turn_id = ?""",

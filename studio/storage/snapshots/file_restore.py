@@ -1,7 +1,7 @@
-"""File restore: puts paths of a folder back, each in one step, safe against crashes.
+"""File restore: restores paths of a folder, each in one step, safe against crashes.
 
-A path is touched only while it is exactly what the caller says it is. What is
-already as wanted counts as done: after a crash the same call does the rest.
+A path is changed only if its state is the one that the caller expects. One that has the wanted
+state already counts as done: after a crash the same call does the rest.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .file_state import Change, FileState, file_state_at
 def restore(
     root: Path, contents: BlobStore, wanted: Mapping[str, Change]
 ) -> tuple[list[str], list[str]]:
-    """Bring each relative path from what it must be now to what it shall be.
+    """Change each relative path from its expected state to the wanted one.
 
-    Returns the paths that are so now, and those that were left alone. Blocks.
+    Returns the paths that have the wanted state now, and those that were left alone. Blocks.
     Raises StorageError if the contents cannot be read at all.
     """
     work = _Restoring(Path(os.path.realpath(root)), contents, wanted)
@@ -66,7 +66,7 @@ class _Restoring:
                 self.left.add(path)
 
     def _is_due(self, path: str) -> bool:
-        """Whether there is something to do; what may not be done is left."""
+        """Whether the path is to be changed; if it may not be, it is added to ``left``."""
         parts = path.split("/")
         expected, target = self._wanted[path]
         if {"", ".", ".."} & set(parts):
@@ -81,7 +81,7 @@ class _Restoring:
         return True
 
     def _loosen(self, path: str, place: Path) -> None:
-        """A folder that shall be open to its owner, or shall go, is opened first."""
+        """Make a folder writable whose content is to be changed, or that is to be removed."""
         expected, target = self._wanted[path]
         if expected is None or expected.kind != "folder":
             return
@@ -154,16 +154,16 @@ def _is(entry: FileState | None, kind: str) -> bool:
 
 
 def _changes_kind(before: FileState, after: FileState) -> bool:
-    """A file and a link take each other's place; a folder has to go first."""
+    """Whether a folder has to be removed first; a file and a link replace each other."""
     return before.kind != after.kind and "folder" in (before.kind, after.kind)
 
 
 def _write_file(temporary: Path, data: bytes, target: FileState, place: Path) -> None:
-    # Until it has its own mode nobody else may read it.
+    # Private until it gets its mode.
     with new_file(temporary) as file:
         file.write(data)
         if sys.platform != "win32":
-            with suppress(OSError):  # the owner stays, where we may say so
+            with suppress(OSError):  # keeps the owner, where the system allows it
                 there = place.lstat()
                 if (there.st_uid, there.st_gid) != (os.getuid(), os.getgid()):
                     os.fchown(file.fileno(), there.st_uid, there.st_gid)

@@ -18,20 +18,20 @@ Kind: TypeAlias = Literal["file", "link", "folder"]
 Signature: TypeAlias = tuple[int, int, int, int, int]
 _read = attrgetter("st_ctime_ns", "st_mtime_ns", "st_size", "st_ino", "st_mode")
 _STAMP = 1 if sys.platform == "win32" else 0
-"""The time of a signature that nobody can set back; on Windows ctime is the file's birth."""
+"""The index of the time that no program can set; on Windows ctime is the file's creation."""
 _TICK = 2_000_000_000
-"""Nanoseconds: the coarsest clock of a file system (FAT), and some skew of a server's."""
+"""Nanoseconds: the coarsest clock of a file system (FAT), and some skew of a server."""
 _BATCH = 8_000_000
 _NOT_READ = "?"
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What is at a path: ``mode`` are the permission bits.
+    """What is at a path; ``mode`` are the permission bits.
 
-    ``digest`` is the SHA-256 of a file's bytes or of a link's target, empty for
-    a folder. Of a file that is too big or cannot be read it begins with ``?``
-    and only tells it from another.
+    ``digest`` is the SHA-256 hex of a file's bytes or of a link's target, empty for
+    a folder. For a file that is too big or cannot be read it begins with ``?``,
+    and is made of the file's times, size and inode.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class FileState:
 
     @classmethod
     def parse(cls, text: str) -> FileState:
-        """Raises ValueError."""
+        """The state from its ``str``; raises ValueError."""
         kind, mode, digest = text.split(" ")
         if kind not in get_args(Kind):
             raise ValueError(text)
@@ -60,12 +60,16 @@ Change: TypeAlias = tuple[FileState | None, FileState | None]
 
 
 def file_state_at(place: Path) -> FileState | None:
-    """What is at a place this moment, its content not kept."""
+    """What is at a path now; its content is not kept."""
     return FileStateReader(None, None).read(str(place))[0]
 
 
 class FileStateReader:
-    """Reads entries, and keeps their contents in batches."""
+    """Reads file states, and keeps contents in batches.
+
+    Contents are kept in ``contents``, unless that is None. A file of more than ``largest``
+    bytes is not read.
+    """
 
     def __init__(self, contents: BlobStore | None, largest: int | None) -> None:
         self._contents = contents
@@ -76,7 +80,10 @@ class FileStateReader:
     def read(
         self, place: str, signature: Signature | None = None
     ) -> tuple[FileState | None, Signature | None]:
-        """What is there, and the signature that proves it; no signature proves nothing."""
+        """The state, and a signature that stays the same as long as the state does.
+
+        The signature is None if it could stay the same after a change.
+        """
         tries = 3
         while True:
             began, tries = time.time_ns(), tries - 1
@@ -119,7 +126,7 @@ class FileStateReader:
 
 
 def signatures_of(places: Sequence[str]) -> list[Signature | None]:
-    """Each place's signature, None where nothing is."""
+    """The signature of each path, None where nothing is."""
     try:
         return list(map(_read, map(os.lstat, places)))
     except (OSError, ValueError):
@@ -134,7 +141,10 @@ def signature_of(place: str) -> Signature | None:
 
 
 def settled(signature: Signature, began: int) -> Signature | None:
-    """The signature, unless the file could change again without a new one."""
+    """The signature, or None if the file is so young that a change could leave it the same.
+
+    ``began`` is the time before the file was read, in nanoseconds since the epoch.
+    """
     return signature if signature[_STAMP] < began - _TICK else None
 
 
@@ -143,9 +153,9 @@ def _mark(signature: Signature) -> str:
 
 
 def _content(place: str, kind: Kind) -> bytes:
-    """Raises OSError, also where something else has come to be there."""
+    """The bytes of a file or a link's target; OSError if something else is there by now."""
     if kind == "link":
-        return os.fsencode(os.readlink(place))  # noqa: PTH115 (a Path would tidy it up)
+        return os.fsencode(os.readlink(place))  # noqa: PTH115 (a Path would normalise it)
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"):
         flags |= getattr(os, name, 0)

@@ -1,11 +1,10 @@
-"""Folder snapshot: scans a folder, and says what changed since the last scan.
+"""Folder snapshot: scans a folder, and finds what changed since the last scan.
 
-Nothing is known of a file that a command will change, so each file's content
-is kept before (``BlobStore``). A later look reads only the files whose
-signature changed, and lists only the folders whose did: ten thousand files
-cost ten thousand calls of ``lstat``, made from C. A signature that is as young
-as the look itself proves nothing (the file may change again within the same
-tick of the clock), so such a file is read again with the next look.
+Nobody knows which files a command will change, so the content of each is kept before
+(``BlobStore``). A later scan reads only the files whose signature changed, and lists only
+the folders whose signature did: ten thousand files cost ten thousand calls of ``lstat``, made
+from C. A signature as young as the scan proves nothing (the file may change again within the
+same tick of the clock), so such a file is read again by the next scan.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from .file_state import (
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """What a folder may hold for its commands to be undone; sizes in bytes."""
+    """The largest folder whose commands can be undone; sizes in bytes."""
 
     files: int = 50_000
     file_size: int = 5_000_000
@@ -44,7 +43,7 @@ class SnapshotLimits:
 
 
 class FolderTooLarge(Exception):
-    """The folder is beyond the bounds."""
+    """The folder is larger than ``SnapshotLimits``."""
 
 
 @dataclass(slots=True)
@@ -56,11 +55,10 @@ class _Folder:
 
 
 class FolderSnapshot:
-    """One folder as it was at the last look. Methods block, and may be called in any thread.
+    """One folder as it was at the last scan. Methods block, and may be called in any thread.
 
-    Folders with a name in ``ignored`` and those at ``excluded`` places are not
-    looked into. They raise StorageError and OSError; a tree that did must look
-    anew from the start, which it does by itself.
+    Folders with a name in ``ignored`` and those at ``excluded`` paths are not
+    scanned. Methods raise StorageError and OSError; the next scan is then a first one.
     """
 
     def __init__(
@@ -70,32 +68,32 @@ class FolderSnapshot:
         *,
         ignored: Collection[str] = (),
         excluded: Iterable[Path] = (),
-        bounds: SnapshotLimits | None = None,
+        limits: SnapshotLimits | None = None,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.refused = ""
-        """Why the folder as a whole cannot be watched; then every look is empty."""
+        """Why the folder cannot be scanned; then every scan is empty."""
         self._contents = contents
         self._ignored = frozenset(ignored)
         self._excluded = frozenset(os.path.realpath(place) for place in excluded)
-        self._bounds = bounds or SnapshotLimits()
+        self._limits = limits or SnapshotLimits()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._top = str(self.root)
         self._cut = len(self._top.rstrip(os.sep)) + 1
-        self._looked = False
+        self._scanned = False
         self._folders: dict[str, _Folder] = {}
         self._seen: dict[str, Signature | None] = {}
         self._entries: dict[str, FileState] = {}
         self._unsaved: set[str] = set()
 
     def scan(self) -> dict[str, Change]:
-        """What changed since the last look, by relative path; empty for the first one."""
+        """What changed since the last scan, by relative path; empty for the first one."""
         with self._lock:
             if self.refused:
                 return {}
             try:
-                return self._look()
+                return self._scan()
             except FolderTooLarge as reason:
                 self.refused = str(reason)
                 self._forget()
@@ -107,9 +105,9 @@ class FolderSnapshot:
     def scan_paths(
         self, paths: Iterable[str]
     ) -> tuple[dict[str, FileState | None], dict[str, Change]]:
-        """What is at these paths and the folders above them now, and what of it changed.
+        """The states of these paths and the folders above them, and what of it changed.
 
-        Of any size, in ignored folders too; only what ``look`` sees can have changed.
+        Files of any size, in ignored folders too; changes only of what ``scan`` covers.
         """
         with self._lock:
             wanted = {path: None for each in paths for path in _lineage(each)}
@@ -121,7 +119,7 @@ class FolderSnapshot:
                 entry, signature = reader.read(place)
                 state[path] = entry
                 old = self._entries.get(place)
-                if self._looked and self._watches(path, place):
+                if self._scanned and self._is_covered(path, place):
                     self._set(place, entry, signature)
                     if entry != old:
                         changes[path] = (old, entry)
@@ -129,9 +127,9 @@ class FolderSnapshot:
             return state, changes
 
     def save(self) -> None:
-        """Keep what was seen, so that the next program need not read the files again."""
+        """Store the scan, so that the next program need not read the files again."""
         with self._lock:
-            if not self._looked or not self._unsaved:
+            if not self._scanned or not self._unsaved:
                 return
             rows: list[SeenRow] = []
             gone: list[bytes] = []
@@ -140,23 +138,23 @@ class FolderSnapshot:
                 signature = self._seen.get(place)
                 if entry is None or entry.kind == "folder":
                     gone.append(path)
-                else:  # one without a signature is read again, and its content kept until then
+                else:  # without a signature it is read again
                     proof = " ".join(map(str, signature or ()))
                     rows.append((path, proof, str(entry), entry.digest))
             self._contents.keep_seen(self._top, rows, gone)
             self._unsaved.clear()
 
     def stop(self) -> None:
-        """End a look that runs, and have no more."""
+        """End a running scan; later ones are empty."""
         self._stopped.set()
 
     def _forget(self) -> None:
-        self._looked = False
+        self._scanned = False
         for known in (self._folders, self._seen, self._entries, self._unsaved):
             known.clear()
 
-    def _look(self) -> dict[str, Change]:
-        if not self._looked:
+    def _scan(self) -> dict[str, Change]:
+        if not self._scanned:
             self._load()
         folders = self._listed()
         if self._top not in folders:
@@ -174,7 +172,7 @@ class FolderSnapshot:
             gone = (self._entries.keys() | seen.keys()) - folders.keys() - set(places)
             new.update(dict.fromkeys(gone))
             new.update((place, f.entry) for place, f in folders.items() if place != self._top)
-        reader = FileStateReader(self._contents, self._bounds.file_size)
+        reader = FileStateReader(self._contents, self._limits.file_size)
         young: dict[str, Signature | None] = {}
         for place, signature in zip(places, signatures, strict=True):
             if signature is None or seen.get(place) != signature:
@@ -186,9 +184,9 @@ class FolderSnapshot:
         for place, entry in new.items():
             old = self._entries.get(place)
             self._set(place, entry, young.get(place))
-            if entry != old and self._looked:
+            if entry != old and self._scanned:
                 changes[self._relative(place)] = (old, entry)
-        self._folders, self._looked = folders, True
+        self._folders, self._scanned = folders, True
         return changes
 
     def _set(self, place: str, entry: FileState | None, signature: Signature | None) -> None:
@@ -214,7 +212,7 @@ class FolderSnapshot:
             self._seen[place] = cast("Signature", numbers)
 
     def _listed(self) -> dict[str, _Folder]:
-        """Every folder by its place; those that did not change as they were."""
+        """Every folder by its path; only those that changed are listed again."""
         known = self._folders
         now = dict(zip(known, signatures_of(list(known)), strict=True))
         found: dict[str, _Folder] = {}
@@ -230,7 +228,7 @@ class FolderSnapshot:
             found[place] = folder
             waiting += folder.folders
             count += 1 + len(folder.files)
-            if count > self._bounds.files:
+            if count > self._limits.files:
                 raise FolderTooLarge("it has too many files")
             if self._stopped.is_set():
                 raise FolderTooLarge("the program is ending")
@@ -253,19 +251,19 @@ class FolderSnapshot:
                         folders.append(entry.path)
         except FileNotFoundError:
             return None
-        except OSError:  # nobody may look into it
+        except OSError:  # it cannot be listed
             folders, files = [], []
         itself = FileState("folder", stat.S_IMODE(signature[4]))
         return _Folder(settled(signature, began), itself, folders, files)
 
     def _check(self, places: Sequence[str], signatures: Sequence[Signature | None]) -> None:
-        bounds = self._bounds
+        limits = self._limits
         sizes = (signature[2] for signature in signatures if signature is not None)
-        if sum(size for size in sizes if size <= bounds.file_size) > bounds.size:
+        if sum(size for size in sizes if size <= limits.file_size) > limits.size:
             raise FolderTooLarge("its files are too big together")
 
-    def _watches(self, path: str, place: str) -> bool:
-        """Whether a look comes to this place."""
+    def _is_covered(self, path: str, place: str) -> bool:
+        """Whether ``scan`` covers this path."""
         above = path.split("/")
         there = signature_of(place)
         is_folder = there is not None and stat.S_ISDIR(there[4])

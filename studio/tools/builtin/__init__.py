@@ -1,5 +1,8 @@
 """Built-in tools: those that come with the program.
 
+Those that draft a change run ``alone``: of two changes of one file side by side the first would
+be lost.
+
 - ``ask``: puts a question to the person.
 - ``delete``: drafts the deletion of a file.
 - ``edit``: drafts the replacement of part of a file.

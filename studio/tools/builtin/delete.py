@@ -8,14 +8,7 @@ from studio.tools import Context, FileDraft, Result, ToolFailed, make_delete, to
 from studio.tools.drafts.draft_make import propose
 
 
-@tool(
-    effect="draft",
-    target="path",
-    verb="Drafting",
-    done="Drafted",
-    icon="trash-2",
-    alone=True,  # of two changes of one file side by side the first would be lost
-)
+@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="trash-2", alone=True)
 async def delete(context: Context, path: str) -> Result:
     """Delete a file. Makes a draft that the person approves before it is deleted; the file
     can be restored afterwards. Your own draft of a new file is only taken back.

@@ -9,14 +9,7 @@ from studio.tools.drafts.draft_make import make_further, pending_draft, propose,
 from studio.tools.sdk.result import plural
 
 
-@tool(
-    effect="draft",
-    target="path",
-    verb="Drafting",
-    done="Drafted",
-    icon="file-pen",
-    alone=True,  # of two changes of one file side by side the first would be lost
-)
+@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
 async def edit(
     context: Context, path: str, old: str, new: str, replace_all: bool = False
 ) -> Result:

@@ -9,12 +9,7 @@ from studio.tools.drafts.draft_make import propose
 
 
 @tool(
-    effect="draft",
-    target="path",
-    verb="Drafting",
-    done="Drafted",
-    icon="arrow-right",
-    alone=True,  # of two changes of one file side by side the first would be lost
+    effect="draft", target="path", verb="Drafting", done="Drafted", icon="arrow-right", alone=True
 )
 async def move(context: Context, path: str, to: str) -> Result:
     """Move or rename a file. Makes a draft that the person approves before it is moved. Your

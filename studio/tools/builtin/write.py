@@ -8,14 +8,7 @@ from studio.tools import Context, FileDraft, Result, Workspace, make_draft, tool
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 
 
-@tool(
-    effect="draft",
-    target="path",
-    verb="Drafting",
-    done="Drafted",
-    icon="file-pen",
-    alone=True,  # of two changes of one file side by side the first would be lost
-)
+@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
 async def write(context: Context, path: str, content: str) -> Result:
     """Write a file whole: a new one, or one whose text is replaced. Makes a draft that the
     person approves before it is written. To change part of a file use edit.

@@ -19,7 +19,7 @@ from . import conditional_write
 from .conditional_write import DraftConflict, FileStamp, digest, read_stamp
 from .draft_conflict import Conflict, compare_file, remake_file
 from .draft_make import as_named
-from .record_store import RecordStore, apply_record, compare_record, remake_record, undo_record
+from .record_store import RecordStore, change_record, compare_record, make_record_draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class DraftTargets:
             case FileDraft():
                 write_draft(self.workspace, draft, self.trash)
             case RecordDraft():
-                apply_record(self.store(draft.store), draft)
+                store, since = self.store(draft.store), "the draft was made"
+                change_record(store, draft, draft.before, draft.after, since)
 
     def undo(self, draft: Draft) -> None:
         """Put back what an applied draft changed; raises as ``apply`` does."""
@@ -52,7 +53,8 @@ class DraftTargets:
             case FileDraft():
                 undo_draft(self.workspace, draft, self.trash)
             case RecordDraft():
-                undo_record(self.store(draft.store), draft)
+                store, since = self.store(draft.store), "the draft was approved"
+                change_record(store, draft, draft.after, draft.before, since)
 
     def compare(self, draft: Draft) -> Conflict:
         """A draft beside its file or record as that is now."""
@@ -71,7 +73,7 @@ class DraftTargets:
             case FileDraft():
                 return remake_file(self.workspace, draft, text, on)
             case RecordDraft():
-                return remake_record(self.store(draft.store), draft)
+                return make_record_draft(self.store(draft.store), draft.key, draft.after)
 
     def store(self, name: str) -> RecordStore:
         """The record store of this name; ToolFailed if no tool file has it any more."""

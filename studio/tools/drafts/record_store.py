@@ -43,16 +43,6 @@ def make_record_draft(store: RecordStore, key: str, after: JsonObject | None) ->
     return RecordDraft(uuid.uuid4().hex, store.name, key, before, after)
 
 
-def apply_record(store: RecordStore, draft: RecordDraft) -> None:
-    """Do what the draft proposes; DraftConflict if the record changed since it was made."""
-    _replace(store, draft, draft.before, draft.after, "the draft was made")
-
-
-def undo_record(store: RecordStore, draft: RecordDraft) -> None:
-    """Put back what the draft replaced; DraftConflict if the record changed since."""
-    _replace(store, draft, draft.after, draft.before, "the draft was approved")
-
-
 def compare_record(store: RecordStore, draft: RecordDraft) -> Conflict:
     """A draft beside its record as it is now."""
     about, now = draft.describe(), store.read(draft.key)
@@ -60,19 +50,18 @@ def compare_record(store: RecordStore, draft: RecordDraft) -> Conflict:
     return Conflict(draft, about.before, theirs, about.after or None, None)
 
 
-def remake_record(store: RecordStore, draft: RecordDraft) -> RecordDraft:
-    """The draft anew on the record as it is now; ToolFailed if that is as wanted already."""
-    return make_record_draft(store, draft.key, draft.after)
-
-
-def _replace(
+def change_record(
     store: RecordStore,
     draft: RecordDraft,
     old: JsonObject | None,
     new: JsonObject | None,
     since: str,
 ) -> None:
-    # A record that is as wanted already is no conflict: the program ended before it said so.
+    """Make ``new`` the draft's record if it is ``old``; raises DraftConflict if it is not.
+
+    A record that is ``new`` already is no conflict: the program ended before it said so.
+    ``since`` says in words when the record was ``old``.
+    """
     if not store.replace(draft.key, old, new) and store.read(draft.key) != new:
         name = draft.describe().label
         raise DraftConflict(f"{name} changed since {since}. Nothing was changed.")

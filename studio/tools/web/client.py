@@ -191,7 +191,7 @@ class Client:
         declared = response.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
             raise _too_big(most)
-        unpack = _unpacker(response.headers.get("content-encoding", ""), most)
+        unpack = _unpacker(response.headers.get("content-encoding", ""))
         whole = bytearray()
         async with aclosing(_pieces(response)) as pieces:
             async for piece in pieces:
@@ -220,7 +220,7 @@ async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
             yield piece[start : start + _PIECE]
 
 
-def _unpacker(encoding: str, most: int) -> Callable[[bytes, int], bytes]:
+def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
     """A function that unpacks a body piece by piece, to at most the given number of bytes.
 
     Raises ToolFailed for an encoding that was not asked for: two layers, or Brotli, could be
@@ -231,33 +231,27 @@ def _unpacker(encoding: str, most: int) -> Callable[[bytes, int], bytes]:
         return lambda piece, room: piece
     if name not in ("gzip", "x-gzip", "deflate"):
         raise ToolFailed(f"The body is packed in a way that was not asked for ({name[:40]}).")
-    layer = _Layer(raw=name == "deflate")
-
-    def unpack(piece: bytes, room: int) -> bytes:
-        try:
-            return layer.feed(piece, room)
-        except zlib.error:
-            raise ToolFailed("The body is damaged: it cannot be unpacked.") from None
-
-    return unpack
+    return _Unpacker(deflate=name == "deflate").unpack
 
 
-class _Layer:
+class _Unpacker:
     """One zlib stream. ``deflate`` means zlib's format, but some servers omit its header."""
 
-    def __init__(self, *, raw: bool) -> None:
-        self._raw = raw
-        self._began = False
-        self._stream = zlib.decompressobj(zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 16)
+    def __init__(self, *, deflate: bool) -> None:
+        self._may_lack_header = deflate
+        self._stream = zlib.decompressobj(zlib.MAX_WBITS if deflate else zlib.MAX_WBITS | 16)
 
-    def feed(self, piece: bytes, room: int) -> bytes:
+    def unpack(self, piece: bytes, room: int) -> bytes:
         if self._stream.eof:
             return b""
-        if self._raw and not self._began and piece:
-            self._began = True
+        if self._may_lack_header and piece:
+            self._may_lack_header = False
             if piece[0] & 0x0F != 8:
                 self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
-        return self._stream.decompress(piece, max(room, 1))
+        try:
+            return self._stream.decompress(piece, max(room, 1))
+        except zlib.error:
+            raise ToolFailed("The body is damaged: it cannot be unpacked.") from None
 
 
 def _too_big(most: int) -> ToolFailed:

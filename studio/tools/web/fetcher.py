@@ -173,9 +173,7 @@ class Web:
         else:
             limit = self._client.limits.redirects
             raise ToolFailed(f"There are more than {limit} redirects, to {address}.")
-        content = await _extract_in_thread(
-            lambda stop: extract(response, first_page, stop), self._client.limits.seconds
-        )
+        content = await _extract_in_thread(response, first_page, self._client.limits.seconds)
         return WebPage(
             str(response.address),
             content.title,
@@ -206,11 +204,11 @@ class Web:
         )
 
 
-async def _extract_in_thread(work: Callable[[Stop], Content], seconds: float) -> Content:
+async def _extract_in_thread(response: WebResponse, first_page: int, seconds: float) -> Content:
     stop = Stop()
     try:
         async with asyncio.timeout(seconds):
-            return await asyncio.to_thread(work, stop)
+            return await asyncio.to_thread(extract, response, first_page, stop)
     except TimeoutError:
         raise ToolFailed(f"The page could not be read within {seconds:g} s.") from None
     finally:

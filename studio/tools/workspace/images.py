@@ -24,31 +24,20 @@ KEPT = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "
 PHOTOS = ("JPEG", "MPO", "HEIF", "AVIF")
 """Lossy formats, which become JPEG; others become PNG if that is small enough."""
 
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "PNG"),
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"GIF87a", "GIF"),
-    (b"GIF89a", "GIF"),
-    (b"II*\0", "TIFF"),
-    (b"MM\0*", "TIFF"),
-    (b"II+\0", "TIFF"),
-    (b"MM\0+", "TIFF"),
-    (b"\0\0\1\0", "ICO"),
-    (b"icns", "ICNS"),
-    (b"8BPS", "PSD"),
-    (b"\xff\x0a", "JPEG XL"),
-    (b"\0\0\0\x0cJXL ", "JPEG XL"),
-    (b"\0\0\0\x0cjP  ", "JPEG 2000"),
-)
+_MAGIC = {
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "JPEG": (b"\xff\xd8\xff",),
+    "GIF": (b"GIF87a", b"GIF89a"),
+    "TIFF": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    "ICO": (b"\0\0\1\0",),
+    "ICNS": (b"icns",),
+    "PSD": (b"8BPS",),
+    "JPEG XL": (b"\xff\x0a", b"\0\0\0\x0cJXL "),
+    "JPEG 2000": (b"\0\0\0\x0cjP  ",),
+}
 _BRANDS = {
-    b"avif": "AVIF",
-    b"avis": "AVIF",
-    b"heic": "HEIC",
-    b"heix": "HEIC",
-    b"heim": "HEIC",
-    b"hevc": "HEIC",
-    b"mif1": "HEIC",
-    b"msf1": "HEIC",
+    **dict.fromkeys((b"avif", b"avis"), "AVIF"),
+    **dict.fromkeys((b"heic", b"heix", b"heim", b"hevc", b"mif1", b"msf1"), "HEIC"),
 }
 _NOTES = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif", "comment", "photoshop")
 """Pillow's keys for metadata of a camera or an editor, such as a place or a name."""
@@ -59,9 +48,9 @@ class NotReadable(ToolFailed):
 
 
 def format_of(start: bytes) -> str:
-    """The format of a picture by how its file begins (64 bytes will do), “” if it is none."""
-    for magic, name in _MAGIC:
-        if start.startswith(magic):
+    """The format of a picture by the first 64 bytes of its file, “” if it is none."""
+    for name, magics in _MAGIC.items():
+        if start.startswith(magics):
             return name
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "WEBP"

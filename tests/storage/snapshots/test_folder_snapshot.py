@@ -167,9 +167,9 @@ def test_what_is_settled_is_not_read_again(
 
 
 def test_a_folder_beyond_the_bounds_says_so(contents: BlobStore, root: Path) -> None:
-    many = FolderSnapshot(root, contents, bounds=SnapshotLimits(files=4))
+    many = FolderSnapshot(root, contents, limits=SnapshotLimits(files=4))
     assert many.scan() == {} and many.refused == "it has too many files"
-    big = FolderSnapshot(root, contents, bounds=SnapshotLimits(size=1000))
+    big = FolderSnapshot(root, contents, limits=SnapshotLimits(size=1000))
     assert big.scan() == {} and big.refused == "its files are too big together"
     (root / "a.txt").write_text("x")
     assert many.scan() == big.scan() == {}
@@ -178,7 +178,7 @@ def test_a_folder_beyond_the_bounds_says_so(contents: BlobStore, root: Path) -> 
 
 
 def test_a_big_file_is_told_but_not_kept(contents: BlobStore, root: Path) -> None:
-    tree = FolderSnapshot(root, contents, bounds=SnapshotLimits(file_size=100))
+    tree = FolderSnapshot(root, contents, limits=SnapshotLimits(file_size=100))
     tree.scan()
     (root / "src" / "b.bin").write_bytes(bytes(5000))
     before, after = tree.scan()["src/b.bin"]
