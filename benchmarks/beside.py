@@ -112,8 +112,8 @@ async def run(window: Any, mode: str) -> None:
     elif mode == "inside":
         from studio.server.http_server import HttpServer
 
-        folder = window.studio.own_folder()
-        serving = HttpServer(window.studio, host="127.0.0.1", port=0, folder=folder)
+        folder = window.engine.own_folder()
+        serving = HttpServer(window.engine, host="127.0.0.1", port=0, folder=folder)
         await serving.start()
         address, token = serving.address, await serving.token.get()
     window.chat.model.sender.say("Go")

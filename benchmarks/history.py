@@ -28,7 +28,7 @@ from measure import Row, middle, quick, show
 
 from studio import simulator
 from studio.agent.engine import Engine
-from studio.agent.session.native_history import NativeHistory
+from studio.agent.session.native_history import HistoryBasis, NativeHistory
 from studio.app import build
 from studio.domain.messages import Message, Text, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
@@ -68,14 +68,14 @@ async def opened(home: Path):
     paths = Paths.below(home)
     settings = SettingsFile(paths.settings)
     await settings.load()
-    studio = await build(paths, settings)
+    engine = await build(paths, settings)
     for name in PROVIDERS:
         settings.values.base_urls[name] = NOWHERE
-        studio.keychain.keep_for_session(name, "sk-benchmark")
+        engine.keychain.keep_for_session(name, "sk-benchmark")
     try:
-        yield studio
+        yield engine
     finally:
-        await studio.close()
+        await engine.close()
 
 
 def plainly(path: Path, session_id: str) -> list[Any]:
@@ -98,12 +98,12 @@ async def send(provider: Provider, request: Request) -> None:
     await stream.aclose()
 
 
-async def compare(studio: Engine, path: Path, name: str, rounds: int) -> list[Row]:
-    provider = await studio.provider(name)
+async def compare(engine: Engine, path: Path, name: str, rounds: int) -> list[Row]:
+    provider = await engine.provider(name)
     info = SessionInfo(name, "", "", "Coder", name, MODEL, "ask", 1.0, 1.0)
-    await studio.store.create(info)
+    await engine.store.create(info)
     items = provider.rebuild(conversation())
-    await studio.store.begin_epoch(name, name, provider.protocol, MODEL, "You help.", [], items)
+    await engine.store.begin_epoch(name, name, provider.protocol, MODEL, "You help.", [], items)
     reached: list[float] = []
     sizes: list[int] = []
 
@@ -114,7 +114,7 @@ async def compare(studio: Engine, path: Path, name: str, rounds: int) -> list[Ro
         sizes.append(len(request.content))
         raise Ready
 
-    http = await studio.http.client()
+    http = await engine.http.client()
     http.event_hooks = {"request": [leaving]}
     await send(provider, Request(MODEL, items, "You help."))  # imports the SDK
     if not reached:
@@ -132,8 +132,9 @@ async def compare(studio: Engine, path: Path, name: str, rounds: int) -> list[Ro
         gc.collect()
         reached.clear()
         start = time.process_time()
-        history = NativeHistory(studio.store, name)
-        told = await history.open(provider, MODEL, "You help.", [], list, [], 1)
+        history = NativeHistory(engine.store, name)
+        basis = HistoryBasis(provider, MODEL, "You help.", [], list)
+        told = await history.open(basis, [], 1)
         loaded = time.process_time()
         if told or len(history.items) != len(items):
             raise SystemExit(f"{name}: the history was not stored whole")
@@ -156,17 +157,17 @@ async def compare(studio: Engine, path: Path, name: str, rounds: int) -> list[Ro
         Row(f"{name}: the next request built, CPU", figures["build"], figures["dump"], "ms", "",
             "json.dumps"),
         Row(f"{name}: both, CPU", figures["both"], both, "ms", GOAL, "both"),
-        await memory(studio, path, name),
+        await memory(engine, path, name),
     ]  # fmt: skip
 
 
-async def memory(studio: Engine, path: Path, name: str) -> Row:
+async def memory(engine: Engine, path: Path, name: str) -> Row:
     held: list[int] = []
     for checked in (True, False):
         gc.collect()
         tracemalloc.start()
         if checked:
-            kept: Any = await studio.store.native(name)
+            kept: Any = await engine.store.native(name)
         else:
             kept = await asyncio.to_thread(plainly, path, name)
         gc.collect()
@@ -181,10 +182,10 @@ async def rows(rounds: int) -> list[Row]:
     out: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        async with simulator.Simulator([]) as server, opened(home) as studio:
-            studio.settings.values.base_urls["ollama"] = server.url("ollama")
+        async with simulator.Simulator([]) as server, opened(home) as engine:
+            engine.settings.values.base_urls["ollama"] = server.url("ollama")
             for name in PROVIDERS:
-                out += await compare(studio, Paths.below(home).database, name, rounds)
+                out += await compare(engine, Paths.below(home).database, name, rounds)
     return out
 
 

@@ -77,24 +77,24 @@ async def opened(home: Path, provider: str, url: str) -> AsyncIterator[Engine]:
     settings = SettingsFile(paths.settings)
     await settings.load()
     settings.values.base_urls[provider] = url
-    studio = await build(paths, settings)
-    studio.keychain.keep_for_session(provider, KEY)
-    studio.toolbox.add(nothing, "benchmark")
-    for number in range(TOOLS - len(studio.toolbox.tools)):
+    engine = await build(paths, settings)
+    engine.keychain.keep_for_session(provider, KEY)
+    engine.toolbox.add(nothing, "benchmark")
+    for number in range(TOOLS - len(engine.toolbox.tools)):
         spec = replace(nothing.spec, name=f"nothing_{number}")
-        studio.toolbox.add(replace(nothing, spec=spec), "benchmark")
-    studio.settings.values.turn_dollars = studio.settings.values.day_dollars = 1e6
+        engine.toolbox.add(replace(nothing, spec=spec), "benchmark")
+    engine.settings.values.turn_dollars = engine.settings.values.day_dollars = 1e6
     paths.agents.mkdir(exist_ok=True)
     (paths.agents / "bench.md").write_text("---\nname: Bench\ntools: '*'\n---\nWork.\n")
     try:
-        yield studio
+        yield engine
     finally:
-        await studio.close()
+        await engine.close()
 
 
-async def prepared(studio: Engine, name: str, folder: Path) -> Session:
+async def prepared(engine: Engine, name: str, folder: Path) -> Session:
     """A session with so many messages in it."""
-    session = await studio.sessions.create(
+    session = await engine.sessions.create(
         folder=str(folder), agent="Bench", provider=name, model="sim-model"
     )
     for number in range(MESSAGES // 2):
@@ -124,9 +124,9 @@ class Cost:
         )
 
 
-async def in_session(studio: Engine, whole: Session) -> Cost:
+async def in_session(engine: Engine, whole: Session) -> Cost:
     """A turn of a new branch, from its first step on."""
-    session = await studio.sessions.branch(whole.info.id)
+    session = await engine.sessions.branch(whole.info.id)
     end, began = None, Cost.now()
     async for envelope in session.turn([Text("Go")], limits=Limits(1000, 600.0)):
         event = envelope.event
@@ -136,7 +136,7 @@ async def in_session(studio: Engine, whole: Session) -> Cost:
     cost = Cost.now().since(began)
     if not isinstance(end, TurnComplete) or end.reason != "done" or end.steps != STEPS:
         raise SystemExit(f"the turn did not run as planned: {end}")
-    await studio.sessions.delete(session.info.id)
+    await engine.sessions.delete(session.info.id)
     return cost
 
 
@@ -178,12 +178,12 @@ async def through_sdk(
 
 
 async def recorded(
-    studio: Engine, name: str, whole: Session
+    engine: Engine, name: str, whole: Session
 ) -> tuple[list[Request], list[dict[str, Any]]]:
     """One turn whose requests are kept, as the provider saw them and as they went out."""
     requests: list[Request] = []
     bodies: list[dict[str, Any]] = []
-    provider = await studio.provider(name)
+    provider = await engine.provider(name)
     stream = provider.stream
 
     def keep(request: Request):
@@ -193,10 +193,10 @@ async def recorded(
     async def sent(request: Any) -> None:
         bodies.append(json.loads(request.content))
 
-    http = await studio.http.client()
+    http = await engine.http.client()
     provider.stream = keep
     http.event_hooks = {"request": [sent]}
-    await in_session(studio, whole)
+    await in_session(engine, whole)
     http.event_hooks = {}
     provider.stream = stream
     return requests, [body for body in bodies if body.get("stream")]
@@ -205,14 +205,14 @@ async def recorded(
 async def compare(home: Path, name: str, url: str, rounds: int) -> list[Row]:
     folder = home / "work"
     folder.mkdir(parents=True)
-    async with opened(home, name, url) as studio:
-        whole = await prepared(studio, name, folder)
-        requests, bodies = await recorded(studio, name, whole)
-        provider = await studio.provider(name)
-        call = sdk(name, await studio.http.client(), url)
+    async with opened(home, name, url) as engine:
+        whole = await prepared(engine, name, folder)
+        requests, bodies = await recorded(engine, name, whole)
+        provider = await engine.provider(name)
+        call = sdk(name, await engine.http.client(), url)
         await through_sdk(call, bodies[:2])
         ways: dict[str, Callable[[], Awaitable[Cost]]] = {
-            "session": lambda: in_session(studio, whole),
+            "session": lambda: in_session(engine, whole),
             "provider": lambda: bare(through_provider(provider, requests)),
             "sdk": lambda: bare(through_sdk(call, bodies)),
         }

@@ -60,9 +60,9 @@ async def engine() -> None:
     paths = Paths.default()
     settings = SettingsFile(paths.settings)
     await settings.load()
-    studio = await build(paths, settings)
-    studio.keychain.keep_for_session(PROVIDER, KEY)
-    session = await studio.sessions.create(
+    engine = await build(paths, settings)
+    engine.keychain.keep_for_session(PROVIDER, KEY)
+    session = await engine.sessions.create(
         folder=str(paths.data), agent="Coder", provider=PROVIDER, model="sim-model"
     )
     cpu: list[float] = []
@@ -72,7 +72,7 @@ async def engine() -> None:
             event = envelope.event
             check(event)
         cpu.append(time.process_time() - began)
-    await studio.close()
+    await engine.close()
     print(json.dumps({"cpu": cpu[-1]}))
 
 
@@ -115,7 +115,7 @@ def window() -> None:
         began: list[float] = []
         heart.timeout.connect(beat)
         heart.start(5)
-        window.studio.keychain.keep_for_session(PROVIDER, KEY)
+        window.engine.keychain.keep_for_session(PROVIDER, KEY)
         window.chat.event_seen.connect(seen)
         say()
 

@@ -29,7 +29,7 @@ MAX_LINE_BYTES = 50_000_000
 _BROKEN, _NO_REQUEST = -32700, -32600
 
 
-async def serve(studio: Engine, agent_name: str = "") -> None:
+async def serve(engine: Engine, agent_name: str = "") -> None:
     """Serve the editor until it closes the streams. Standard output belongs to the protocol.
 
     Raises ConfigurationError if no editor can be there: the streams are files, say.
@@ -43,7 +43,7 @@ async def serve(studio: Engine, agent_name: str = "") -> None:
             "An editor starts this command, and speaks with it through pipes. "
             "Its settings take it as: agent-studio acp"
         )
-    agent = AcpAgent(studio, agent_name)
+    agent = AcpAgent(engine, agent_name)
     transport = StdioTransport(*await stdio_streams(limit=MAX_LINE_BYTES))
     try:
         await run_agent(cast("Agent", agent), transport)  # unsupported methods are left out

@@ -36,7 +36,7 @@ from acp.schema import (
 
 from studio import __version__
 from studio.agent.engine import Engine
-from studio.agent.permission.visible_text import escape_line
+from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.session.session import Session
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StudioError
@@ -62,8 +62,8 @@ MODES: dict[PermissionMode, tuple[str, str]] = {
 class AcpAgent:
     """The agent's side of the protocol, for one editor."""
 
-    def __init__(self, studio: Engine, agent: str = "") -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine, agent: str = "") -> None:
+        self._engine = engine
         self._agent = agent
         self._client: Client | None = None
         self._sessions: dict[str, Session] = {}
@@ -81,7 +81,7 @@ class AcpAgent:
             session.stop()
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        await self._studio.look_for_providers()
+        await self._engine.look_for_providers()
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -106,13 +106,13 @@ class AcpAgent:
         folder = _folder(cwd)
         self._note_mcp_servers(mcp_servers)
         try:
-            choice = await self._studio.choose(agent=self._agent, folder=folder)
-            session = await self._studio.sessions.create(
+            choice = await self._engine.choose(agent=self._agent, folder=folder)
+            session = await self._engine.sessions.create(
                 folder=str(folder),
                 agent=choice.agent,
                 provider=choice.provider,
                 model=choice.model,
-                permission_mode=self._studio.settings.values.default_permission_mode,
+                permission_mode=self._engine.settings.values.default_permission_mode,
                 origin="editor",
             )
         except StudioError as error:
@@ -140,7 +140,7 @@ class AcpAgent:
     ) -> ListSessionsResponse:
         infos = [
             info
-            for info in await self._studio.sessions.list()
+            for info in await self._engine.sessions.list()
             if cwd is None or Path(info.folder) == Path(cwd)
         ]
         start = int(cursor) if cursor and _CURSOR.fullmatch(cursor) else 0
@@ -181,7 +181,7 @@ class AcpAgent:
         provider, _slash, model = wanted.partition("/")
         try:
             if config_id == "agent":
-                found = await self._studio.agent(wanted, Path(session.info.folder))
+                found = await self._engine.agent(wanted, Path(session.info.folder))
                 await session.change(agent=found.name)
             elif config_id == "model" and provider in PROVIDER_TITLES and model:
                 await session.change(provider=provider, model=model)
@@ -216,7 +216,7 @@ class AcpAgent:
     async def _answered(
         self, session: Session, prompt: Sequence[Content], requests: ClientRequests
     ) -> StopReason:
-        await self._studio.refresh_settings()
+        await self._engine.refresh_settings()
         words = await read_prompt(prompt)
         if new := [name for name, told in self._mcp_servers.items() if not told]:
             self._mcp_servers |= dict.fromkeys(new, True)
@@ -289,7 +289,7 @@ class AcpAgent:
         if not _ID.fullmatch(session_id):
             raise _unknown(session_id)
         try:
-            session = await self._studio.sessions.open(session_id)
+            session = await self._engine.sessions.open(session_id)
         except ConfigurationError as error:
             raise _unknown(session_id) from error
         except StudioError as error:
@@ -302,12 +302,12 @@ class AcpAgent:
     async def _options(self, session: Session) -> list[Any]:
         """The choices of agent and model that an editor shows."""
         info = session.info
-        await self._studio.refresh_lists()
-        agents = await self._studio.agents(Path(info.folder))
+        await self._engine.refresh_lists()
+        agents = await self._engine.agents(Path(info.folder))
         models = {f"{info.provider}/{info.model}": info.model}
-        for provider in self._studio.connected:
+        for provider in self._engine.connected:
             current = info.model if provider == info.provider else ""
-            for model in self._studio.offered(provider, current):
+            for model in self._engine.offered(provider, current):
                 models[f"{provider}/{model.id}"] = model.title
         return [
             SessionConfigOptionSelect(

@@ -10,7 +10,7 @@ from acp.interfaces import Client
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 from pydantic import ValidationError
 
-from studio.agent.permission.visible_text import escape_invisible
+from studio.agent.permission.invisible_characters import escape_invisible
 from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.events import AwaitingReply

@@ -22,7 +22,7 @@ from acp import (
 from acp.schema import StopReason, ToolCallLocation, ToolCallStatus, ToolKind
 
 from studio.agent.loop.user_messages import describe_end
-from studio.agent.permission.visible_text import escape_invisible
+from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.blocks import (
     DraftBlock,
     ReasoningBlock,

@@ -16,11 +16,9 @@ Modules:
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
 - ``agent_files``: Reads agents from markdown files, and writes a template for a new one.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
-- ``limits``: Holds requests to the limits on tokens, money, time and rate.
-- ``usage_accounting``: Keeps the accounts of the day and of each session.
+- ``budget``: Limits the tokens, money and requests of a turn, a session, a day and an hour.
 - ``usage_costs``: Adds up what requests used, and prices it.
 - ``retry_policy``: Decides whether and when a failed request is sent again.
-- ``sandbox_probe``: Finds a sandbox for commands, once.
 - ``audit_export``: Writes the audit of tool calls to a file.
 - ``telemetry``: Sends OpenTelemetry spans of turns, requests and tools.
 """

@@ -46,18 +46,18 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
     )
     local = {"simulator": _demo(http), "builtin": _builtin(paths, settings, keychain)}
-    studio = Engine(
+    engine = Engine(
         paths=paths,
         settings=settings,
         keychain=keychain,
         http=http,
         database=database,
         catalogue=catalogue,
-        connections=ProviderFactory(settings, keychain, http, local),
+        providers=ProviderFactory(settings, keychain, http, local),
         snapshot_date=made,
     )
-    await asyncio.to_thread(studio.discover_tools)
-    return studio
+    await asyncio.to_thread(engine.discover_tools)
+    return engine
 
 
 def _demo(http: Http) -> EmbeddedProvider:

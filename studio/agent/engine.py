@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.domain.envelope import EventEnvelope
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
@@ -17,7 +17,6 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
@@ -31,7 +30,6 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
 from studio.storage.paths import Paths
 from studio.storage.remote_approvals import RemoteApprovals
-from studio.storage.sessions.audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
@@ -68,7 +66,7 @@ class Engine:
         http: Http,
         database: Database,
         catalogue: Catalogue,
-        connections: ProviderFactory,
+        providers: ProviderFactory,
         snapshot_date: str = "",
     ) -> None:
         self.paths = paths
@@ -77,27 +75,24 @@ class Engine:
         self.http = http
         self.database = database
         self.catalogue = catalogue
-        self.connections = connections
+        self.providers = providers
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.services = services = Services(
-            paths, settings, keychain, database, catalogue, connections
+            paths, settings, keychain, database, catalogue, providers
         )
         self.store = services.store
         self.rules = services.rules
-        self.books = services.usage_costs
-        self.accounts = services.usage
-        self.web = services.web
-        self.library = services.agent_files
+        self.usage_costs = services.usage_costs
+        self.budgets = services.budgets
         self.agent, self.agents = services.agent, services.agents
         self.model, self.provider = services.model, services.provider
         self.limits, self.sandbox = services.limits, services.sandbox
         self.environment, self.workspace = services.environment, services.workspace
         self.discover_tools = services.discover_tools
         self.refresh_tools = services.refresh_tools
-        self.report_problem = services.report_problem
         self.sessions = Sessions(self.store, services)
-        self.sessions.events.subscribe(services.usage.count_request)
+        self.sessions.events.subscribe(services.budgets.count_request)
         self.telemetry = Telemetry(lambda: settings.values, services.report_problem)
         self.sessions.events.subscribe(self.telemetry.record)
         self.questions = RemoteApprovals(database, paths.data / "bells")
@@ -112,10 +107,10 @@ class Engine:
             self.questions.notifier.notify_soon()
 
     def offered(self, provider: str, current: str = "") -> list[ModelInfo]:
-        """A provider's models that the person lets choose from, as they are known now.
+        """A provider's models to choose from, as they are known now.
 
-        All it lists, or of these the enabled ones and the ``current`` one; then
-        the person's own.
+        All that it lists, or of these the enabled ones and the ``current`` one; then
+        the ones that the person added.
         """
         values = self.settings.values
         enabled = values.enabled_models.get(provider)
@@ -129,77 +124,65 @@ class Engine:
         return [*found, *map(ModelInfo, own)]
 
     async def refuses(self, provider: str, model: str, block: Said) -> str:
-        """Why a model cannot read a picture or file; empty if it can, or nobody can say."""
+        """Why a model cannot read a picture or file; empty if it can, or that is not known."""
         try:
-            found = await self.connections.provider(provider)
-        except StudioError:  # no key, say: that is told where it matters
+            found = await self.providers.provider(provider)
+        except StudioError:  # such as a missing key, which is reported with the request
             return ""
         return found.media_problem(block, self.model(provider, model))
 
     async def look_for_providers(self) -> None:
-        """Find which providers have what they need: a key, an address, the person's word."""
-        self.connected = [name for name in PROVIDERS if await self.connections.is_connected(name)]
+        """Find which providers can be used, see ``ProviderFactory.is_connected``."""
+        self.connected = [name for name in PROVIDERS if await self.providers.is_connected(name)]
 
     async def refresh_settings(self) -> None:
-        """Have what was changed elsewhere count here too: caps, rules, addresses, models."""
+        """Read settings that another program changed: caps, rules, addresses, models."""
         if await self.settings.refresh():
             with suppress(StudioError):
                 await self.look_for_providers()
 
     async def keep_key(self, name: str, key: str, session_only: bool = False) -> None:
-        """Into the keychain, or for this session; raises KeychainUnavailable."""
+        """Store a key in the keychain, or keep it until the program ends.
+
+        Raises KeychainUnavailable.
+        """
         if session_only:
             self.keychain.keep_for_session(name, key)
         else:
             await self.keychain.set(name, key)
 
-    async def ledger(self, session_id: str) -> list[LedgerEntry]:
-        """Every request of a session, oldest first."""
-        return await self.store.ledger(session_id)
-
-    async def audit(
-        self,
-        wanted: AuditFilter = EVERYTHING,
-        *,
-        beyond: int = 0,
-        limit: int = PAGE,
-        newest_first: bool = True,
-    ) -> list[AuditEntry]:
-        """A page of every call of a tool, without secrets (L-15)."""
-        return await self.store.audit(wanted, beyond=beyond, limit=limit, newest_first=newest_first)
-
     async def refresh_models(self, name: str, *, force: bool = False) -> None:
-        """Have a provider's list brought up to date; the catalogue tells when it is."""
+        """Begin to bring a provider's list up to date; the catalogue notifies when it is."""
         if name in EMBEDDED:
-            provider = await self.connections.provider(name)
+            provider = await self.providers.provider(name)
             self.catalogue.refresh(name, lambda: provider, "", force)
             return
-        key, address = await self.connections.key(name), self.connections.base_url(name)
+        key, address = await self.providers.key(name), self.providers.base_url(name)
 
         def make() -> Provider:
             if not key and name in KEYED:
                 raise no_key(name)
-            return self.connections.make(name, key, address)
+            return self.providers.make(name, key, address)
 
         self.catalogue.refresh(name, make, key, force, address)
 
     async def refresh_lists(self) -> None:
-        """The same for all connected providers, but those whose list is the program's own."""
+        """Refresh the lists of all connected providers outside this program."""
         await self.catalogue.load()
         for name in self.connected:
             if name not in EMBEDDED:
                 await self.refresh_models(name)
 
     async def list_models(self, name: str, *, refresh: bool = False) -> Listing:
-        """A provider's list, once the answer is there or has failed to come."""
+        """A provider's list, once its answer has arrived or failed."""
         await self.catalogue.load()
         settled = asyncio.Event()
 
-        def look(changed: str) -> None:
+        def on_change(changed: str) -> None:
             if changed == name and self.catalogue.listing(name).state != "loading":
                 settled.set()
 
-        unsubscribe = self.catalogue.subscribe(look)
+        unsubscribe = self.catalogue.subscribe(on_change)
         try:
             await self.refresh_models(name, force=refresh)
             if self.catalogue.listing(name).state == "loading":
@@ -218,9 +201,9 @@ class Engine:
     async def explain(
         self, tool: str, target: str, where: Path | SessionInfo, agent: str = ""
     ) -> Decision:
-        """What would happen if an agent called ``tool`` on ``target`` in a folder or chat (T-7).
+        """What would happen if an agent called ``tool`` on ``target`` in a folder or session (T-7).
 
-        Of a chat its mode and its rules count too, and its agent if none is named.
+        In a session its mode and rules count too, and its agent if none is named.
         Raises ConfigurationError for an unknown tool or agent.
         """
         if tool not in self.tools():
@@ -228,22 +211,26 @@ class Engine:
             raise ConfigurationError(f"There is no tool {tool}. Known are {known}.")
         spec = self.tools()[tool].spec
         if isinstance(where, Path):
-            chat, folder, wanted = None, where, self.settings.values.default_agent or DEFAULT_AGENT
+            session, folder, wanted = (
+                None,
+                where,
+                self.settings.values.default_agent or DEFAULT_AGENT,
+            )
         else:
-            chat, folder, wanted = where, Path(where.folder), where.agent
+            session, folder, wanted = where, Path(where.folder), where.agent
         found = await self.agent(agent or wanted, folder)
         layers = await self.rules.layers(folder)
-        given = await self.store.rules.of(chat.id) if chat else []
+        given = await self.store.rules.of(session.id) if session else []
 
         def explained() -> Decision:
             policy = Policy(
-                chat.permission_mode if chat else "ask",
+                session.permission_mode if session else "ask",
                 {
                     **layers.rules,
                     "agent": found.permissions,
                     "session": [one.rule for one in given],
                 },
-                workspace=self.workspace(chat) if chat else Workspace(folder),
+                workspace=self.workspace(session) if session else Workspace(folder),
                 role=found.role,
                 tools=found.tools,
             )
@@ -273,7 +260,7 @@ class Engine:
         """
         wanted = agent or self.settings.values.default_agent or DEFAULT_AGENT
         found = await self.agent(wanted, folder or Path.cwd())
-        provider = provider or found.provider or await self.connections.default()
+        provider = provider or found.provider or await self.providers.default()
         model = model or (found.model if found.provider in ("", provider) else "")
         return SessionDefaults(found.name, provider, model or await self.default_model(provider))
 
@@ -293,9 +280,9 @@ class Engine:
         return listing.models[0].id
 
     def on_problem(self, listener: Callable[[str], None]) -> None:
-        """Tell what was found wrong while starting, and what is from now on.
+        """Call ``listener`` with each problem found while starting, and each later one.
 
-        A damaged file, a broken tool, a collector of traces that does not answer.
+        Problems are a damaged file, a broken tool, a collector of traces that does not answer.
         """
         self.services.problem_listeners.append(listener)
         for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
@@ -303,14 +290,14 @@ class Engine:
                 listener(notice)
 
     async def close(self) -> None:
-        """Stop and save everything; each part gets its chance whatever the others do."""
+        """Stop and save everything. Every part is closed, also if another one fails."""
         steps = (
             self.sessions.close,
             self.questions.notifier.aclose,
             self.telemetry.close,
             self.services.sandbox_probe.close,
             self.services.folders.close,
-            self.connections.close,
+            self.providers.close,
             self.catalogue.close,
             self.http.aclose,
             self.database.close,

@@ -91,14 +91,16 @@ class ProviderFactory:
         return descriptor.load()(key, base_url, self._http)
 
     async def is_connected(self, name: str) -> bool:
-        """Whether a provider has what it needs: a key, an address, or nothing."""
+        """Whether a provider has what it needs: a key, an address, or the person's setting."""
         descriptor = PROVIDERS[name]
         if descriptor.ready:
             return True
         if descriptor.key == "needed":
             return bool(await self.key(name))
-        chosen = name == "ollama" and self._settings.values.ollama_connected
-        return chosen or bool(self.base_url(name))
+        setting = descriptor.connected_setting
+        if setting and getattr(self._settings.values, setting):
+            return True
+        return bool(self.base_url(name))
 
     def lister(self, name: str, key: str, base_url: str) -> Provider | _Later:
         """Like ``make``, of any provider, to ask for its models alone."""

@@ -9,7 +9,7 @@ asks for it by its class, ``services.get(Weather)``; a tool does so with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,7 +19,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
 from studio.files.folders import delete_older_than, private_folder
-from studio.processes.sandbox import Sandbox
+from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.storage.config.keychain import Keychain, child_environment
@@ -35,15 +35,13 @@ from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
 
 from .agent_files import AgentFiles, Agents
+from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
-from .limits import Budget
 from .permission.content_filter import AnyKind, kinds_of
 from .permission.rules import StandingRules, Trust
 from .provider_factory import ProviderFactory
 from .retry_policy import RetryPolicy
-from .sandbox_probe import SandboxProbe
 from .session.model_router import ModelRouter
-from .usage_accounting import UsageAccounting
 from .usage_costs import UsageCosts
 
 TRASH_SECONDS = 30 * 24 * 3600.0
@@ -84,8 +82,8 @@ class Services(ServiceRegistry):
         self.rules = StandingRules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
         self.usage_costs = UsageCosts(self.store, self.model)
-        self.usage = UsageAccounting(settings, self.store, self.usage_costs.spent)
-        self.router = ModelRouter(settings, providers, catalogue, self.usage.rate)
+        self.budgets = Budgets(settings, self.store, self.usage_costs)
+        self.router = ModelRouter(settings, providers, catalogue, self.budgets.rate)
         self.folders = FolderTracker(
             BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
         )
@@ -164,12 +162,6 @@ class Services(ServiceRegistry):
             agent.parallel_tools or max(values.parallel_tools, 1),
         )
 
-    async def budget(
-        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
-    ) -> Budget:
-        """``new``: the session has used nothing yet."""
-        return await self.usage.budget(session, agent, parent, new=new)
-
     @property
     def notes(self) -> Path:
         """Where agents' notes are kept, a folder for each folder they are about."""
@@ -212,3 +204,28 @@ def _named(name: str, agents: Agents) -> Agent:
         problems = "".join(f" {problem}." for problem in agents.problems)
         raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
     return agent
+
+
+class SandboxProbe:
+    """Finds the sandbox for commands when the first one is near; ``private`` folders are hidden."""
+
+    def __init__(self, private: Sequence[Path], wanted: Callable[[], bool]) -> None:
+        self._private = tuple(private)
+        self._wanted = wanted
+        self._probing = asyncio.Lock()
+        self._found: tuple[bool, Sandbox] | None = None
+        """What was wanted, and what was found."""
+
+    async def sandbox(self) -> Sandbox:
+        """The sandbox that the settings ask for now."""
+        wanted = self._wanted()
+        async with self._probing:
+            if self._found is None or self._found[0] != wanted:
+                found = await asyncio.to_thread(find_sandbox, self._private, wanted=wanted)
+                await self.close()
+                self._found = (wanted, found)
+            return self._found[1]
+
+    async def close(self) -> None:
+        if self._found is not None:
+            await asyncio.to_thread(self._found[1].close)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from studio import __version__
-from studio.domain.envelope import EventEnvelope
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.events import (
     Event,
     Failed,

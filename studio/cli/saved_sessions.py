@@ -108,7 +108,7 @@ async def show_context(
     engine: Engine, session_id: str, console: Console, *, as_json: bool = False
 ) -> int:
     """Print how much of the context each part takes: estimates, or the provider's own counts."""
-    found = await (await engine.sessions.open(session_id)).memory.context()
+    found = await (await engine.sessions.open(session_id)).context.usage()
     if as_json:
         parts = {part.kind: part.tokens for part in found.parts}
         console.write_json({"parts": parts, "used": found.used, "window": found.window})
@@ -147,7 +147,7 @@ async def undo_or_redo(
             console.write(f"{'Undone' if undo else 'Done again'}: {path}\n")
     for path in restored.left:
         console.say(f"Left as it is, because it changed since: {path}")
-    if later := session.files.blocking(turn_id) if undo else []:
+    if later := session.undo.blocking(turn_id) if undo else []:
         console.say(f"Later turns changed these too. Undo first: {', '.join(later)}")
     return DONE if restored.paths or not restored.left else USAGE
 

@@ -1,12 +1,16 @@
-"""Sessions: describe a saved conversation with its folder, agent and model."""
+"""Sessions: describe a saved conversation with its folder, agent, model and title."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps, PermissionMode
 from .drafts import DraftAction, DraftStatus, draft_label
+from .messages import File, Message, Said, Text
 from .models import Effort
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
@@ -79,3 +83,28 @@ class SearchHit:
     title: str
     line: str
     kind: str
+
+
+LONGEST_TITLE = 60
+"""Characters."""
+_WORD = re.compile(r"\S+")
+
+
+def title_of(said: Sequence[Said]) -> str:
+    """What a chat is called that begins so."""
+    texts = (part.text for part in said if isinstance(part, Text))
+    found = (word[0] for text in texts for word in _WORD.finditer(text))
+    words = list(islice(found, LONGEST_TITLE))  # more could not be seen, and there may be millions
+    if not words:
+        words = [part.name if isinstance(part, File) else "Picture" for part in said]
+    title = " ".join(words)
+    return (
+        title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+    )
+
+
+def title_from_messages(messages: Sequence[Message]) -> str:
+    """The same for a conversation, by its first words; empty where there are none."""
+    first = next((one.blocks for one in messages if one.role == "user"), ())
+    said = [block for block in first if isinstance(block, Text | File)]
+    return title_of(said) if said else ""

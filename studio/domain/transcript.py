@@ -27,8 +27,9 @@ from .blocks import (
     ToolBlock,
     TranscriptBlock,
     UserBlock,
+    active_summary,
+    blocks_to_messages,
 )
-from .blocks_to_messages import active_summary, blocks_to_messages
 from .drafts import Draft
 from .events import (
     AwaitingPermission,

@@ -69,6 +69,9 @@ class ProviderDescriptor:
     key_prefixes: tuple[str, ...] = ()
     """How its keys begin."""
 
+    connected_setting: str = ""
+    """The name of the setting that says that the person uses it, where it needs no key."""
+
     address: str = ""
     """What the empty address field shows."""
     address_variable: str = ""

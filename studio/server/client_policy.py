@@ -22,13 +22,13 @@ NOBODY = "nobody was at the window to allow it"
 """Whose no it is where no window answers, for the audit and the model."""
 
 
-def client_policy(studio: Engine) -> Policy:
+def client_policy(engine: Engine) -> Policy:
     """The limits of one turn, in its folder; raises ConfigurationError for a rule that
     cannot be parsed.
 
     Such a rule may be one that denies, so no request is answered then.
     """
-    rules = client_rules(studio.settings.values.server_rules, studio.tools())
+    rules = client_rules(engine.settings.values.server_rules, engine.tools())
     return Policy("ask", {"server": rules}, wary=True)
 
 
@@ -48,8 +48,8 @@ def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, objec
 class PermissionForwarder:
     """Forwards the permission questions of one turn to the window, where one is open."""
 
-    def __init__(self, studio: Engine, session: Session) -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine, session: Session) -> None:
+        self._engine = engine
         self._session = session
         self._tasks = BackgroundTasks()
 
@@ -63,7 +63,7 @@ class PermissionForwarder:
 
     async def _ask(self, question: Question) -> None:
         session = self._session
-        answer = await self._studio.questions.ask(session.info.id, question)
+        answer = await self._engine.questions.ask(session.info.id, question)
         if answer is None:
             session.answer_permission(question.id, "deny", NOBODY)
             return

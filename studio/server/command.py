@@ -54,44 +54,44 @@ async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, path
 async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> int:
     from .http_server import HttpServer
 
-    studio = await build()
+    engine = await build()
     try:
-        studio.on_problem(lambda text: _print(text, sys.stderr))
-        values = studio.settings.values
+        engine.on_problem(lambda text: _print(text, sys.stderr))
+        values = engine.settings.values
         serving = HttpServer(
-            studio,
+            engine,
             host=options.host or values.server_host,
             port=values.server_port if options.port is None else options.port,
-            folder=await _folder(studio, options.folder),
+            folder=await _folder(engine, options.folder),
         )
         ended = asyncio.Event()
         with _Signals(ended.set):
             await serving.start()
-            following = asyncio.create_task(_follow(studio))
+            following = asyncio.create_task(_follow(engine))
             try:
                 if options.with_parent:
-                    _watch_parent(ended.set, Parent(studio).hear)
+                    _watch_parent(ended.set, Parent(engine).hear)
                 await _say(serving, parent=options.with_parent)
                 await ended.wait()
             finally:
                 following.cancel()
                 await serving.stop()
     finally:
-        await studio.close()
+        await engine.close()
     return 0
 
 
-async def _follow(studio: Engine) -> None:
+async def _follow(engine: Engine) -> None:
     while True:
         await asyncio.sleep(FOLLOWED)
-        await studio.refresh_settings()
+        await engine.refresh_settings()
 
 
-async def _folder(studio: Engine, given: Path | None) -> Path:
+async def _folder(engine: Engine, given: Path | None) -> Path:
     """The folder where agents work: the option, the setting, or an empty folder of the program."""
-    named = given or studio.settings.values.server_folder
+    named = given or engine.settings.values.server_folder
     if not named:
-        return await asyncio.to_thread(studio.own_folder)
+        return await asyncio.to_thread(engine.own_folder)
     folder = Path(named).expanduser().absolute()
     if not await asyncio.to_thread(folder.is_dir):
         raise ConfigurationError(f"There is no folder {folder}. Name another one with --folder.")
@@ -154,8 +154,8 @@ class _Signals:
 class Parent:
     """Reads what the parent window sends: keys that no keychain has, and changed keys."""
 
-    def __init__(self, studio: Engine) -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._looking: asyncio.Task[None] | None = None
 
     def hear(self, line: bytes) -> None:
@@ -164,13 +164,13 @@ class Parent:
             keys = as_object(as_object(json.loads(line)).get("keys"))
         except (ValueError, RecursionError):
             return
-        keychain = self._studio.keychain
+        keychain = self._engine.keychain
         for name, key in keys.items():
             if isinstance(key, str) and key.strip():
                 keychain.keep_for_session(name, key)
             else:
                 keychain.forget(name, session=True)
-        self._looking = asyncio.ensure_future(self._studio.look_for_providers())
+        self._looking = asyncio.ensure_future(self._engine.look_for_providers())
 
 
 def _watch_parent(end: Callable[[], None], hear: Callable[[bytes], None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from studio.agent.loop.structured_output import unfenced
-from studio.agent.permission.visible_text import escape_line
+from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.events import (
     AwaitingPermission,
     CompletionReason,

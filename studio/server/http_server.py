@@ -135,17 +135,17 @@ class HttpServer:
     is where agents work for clients.
     """
 
-    def __init__(self, studio: Engine, *, host: str, port: int, folder: Path) -> None:
-        self.token = ServerToken(studio.keychain, studio.paths.data)
+    def __init__(self, engine: Engine, *, host: str, port: int, folder: Path) -> None:
+        self.token = ServerToken(engine.keychain, engine.paths.data)
         self.address = ""
         """Once it listens: ``http://127.0.0.1:8765``."""
         self.local = True
         """Whether only this computer can reach it."""
-        self._studio = studio
+        self._engine = engine
         self._host = host
         self._port = port
         self.folder = folder
-        self._responder = Responder(studio, folder)
+        self._responder = Responder(engine, folder)
         self._responses: IdempotentResponses | None = None
         self._server: _Server | None = None
         self._running: asyncio.Task[None] | None = None
@@ -158,8 +158,8 @@ class HttpServer:
         """
         app = self._app()
         await self._responder.lookup.clear_up()
-        await self._studio.look_for_providers()
-        await self._studio.refresh_lists()
+        await self._engine.look_for_providers()
+        await self._engine.refresh_lists()
         sockets = await _listen(self._host, self._port)
         server = self._server = _Server(_configured(app))
         running = self._running = asyncio.create_task(server.serve(sockets))
@@ -181,7 +181,7 @@ class HttpServer:
     @property
     def needs_token(self) -> bool:
         """Beyond this computer always, whatever the setting says."""
-        return self._studio.settings.values.server_token or not self.local
+        return self._engine.settings.values.server_token or not self.local
 
     @property
     def answering(self) -> int:
@@ -210,15 +210,15 @@ class HttpServer:
         self._running.result()
 
     def _app(self) -> ASGIApp:
-        studio = self._studio
-        store = IdempotencyStore(studio.database)
+        engine = self._engine
+        store = IdempotencyStore(engine.database)
         self._responses = IdempotentResponses(self._responder, store)
-        stored = StoredResponses(studio, self._responder.lookup)
-        routes = Routes(studio, self._responses, stored, self.folder)
+        stored = StoredResponses(engine, self._responder.lookup)
+        routes = Routes(engine, self._responses, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY_ADDRESS}
         return AccessGuard(
             routes,
-            settings=studio.settings,
+            settings=engine.settings,
             token=self._needed,
             names=names,
             refuse=routes.refuse,

@@ -36,7 +36,7 @@ class ModelTarget:
     chosen: bool
 
 
-async def resolve_model(studio: Engine, name: str, folder: Path) -> ModelTarget:
+async def resolve_model(engine: Engine, name: str, folder: Path) -> ModelTarget:
     """Return the agent and model of a name.
 
     ``agent/NAME`` or ``PROVIDER/MODEL``, as they are listed; an agent's name
@@ -51,45 +51,45 @@ async def resolve_model(studio: Engine, name: str, folder: Path) -> ModelTarget:
     if provider in PROVIDER_TITLES and model:
         return ModelTarget(PLAIN, provider, model, chosen=True)
     marked = wanted.casefold().startswith(AGENT)
-    agent = (await studio.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
+    agent = (await engine.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
     if agent is not None:
-        choice = await studio.choose(agent=agent.name, folder=folder)
+        choice = await engine.choose(agent=agent.name, folder=folder)
         return ModelTarget(choice.agent, choice.provider, choice.model, chosen=False)
-    provider = "" if marked or not wanted else await _listing(studio, wanted)
+    provider = "" if marked or not wanted else await _listing(engine, wanted)
     if not provider:
         raise _unknown(name)
     return ModelTarget(PLAIN, provider, wanted, chosen=True)
 
 
-async def _listing(studio: Engine, model: str) -> str:
+async def _listing(engine: Engine, model: str) -> str:
     """The connected provider that lists a model of this id; empty if none does."""
-    first = studio.settings.values.default_provider
-    providers = sorted(studio.connected, key=lambda name: name != first)
-    await studio.catalogue.load()
-    if found := _lists(studio, providers, model):
+    first = engine.settings.values.default_provider
+    providers = sorted(engine.connected, key=lambda name: name != first)
+    await engine.catalogue.load()
+    if found := _lists(engine, providers, model):
         return found
-    unasked = [name for name in providers if not studio.catalogue.listing(name).models]
-    asking = [asyncio.ensure_future(_asked(studio, name)) for name in unasked]
+    unasked = [name for name in providers if not engine.catalogue.listing(name).models]
+    asking = [asyncio.ensure_future(_asked(engine, name)) for name in unasked]
     if asking:
         try:
             await asyncio.wait(asking, timeout=_PATIENCE)
         finally:
             for task in asking:
                 task.cancel()
-    return _lists(studio, unasked, model)
+    return _lists(engine, unasked, model)
 
 
-async def _asked(studio: Engine, provider: str) -> None:
+async def _asked(engine: Engine, provider: str) -> None:
     try:
-        await studio.list_models(provider)
+        await engine.list_models(provider)
     except ConfigurationError:
         return
 
 
-def _lists(studio: Engine, providers: Sequence[str], model: str) -> str:
-    own = studio.settings.values.own_models
+def _lists(engine: Engine, providers: Sequence[str], model: str) -> str:
+    own = engine.settings.values.own_models
     for name in providers:
-        listed = studio.catalogue.listing(name).models
+        listed = engine.catalogue.listing(name).models
         if model in own.get(name, ()) or any(one.id == model for one in listed):
             return name
     return ""
@@ -109,24 +109,24 @@ def _unknown(name: str) -> BadRequest:
 OWNER = "agent-studio"
 
 
-async def list_models(studio: Engine, folder: Path) -> list[ListedModel]:
+async def list_models(engine: Engine, folder: Path) -> list[ListedModel]:
     """List agents by name, then the enabled models of connected providers.
 
     The list is what the catalogue knows now; a provider whose list is old is asked
     again in the background.
     """
-    await studio.refresh_lists()
-    found = await studio.agents(folder)
+    await engine.refresh_lists()
+    found = await engine.agents(folder)
     agents = sorted(name for name in found.by_name if name != PLAIN)
     return [
         *(ListedModel(f"{AGENT}{name}", name, OWNER) for name in agents),
-        *(model for provider in studio.connected for model in _models(studio, provider)),
+        *(model for provider in engine.connected for model in _models(engine, provider)),
     ]
 
 
-def _models(studio: Engine, provider: str) -> list[ListedModel]:
+def _models(engine: Engine, provider: str) -> list[ListedModel]:
     title = PROVIDER_TITLES.get(provider, provider)
     return [
         ListedModel(f"{provider}/{model.id}", f"{model.title} ({title})", provider)
-        for model in studio.offered(provider)
+        for model in engine.offered(provider)
     ]

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from studio.agent.engine import Engine
 from studio.agent.loop.prompts import NOBODY_ANSWERS
-from studio.agent.permission.visible_text import escape_line
-from studio.domain.envelope import EventEnvelope
+from studio.agent.permission.invisible_characters import escape_line
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -43,7 +43,7 @@ _ENDED = "Agent Studio ended in the middle of it, and it is not known all that w
 
 
 async def refuse_if_tools_ran(
-    studio: Engine, place: TurnRef, since: float, turns: Collection[str] = ()
+    engine: Engine, place: TurnRef, since: float, turns: Collection[str] = ()
 ) -> None:
     """Raise BadRequest (409) if a tool has run for a request: it would run twice.
 
@@ -51,7 +51,7 @@ async def refuse_if_tools_ran(
     are the turns of its response, where they are known; otherwise all turns of the session
     count, but calls that may be the person's own are not named to a client.
     """
-    store, wanted = studio.sessions.store, AuditFilter(session_id=place.session_id, since=since)
+    store, wanted = engine.sessions.store, AuditFilter(session_id=place.session_id, since=since)
     own = turns or {place.turn_id}
     calls: list[str] = []
     unnamed = 0
@@ -104,16 +104,16 @@ class Responder:
     stops its turn.
     """
 
-    def __init__(self, studio: Engine, folder: Path) -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
         self._folder = folder
-        self.lookup = SessionLookup(studio, folder)
+        self.lookup = SessionLookup(engine, folder)
 
     async def answer(
         self, request: ApiRequest, dialect: str, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
         """Answer a request."""
-        target = await resolve_model(self._studio, request.model, self._folder)
+        target = await resolve_model(self._engine, request.model, self._folder)
         matched = await self.lookup.find(request, dialect, target)
         answer = self._new_answer(request, dialect, begun)
         try:
@@ -140,7 +140,7 @@ class Responder:
         BadRequest is raised if a tool has run, else the request is answered anew.
         """
         await self.lookup.wait_until_free(place.session_id)
-        stored = await self._studio.sessions.store.events(place.session_id)
+        stored = await self._engine.sessions.store.events(place.session_id)
         events = events_of_response(stored, place.turn_id)
         answer = self._new_answer(request, dialect, begun)
         earlier = [part for event in events for part in answer.mapper.feed(event)]
@@ -152,7 +152,7 @@ class Responder:
         matched = await self.lookup.reopen_interrupted(place) if events else None
         if matched is None:
             turns = {event.turn_id for event in events if isinstance(event, TurnStarted)}
-            await refuse_if_tools_ran(self._studio, place, since, turns)
+            await refuse_if_tools_ran(self._engine, place, since, turns)
             async with aclosing(self.answer(request, dialect, begun)) as parts:
                 async for part in parts:
                     yield part
@@ -168,7 +168,7 @@ class Responder:
 
     def _new_answer(self, request: ApiRequest, dialect: str, begun: Begun) -> _Answer:
         structured = request.generation.schema is not None
-        steps = self._studio.settings.values.server_steps
+        steps = self._engine.settings.values.server_steps
         return _Answer(request, dialect, begun, EventMapper(structured=structured, steps=steps))
 
     async def _answer_in(
@@ -176,7 +176,7 @@ class Responder:
     ) -> AsyncGenerator[ResponsePart, None]:
         """Answer in this session, and release it afterwards."""
         session, mapper = matched.session, answer.mapper
-        permissions = PermissionForwarder(self._studio, session)
+        permissions = PermissionForwarder(self._engine, session)
         ends: list[ResponsePart] = []
         try:
             async with aclosing(self._turn(matched, answer.request)) as envelopes:
@@ -216,7 +216,7 @@ class Responder:
         return session.turn(
             matched.said,
             mode="background",
-            within=client_policy(self._studio),
+            within=client_policy(self._engine),
             tools=request.tools,
             results=matched.results,
             generation=request.generation,

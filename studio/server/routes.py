@@ -34,13 +34,13 @@ class Routes:
 
     def __init__(
         self,
-        studio: Engine,
+        engine: Engine,
         responses: IdempotentResponses,
         stored: StoredResponses,
         folder: Path,
     ) -> None:
         """``folder`` is where agents work for clients."""
-        self._studio = studio
+        self._engine = engine
         self._responses = responses
         self._stored = stored
         self._folder = folder
@@ -150,19 +150,19 @@ class Routes:
             await self.refuse(scope, fault)(scope, receive, send)
 
     async def _body(self, receive: Receive) -> tuple[bytes, JsonObject]:
-        data = await request_body.read(receive, self._studio.settings.values.server_body_limit)
+        data = await request_body.read(receive, self._engine.settings.values.server_body_limit)
         return data, await request_body.parsed(data)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
     async def _models(self, request: Request) -> Response:
-        found = await list_models(self._studio, self._folder)
+        found = await list_models(self._engine, self._folder)
         return JSONResponse(_dialect(request.scope).models_body(found))
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
-        for one in await list_models(self._studio, self._folder):
+        for one in await list_models(self._engine, self._folder):
             if one.id == name:
                 return JSONResponse(_dialect(request.scope).model_body(one))
         raise BadRequest(
@@ -181,7 +181,7 @@ class Routes:
         data, body = await self._body(request.receive)
         dialect = _dialect(request.scope)
         api_request = await request_body.read_from(data, lambda: dialect.read_count_request(body))
-        tokens = await count_tokens(self._studio, api_request, self._folder)
+        tokens = await count_tokens(self._engine, api_request, self._folder)
         return JSONResponse(dialect.count_body(tokens))
 
 

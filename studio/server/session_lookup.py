@@ -10,7 +10,6 @@ from pathlib import Path
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
-from studio.agent.session.titles import title_from_messages
 from studio.domain.blocks import (
     AgentBlock,
     EndBlock,
@@ -18,11 +17,11 @@ from studio.domain.blocks import (
     ToolBlock,
     TranscriptBlock,
     UserBlock,
+    blocks_to_messages,
 )
-from studio.domain.blocks_to_messages import blocks_to_messages
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Message, Said, Text, ToolResult
-from studio.domain.sessions import SessionInfo
+from studio.domain.sessions import SessionInfo, title_from_messages
 from studio.storage.sessions.idempotency import IdempotencyStore
 
 from .contract import ApiRequest, BadRequest, TurnRef
@@ -66,10 +65,10 @@ class SessionMatch:
 class SessionLookup:
     """The sessions of one server. ``folder`` is where its agents work."""
 
-    def __init__(self, studio: Engine, folder: Path) -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
         self._folder = folder
-        self._requests = IdempotencyStore(studio.database)
+        self._requests = IdempotencyStore(engine.database)
         self._answered = KnownConversations()
         self._holds: dict[str, SessionHold] = {}
 
@@ -93,11 +92,11 @@ class SessionLookup:
                 lambda: _sound(split_conversation(request.messages)), big=request.big
             )
         for block in [one for one in parts.said if not isinstance(one, Text)]:
-            if reason := await self._studio.refuses(target.provider, target.model, block):
+            if reason := await self._engine.refuses(target.provider, target.model, block):
                 raise BadRequest(reason, code="unsupported_content")
         told = await run_off_loop(lambda: parts.history, big=request.big)
         making = asyncio.ensure_future(
-            self._studio.sessions.create(
+            self._engine.sessions.create(
                 folder=str(self._folder),
                 agent=target.agent,
                 provider=target.provider,
@@ -112,9 +111,9 @@ class SessionLookup:
         try:
             session = await asyncio.shield(making)
         except asyncio.CancelledError:  # nobody would ever delete it
-            await self._studio.sessions.delete((await making).info.id)
+            await self._engine.sessions.delete((await making).info.id)
             raise
-        keeps = self._studio.settings.values.server_keep
+        keeps = self._engine.settings.values.server_keep
         hold = self._new_hold(session.info.id, keeps=keeps)
         if not keeps:
             try:
@@ -128,7 +127,7 @@ class SessionLookup:
         """Delete sessions that are not kept and were left by a server that died meanwhile."""
         for session_id in await self._requests.leftover_temporary():
             await self._requests.mark_interrupted(session_id)
-            await self._studio.sessions.delete(session_id)
+            await self._engine.sessions.delete(session_id)
 
     async def wait_until_free(self, session_id: str) -> None:
         """Return when no request is being answered in a session."""
@@ -160,9 +159,9 @@ class SessionLookup:
         hold = self._holds[session_id]
         try:
             if hold.keeps and used:
-                await self._studio.sessions.put_away(session_id)
+                await self._engine.sessions.put_away(session_id)
             else:
-                await self._studio.sessions.delete(session_id)
+                await self._engine.sessions.delete(session_id)
         finally:
             del self._holds[session_id]
             hold.begun.set()
@@ -194,7 +193,7 @@ class SessionLookup:
             return None
         hold, matched = self._new_hold(session_id), None
         try:
-            session = await self._studio.sessions.open(session_id)
+            session = await self._engine.sessions.open(session_id)
             if not session.running and fits(session):
                 matched = SessionMatch(session, hold, found=True)
         except ConfigurationError:  # it was deleted
@@ -207,7 +206,7 @@ class SessionLookup:
     async def _after(self, request: ApiRequest, dialect: str, target: ModelTarget) -> SessionMatch:
         """Continue a response by its number."""
         match = _NUMBER.fullmatch(request.previous)
-        if not self._studio.settings.values.server_keep:
+        if not self._engine.settings.values.server_keep:
             raise BadRequest(
                 "Answers are not kept here, so none can be gone on from. Send the whole "
                 "conversation, or turn on “Keep requests as chats” in the settings.",
@@ -215,7 +214,7 @@ class SessionLookup:
                 code="previous_response_not_found",
             )
         place = TurnRef(match[1], match[2]) if match else TurnRef("", "")
-        info = await self._studio.sessions.store.get(place.session_id)
+        info = await self._engine.sessions.store.get(place.session_id)
         if info is None or info.origin != "server":
             raise _no_answer(request.previous)
         while (held := self._holds.get(place.session_id)) and not held.begun.is_set():
@@ -223,7 +222,7 @@ class SessionLookup:
         hold = None if held else self._new_hold(place.session_id)
         mine = False
         try:
-            session = await self._studio.sessions.open(place.session_id)
+            session = await self._engine.sessions.open(place.session_id)
             matched = await self._gone_on(request, dialect, target, session, place, hold)
             mine = matched.session is session
             return matched
@@ -262,7 +261,7 @@ class SessionLookup:
                 return SessionMatch(session, hold, new.said, new.results, found=True)
             if not new.results:
                 turn_id = _turn_of(transcript.blocks[after])
-                branch = await self._studio.sessions.branch(session.info.id, turn_id)
+                branch = await self._engine.sessions.branch(session.info.id, turn_id)
                 return SessionMatch(branch, self._new_hold(branch.info.id), new.said)
         whole = (*_open_ended(transcript.blocks[:after]), *request.messages)
         check_tool_results(whole, dialect)
@@ -274,7 +273,7 @@ class SessionLookup:
 
     def _fits(self, info: SessionInfo, request: ApiRequest, target: ModelTarget) -> bool:
         """Whether a session is still what the request asks for: the person may have changed it."""
-        routed = self._studio.services.router.on and not (target.chosen or info.model_chosen)
+        routed = self._engine.services.router.on and not (target.chosen or info.model_chosen)
         same_model = (info.provider, info.model) == (target.provider, target.model)
         return (
             (info.agent, info.folder) == (target.agent, str(self._folder))

@@ -27,14 +27,14 @@ _ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
 class StoredResponses:
     """The responses in the server's sessions; each method raises BadRequest for unknown ids."""
 
-    def __init__(self, studio: Engine, lookup: SessionLookup) -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine, lookup: SessionLookup) -> None:
+        self._engine = engine
         self._lookup = lookup
 
     async def get(self, answer: str) -> JsonObject:
         """Return the response with this id, as far as it has come."""
         place, info = await self._place(answer)
-        store = self._studio.sessions.store
+        store = self._engine.sessions.store
         events = await store.events(info.id)
         own = events_of_response(events, place.turn_id)
         if not own:
@@ -82,7 +82,7 @@ class StoredResponses:
 
     async def _place(self, answer: str) -> tuple[TurnRef, SessionInfo]:
         match = _ID.fullmatch(answer)
-        info = await self._studio.sessions.store.get(match[1]) if match else None
+        info = await self._engine.sessions.store.get(match[1]) if match else None
         if match is None or info is None or info.origin != "server":
             raise _unknown(answer)
         return TurnRef(match[1], match[2]), info

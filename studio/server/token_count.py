@@ -24,7 +24,7 @@ from .contract import ApiRequest, BadRequest
 from .model_names import resolve_model
 
 
-async def count_tokens(studio: Engine, request: ApiRequest, folder: Path) -> int:
+async def count_tokens(engine: Engine, request: ApiRequest, folder: Path) -> int:
     """Estimate the tokens of a request; ``folder`` is where agents work for clients.
 
     Raises BadRequest for a model that does not exist here, and for an earlier answer.
@@ -32,7 +32,7 @@ async def count_tokens(studio: Engine, request: ApiRequest, folder: Path) -> int
     if request.previous:
         why = "Earlier answers are not counted. Send the whole conversation in “input”."
         raise BadRequest(why, param="previous_response_id")
-    target = await resolve_model(studio, request.model, folder)
+    target = await resolve_model(engine, request.model, folder)
     info = SessionInfo(
         id="",
         title="",
@@ -46,7 +46,7 @@ async def count_tokens(studio: Engine, request: ApiRequest, folder: Path) -> int
         instructions=request.instructions,
     )
     setup = await load_agent_setup(
-        info, studio.services, ceiling=client_policy(studio), external=request.tools
+        info, engine.services, ceiling=client_policy(engine), external=request.tools
     )
     system, tools = setup.prompt.system, tuple(setup.offered)
     return await asyncio.to_thread(

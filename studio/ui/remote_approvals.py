@@ -55,7 +55,7 @@ class RemoteApprovals(QObject):
         self._notifier, self._later = notifier, later
         self.card: RemoteApprovalCard | None = None
         """None before the first question."""
-        self._studio: Engine | None = None
+        self._engine: Engine | None = None
         self._watcher: QFileSystemWatcher | None = None
         self._notified_chat = ""
         self._refreshing = asyncio.Lock()
@@ -68,12 +68,12 @@ class RemoteApprovals(QObject):
         timer.timeout.connect(due)
         return timer
 
-    async def start(self, studio: Engine) -> None:
+    async def start(self, engine: Engine) -> None:
         """Register this program as one that can answer, and watch for questions."""
-        questions = studio.questions
+        questions = engine.questions
         await questions.register()
         await asyncio.to_thread(questions.notifier.poll)
-        self._studio = studio
+        self._engine = engine
         self._watcher = QFileSystemWatcher([str(questions.notifier.folder)], self)
         self._watcher.directoryChanged.connect(self._schedule_poll)
         await self.refresh()
@@ -85,24 +85,24 @@ class RemoteApprovals(QObject):
             self._watcher = None
         self._soon.stop()
         self._again.stop()
-        self._studio = None
+        self._engine = None
 
     def _schedule_poll(self) -> None:
         if not self._soon.isActive():
             self._soon.start(SOON)
 
     async def _poll(self) -> None:
-        if self._studio is None:
+        if self._engine is None:
             return
-        if await asyncio.to_thread(self._studio.questions.notifier.poll):
+        if await asyncio.to_thread(self._engine.questions.notifier.poll):
             await self.refresh()
             self.notified.emit()
 
     async def refresh(self) -> None:
         """Show the question that waits longest, if any does."""
         async with self._refreshing:
-            if self._studio is not None:
-                self._show(await self._studio.questions.waiting())
+            if self._engine is not None:
+                self._show(await self._engine.questions.waiting())
 
     def take_focus(self) -> bool:
         """Give the question the keyboard; False if there is none."""
@@ -149,9 +149,9 @@ class RemoteApprovals(QObject):
         from studio.ui.transcript.accessibility import announce
 
         announce(card, card.spoken, urgent=True)
-        if QApplication.activeWindow() is None and self._studio is not None:
+        if QApplication.activeWindow() is None and self._engine is not None:
             self._withdraw()
-            if self._studio.settings.values.notify:
+            if self._engine.settings.values.notify:
                 self._notified_chat = asked.session_id
                 who = asked.agent or "An agent"
                 words = f"{who} needs your answer ({ORIGIN_TEXTS[asked.through].lower()})"
@@ -165,8 +165,8 @@ class RemoteApprovals(QObject):
 
     def _answered(self, asked: str, answer: Answer) -> None:
         async def work() -> None:
-            if self._studio is not None:
-                await self._studio.questions.answer(asked, answer)
+            if self._engine is not None:
+                await self._engine.questions.answer(asked, answer)
                 await self.refresh()
 
         self._withdraw()

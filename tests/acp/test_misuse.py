@@ -218,11 +218,11 @@ class Hasty(Editor):
 async def test_cancel_counts_before_the_turn_has_begun(tmp_path: Path) -> None:
     """What the door says first, of servers that are not used, is a moment like any other."""
     async with engine_home(tmp_path, "ollama", []) as there:
-        studio, person = there.studio, Hasty()
-        studio.settings.values.default_provider = there.provider
-        studio.settings.values.default_model = {there.provider: "sim-model"}
-        await studio.look_for_providers()
-        door = person.door = AcpAgent(studio)
+        engine, person = there.engine, Hasty()
+        engine.settings.values.default_provider = there.provider
+        engine.settings.values.default_model = {there.provider: "sim-model"}
+        await engine.look_for_providers()
+        door = person.door = AcpAgent(engine)
         door.on_connect(person)  # type: ignore[arg-type]  # what the door needs of an editor
         server = McpServerStdio(name="git", command="/bin/mcp", args=[], env=[])
         session = await door.new_session(str(there.folder), [server])

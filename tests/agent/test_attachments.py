@@ -178,7 +178,7 @@ async def test_files_are_native_blocks_on_each_protocol(tmp_path: Path, provider
         image = await attached(tmp_path, "a.png", picture())
         report = await attached(tmp_path, "a.pdf", pdf("Words"))
         notes = await attached(tmp_path, "notes.md", "# Größe".encode("utf-16"))
-        refused = await home.studio.refuses(provider, "sim-model", report)
+        refused = await home.engine.refuses(provider, "sim-model", report)
         assert bool(refused) == (not paper)
         said = [image, *([report] if paper else []), notes, Text("Compare these.")]
         events = await turn(session, *said)

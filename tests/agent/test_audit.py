@@ -411,7 +411,7 @@ def test_calls_of_before_are_taken_over_without_secrets(tmp_path: Path) -> None:
 async def turn_with(home: EngineHome, answer: str, *rules: Rule) -> AuditEntry:
     session = await home.session()
     await say(session, rules=rules, answer=answer)
-    return (await home.studio.audit(AuditFilter(session_id=session.info.id)))[0]
+    return (await home.engine.store.audit(AuditFilter(session_id=session.info.id)))[0]
 
 
 async def test_a_real_turn_leaves_its_trail(tmp_path: Path) -> None:
@@ -433,19 +433,19 @@ async def test_a_real_turn_leaves_its_trail(tmp_path: Path) -> None:
         assert forbidden.state == "refused"
         reading = await turn_with(home, "")
         assert (reading.state, reading.tool) == ("done", "read") and reading.decided_by
-        everything = await home.studio.audit()
+        everything = await home.engine.store.audit()
         assert len(everything) == 4 and PASSWORD not in str(everything)
-        await home.studio.sessions.delete(once.session_id)
-        assert len(await home.studio.audit()) == 4
+        await home.engine.sessions.delete(once.session_id)
+        assert len(await home.engine.store.audit()) == 4
 
         path = tmp_path / "audit.jsonl"
-        assert await export(home.studio.store, AuditFilter(), path) == 4
+        assert await export(home.engine.store, AuditFilter(), path) == 4
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         assert [line["id"] for line in lines] == [1, 2, 3, 4] and PASSWORD not in path.read_text()
         if sys.platform != "win32":
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
         with pytest.raises(ConfigurationError, match="cannot be written"):
-            await export(home.studio.store, AuditFilter(), tmp_path / "none" / "x")
+            await export(home.engine.store, AuditFilter(), tmp_path / "none" / "x")
 
 
 async def test_the_command_lists_filters_and_exports(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from support.engine_home import engine_home
 async def test_all_that_is_listed_or_what_is_enabled_and_the_persons_own(tmp_path: Path) -> None:
     """P-3: the current one stays, and an own one that the provider lists comes once."""
     async with engine_home(tmp_path, "anthropic", [Turn(Text("Hello."))]) as home:
-        studio = home.studio
-        values = studio.settings.values
-        listed = [model.id for model in (await studio.list_models("anthropic")).models]
+        engine = home.engine
+        values = engine.settings.values
+        listed = [model.id for model in (await engine.list_models("anthropic")).models]
         assert len(listed) >= 3
         first, second, third = listed[:3]
 
         def ids(current: str = "") -> list[str]:
-            return [model.id for model in studio.offered("anthropic", current)]
+            return [model.id for model in engine.offered("anthropic", current)]
 
         assert ids() == listed
         values.own_models["anthropic"] = ["mine", first]

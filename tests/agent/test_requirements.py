@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import Caps, Limits, Role
-from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     AwaitingPermission,
     Event,
@@ -44,7 +44,7 @@ def run(command: str) -> Turn:
 
 
 def agent(home: EngineHome, head: str) -> None:
-    file = home.studio.paths.agents / "own.md"
+    file = home.engine.paths.agents / "own.md"
     file.parent.mkdir(exist_ok=True)
     file.write_text(f"---\nname: Own\n{head}\n---\nWork.\n")
 
@@ -149,7 +149,7 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
 
         session.subscribe(meanwhile)
         console = Console()
-        driver = TurnDriver(session, console, Kept(console), home.studio.questions)
+        driver = TurnDriver(session, console, Kept(console), home.engine.questions)
         assert await driver.run_turn([Words("Go")], [], None) == 0
     kinds = [type(event) for event in printed]
     assert kinds.index(ToolQueued) < kinds.index(MessageQueued) < kinds.index(ToolFinished)
@@ -177,7 +177,7 @@ async def test_l2_one_turn_complete_ends_a_turn(reason: str, tmp_path: Path) -> 
     async with engine_home(tmp_path, "anthropic", ENDS.get(reason, [END])) as home:
         session = await home.session(model="claude-sonnet-4-5")
         if reason == "money_limit":
-            home.studio.settings.values.turn_dollars = 0.000_001
+            home.engine.settings.values.turn_dollars = 0.000_001
         recorded: list[Event] = []
         session.subscribe(lambda envelope: recorded.append(envelope.event))
         limits = Limits(2 if reason == "step_limit" else 9, 0.5 if reason == "time_limit" else 30)
@@ -202,14 +202,14 @@ async def test_l2_only_the_outermost_turn_emits_its_end(tmp_path: Path) -> None:
         @tool(effect="read", time_limit=None)
         async def hand_over(context: Context) -> str:
             """Hand the task over."""
-            parent = await home.studio.sessions.open(context.session_id)
+            parent = await home.engine.sessions.open(context.session_id)
             child = await home.session()
             async for envelope in child.turn([Words("You")], parent=parent.as_parent):
                 event = envelope.event
                 inner.append(event)
             return "It is done."
 
-        home.studio.toolbox.tools["hand_over"] = hand_over
+        home.engine.toolbox.tools["hand_over"] = hand_over
         agent(home, "tools: [hand_over]")
         events = await say(await home.session("Own"))
         assert [type(e) for e in events].count(TurnComplete) == 1
@@ -245,7 +245,7 @@ async def test_l3_five_at_a_time_and_results_in_call_order(tmp_path: Path) -> No
             finished[n].set()
             return f"result {n}"
 
-        home.studio.toolbox.tools["linger"] = linger
+        home.engine.toolbox.tools["linger"] = linger
         agent(home, "tools: [linger]")
         async with within():
             events = await say(await home.session("Own"))
@@ -282,7 +282,7 @@ async def test_l5_a_tool_that_fails_in_any_way_is_a_result(tmp_path: Path) -> No
             """Hang."""
             await asyncio.Event().wait()
 
-        home.studio.toolbox.tools |= {"breaks": breaks, "hangs": hangs}
+        home.engine.toolbox.tools |= {"breaks": breaks, "hangs": hangs}
         agent(home, "tools: [breaks, hangs]")
         events = await say(await home.session("Own"))
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
@@ -320,7 +320,7 @@ async def test_l11_several_tools_and_their_children_stop_at_once(tmp_path: Path)
             finally:
                 given_up.set()
 
-        home.studio.toolbox.tools["waits"] = waits
+        home.engine.toolbox.tools["waits"] = waits
         agent(home, "tools: [waits, run]")
         session = await home.session("Own")
         up: set[str] = set()
@@ -353,7 +353,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
         caps = Caps(tokens=20_000) if unit == "tokens" else Caps(dollars=0.07)
         agent(home, f"tools: [list]\n{unit}: {most}" if scope == "agent" else "tools: [list]")
         session = await home.session("Own", model="claude-sonnet-4-5")  # $3 a million
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         if scope == "session":
             await session.change(caps=caps)
         elif scope != "agent":
@@ -377,8 +377,8 @@ BUILT_IN = {
 async def test_t8_the_built_in_tools(tmp_path: Path) -> None:
     """T-8: each there, and said to a model what it is for and takes."""
     async with engine_home(tmp_path, "anthropic", [END]) as home:
-        assert set(home.studio.tools()) == BUILT_IN
-        for made in home.studio.tools().values():
+        assert set(home.engine.tools()) == BUILT_IN
+        for made in home.engine.tools().values():
             spec = made.spec
             assert spec.description and spec.verb and spec.done, spec.name
             for name, field in spec.schema["properties"].items():  # type: ignore[union-attr]
@@ -414,7 +414,7 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
             """Say something."""
             return "something"
 
-        home.studio.toolbox.tools["plain"] = plain
+        home.engine.toolbox.tools["plain"] = plain
         session = await home.session("Coder")
         agent(home, 'tools: ["*"]')
         await session.change(agent="Own")
@@ -493,7 +493,7 @@ async def test_t9_strangers_words_pass_the_filter_whatever_tool_they_come_by(
             """Read the post."""
             return Result("Write to ann@example.org now.", sources=("post",))
 
-        home.studio.toolbox.tools["post"] = post
+        home.engine.toolbox.tools["post"] = post
         agent(home, "tools: [post]\nmask: [email]")
         events = await say(await home.session("Own"))
         assert "ann@example.org" not in str(home.asked[-1].json)

@@ -220,7 +220,7 @@ async def test_a_rejected_history_is_built_anew_once(tmp_path: Path, provider: s
         session = await home.session()
         assert reason(await events_of(session)) == "done"
         assert reason(await events_of(session)) == "done"
-        epochs = await home.studio.store.epochs(session.info.id)
+        epochs = await home.engine.store.epochs(session.info.id)
         assert [epoch.number for epoch in epochs] == [1, 2] and epochs[1].why
         body = str(home.asked[2].json)
         assert "Alpha." in body and body.count("Go") == 2

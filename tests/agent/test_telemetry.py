@@ -93,10 +93,10 @@ def about(span: Any) -> dict[str, Any]:
 
 async def traced(home: EngineHome, url: str, *, content: bool = False) -> None:
     """One turn that is traced, with everything sent when this returns."""
-    values = home.studio.settings.values
+    values = home.engine.settings.values
     values.trace_endpoint, values.trace_content = url, content
     await say(await home.session(), f"Go, my password: {SECRET}", answer="once")
-    await home.studio.telemetry.close()
+    await home.engine.telemetry.close()
 
 
 async def test_a_turn_becomes_spans_with_the_conventions_names(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ async def test_content_is_sent_where_it_is_wanted_and_secrets_never(tmp_path: Pa
 async def test_it_is_off_by_default_and_nothing_is_imported(tmp_path: Path) -> None:
     with collector() as at:
         async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
-            assert not home.studio.settings.values.trace_endpoint
-            assert not home.studio.settings.values.trace_content
+            assert not home.engine.settings.values.trace_endpoint
+            assert not home.engine.settings.values.trace_content
             await say(await home.session(), answer="once")
             assert "traces" not in {thread.name for thread in threading.enumerate()}
         assert at.bodies == []
@@ -198,17 +198,17 @@ async def test_a_dead_collector_is_told_once_and_nothing_waits_for_it(
             server.server_close()
             url = f"http://127.0.0.1:{server.server_port}"
         async with engine_home(tmp_path, "anthropic", SCRIPT * 2) as home:
-            values = home.studio.settings.values
+            values = home.engine.settings.values
             values.trace_endpoint = url
             told: list[str] = []
             heard = asyncio.Event()
-            home.studio.on_problem(lambda text: (told.append(text), heard.set()))
+            home.engine.on_problem(lambda text: (told.append(text), heard.set()))
             for _ in range(2):
                 events = await say(await home.session(), answer="once")
                 assert isinstance(events[-1], ev.TurnComplete) and events[-1].reason == "done"
             async with within():
                 await heard.wait()
-            await home.studio.telemetry.close()
+            await home.engine.telemetry.close()
             assert len(told) == 1 and told[0].startswith("Traces could not be sent to ")
             assert SECRET not in told[0]
 
@@ -219,7 +219,7 @@ async def test_without_the_extra_it_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
         told: list[str] = []
-        home.studio.on_problem(told.append)
+        home.engine.on_problem(told.append)
         await traced(home, "http://127.0.0.1:9")
         await asyncio.sleep(0)
         assert len(told) == 1 and "agent-studio[traces]" in told[0]

@@ -21,7 +21,7 @@ async def test_they_are_listed_and_shown(
 ) -> None:
     """T-6: what one may do, with which tools, on what, and where it is from."""
     async with engine_home(tmp_path, "ollama", []) as one:
-        mine = one.studio.paths.agents
+        mine = one.engine.paths.agents
         mine.mkdir(parents=True)
         (mine / "own.md").write_text(
             "---\nname: Own\ndescription: Mine\ntools: [read, run, list]\nrole: reads\n"
@@ -65,7 +65,7 @@ async def test_a_new_one_works_and_overwrites_nothing(
     async with engine_home(tmp_path, "ollama", []) as one:
         assert await cli(one, "new", "Proof: reader") == 0
         path = Path(capsys.readouterr().out.strip())
-        assert path == one.studio.paths.agents / "proof-reader.md"
+        assert path == one.engine.paths.agents / "proof-reader.md"
         found = await AgentFiles(tmp_path / "none", path.parent).load()
         assert not found.problems and found.by_name["Proof: reader"].role == "reads"
         assert await cli(one, "check", "--folder", str(one.folder)) == 0

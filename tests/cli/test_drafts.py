@@ -100,9 +100,9 @@ async def test_several_are_decided_at_once(
 async def test_of_one_session(home: EngineHome, capsys: pytest.CaptureFixture[str]) -> None:
     found = await ids(home, capsys)
     other = await home.session()
-    await home.studio.sessions.branch((await home.studio.sessions.list())[-1].id)
+    await home.engine.sessions.branch((await home.engine.sessions.list())[-1].id)
     code, out, _ = await run(home, capsys, "list", "--session", other.info.id)
     assert (code, out) == (0, "")
-    owner = (await home.studio.store.drafts())[0].session_id
+    owner = (await home.engine.store.drafts())[0].session_id
     code, _, err = await run(home, capsys, "discard", found["a.txt"], "--session", owner)
     assert (code, err) == (0, "Discarded: a.txt\n")

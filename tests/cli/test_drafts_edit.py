@@ -60,7 +60,7 @@ class Drafts:
         return code, out.out, out.err
 
     async def of(self, path: str) -> str:
-        (entry,) = [e for e in await self.home.studio.store.drafts() if e.path == path]
+        (entry,) = [e for e in await self.home.engine.store.drafts() if e.path == path]
         return entry.draft_id
 
     async def met(self, path: str, now: bytes | None) -> str:
@@ -198,8 +198,8 @@ async def test_what_changed_again_is_not_overwritten(drafts: Drafts) -> None:
     """T-5: between looking and deciding, another program wrote or decided."""
     start = await drafts.met("same.txt", b"zero\none\ntwo\n")
     file = drafts.home.folder / "same.txt"
-    (entry,) = [e for e in await drafts.home.studio.store.drafts() if e.draft_id == start]
-    session = await drafts.home.studio.sessions.open(entry.session_id)
+    (entry,) = [e for e in await drafts.home.engine.store.drafts() if e.draft_id == start]
+    session = await drafts.home.engine.sessions.open(entry.session_id)
     seen = await session.conflict(start)
     assert seen.merge is not None
     file.write_bytes(b"minus\nzero\none\ntwo\n")
@@ -209,7 +209,7 @@ async def test_what_changed_again_is_not_overwritten(drafts: Drafts) -> None:
     file.write_bytes(b"five\n")
     assert await drafts.met("same.txt", b"five\n")  # once more, and nothing is lost
     assert file.read_bytes() == b"five\n"
-    await drafts.home.studio.store.delete(entry.session_id)
+    await drafts.home.engine.store.delete(entry.session_id)
     code, _, err = await drafts("resolve", start, "--use", "merged")
     assert code == 1 and err.startswith("There is no draft with an id that begins with")
 

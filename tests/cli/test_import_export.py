@@ -22,7 +22,7 @@ from studio.agent.session.import_export import (
     of_json,
 )
 from studio.agent.session.import_formats import read_conversations
-from studio.domain.blocks_to_messages import all_messages
+from studio.domain.blocks import all_messages
 from studio.domain.events import Recounted
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.transcript import Transcript
@@ -53,9 +53,9 @@ async def cli(one: EngineHome, *arguments: str) -> int:
 
 
 async def stored(one: EngineHome, session_id: str) -> PortableConversation:
-    info = await one.studio.store.get(session_id)
+    info = await one.engine.store.get(session_id)
     assert info is not None
-    return conversation_of(info, await one.studio.store.events(session_id))
+    return conversation_of(info, await one.engine.store.events(session_id))
 
 
 async def test_what_is_exported_comes_back_the_same(
@@ -78,13 +78,13 @@ async def test_what_is_exported_comes_back_the_same(
         assert await cli(one, "export", "--all", "--output", str(place)) == 0
         first = await stored(one, session.info.id)
         assert await cli(one, "import", str(place)) == 0  # it is here already
-        assert len(await one.studio.sessions.list()) == 1
+        assert len(await one.engine.sessions.list()) == 1
         assert "here already" in capsys.readouterr().err
     kinds = [type(block).__name__ for message in first.messages for block in message.blocks]
     assert {"Image", "File", "Text", "ToolCall", "ToolResult"} <= {*kinds}
     async with engine_home(place_of(tmp_path, "there"), "anthropic", [Turn(Words("On."))]) as one:
         assert await cli(one, "import", str(place)) == 0
-        [info] = await one.studio.sessions.list()
+        [info] = await one.engine.sessions.list()
         again = await stored(one, info.id)
         assert again.messages == first.messages and again.digest == first.digest
         assert (info.title, info.updated) == (first.title, first.updated)
@@ -95,13 +95,13 @@ async def test_what_is_exported_comes_back_the_same(
         capsys.readouterr()
         assert await cli(one, "import", str(place), str(tmp_path / "again.json")) == 0
         assert "2 skipped" in capsys.readouterr().err
-        assert len(await one.studio.sessions.list()) == 1
-        session = await one.studio.sessions.open(info.id)  # and it goes on
+        assert len(await one.engine.sessions.list()) == 1
+        session = await one.engine.sessions.open(info.id)  # and it goes on
         await say(session, "Go on")
         assert "alpha" in str(reply_requests(one.simulator)[-1].json)
-        await one.studio.sessions.delete(info.id)
+        await one.engine.sessions.delete(info.id)
         assert await cli(one, "import", str(place)) == 0  # what was deleted may come again
-        assert len(await one.studio.sessions.list()) == 1
+        assert len(await one.engine.sessions.list()) == 1
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
@@ -155,8 +155,8 @@ async def test_a_key_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyP
     script = [Turn(Words("Thanks for sk-ant-of-mine-0123456789."))] * 2
     async with engine_home(tmp_path, "ollama", script) as one:
         await say(await one.session(), "My key is sk-ant-of-mine-0123456789")
-        one.studio.keychain.keep_for_session("server", "as-token-of-mine")
-        session = await one.studio.sessions.open((await one.studio.sessions.list())[0].id)
+        one.engine.keychain.keep_for_session("server", "as-token-of-mine")
+        session = await one.engine.sessions.open((await one.engine.sessions.list())[0].id)
         await say(session, "And as-token-of-mine")
         place = tmp_path / "out"
         for form, count in (("json", 5), ("md", 5)):
@@ -284,7 +284,7 @@ async def test_of_a_bad_file_nothing_is_taken(
         assert "conversation 2 “X”: a message is from 'cat'" in told.err
         assert "Nothing of it was imported" in told.err and "it cannot be read" in told.err
         assert "Skipped, because it is empty: Nothing" in told.err and "Bread" in told.out
-        [info] = await one.studio.sessions.list()
+        [info] = await one.engine.sessions.list()
         assert (info.title, info.origin) == ("Bread", "terminal")
         assert await cli(one, "import", "--json", str(good)) == 0
         rows = json.loads(capsys.readouterr().out)
@@ -302,7 +302,7 @@ async def test_what_is_here_does_not_come_again(tmp_path: Path) -> None:
     async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
         assert await cli(one, "import", str(place)) == 0
         await asyncio.gather(*(cli(one, "import", str(place)) for _ in range(2)))
-        assert len(await one.studio.sessions.list()) == 20
+        assert len(await one.engine.sessions.list()) == 20
 
 
 async def test_a_strangers_file_gets_no_folder_no_trust_and_no_second_line(
@@ -321,7 +321,7 @@ async def test_a_strangers_file_gets_no_folder_no_trust_and_no_second_line(
                 await one.session()  # the person works there
             assert await cli(one, "import", str(place), "--json") == 0
             [row] = json.loads(capsys.readouterr().out)
-            session = await one.studio.sessions.open(row["session"])
+            session = await one.engine.sessions.open(row["session"])
             assert (session.info.folder == str(folder)) == (folder == one.folder)
             assert session.info.title == f"a {folder.name}"
             assert session.transcript.exposed == {"untrusted": "what was said elsewhere"}
@@ -337,4 +337,4 @@ async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(
     async with engine_home(place_of(tmp_path, "here"), "anthropic", []) as one:
         assert await cli(one, "import", str(place)) == 1
         assert "nested too deeply" in capsys.readouterr().err
-        assert not await one.studio.sessions.list()
+        assert not await one.engine.sessions.list()

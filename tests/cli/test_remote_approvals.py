@@ -132,10 +132,10 @@ async def test_nobody_is_asked_twice_who_did_not_answer(
 
     calls = [Call("run", {"command": f"touch {name}"}) for name in "abc"]
     async with engine_home(tmp_path, "ollama", [Turn(*calls, stop="tool_use"), DONE]) as home:
-        await home.studio.questions.register()
+        await home.engine.questions.register()
         console = Console()
-        driver = TurnDriver(await home.session(), console, Kept(console), home.studio.questions)
+        driver = TurnDriver(await home.session(), console, Kept(console), home.engine.questions)
         assert await driver.run_turn([Words("Go")], [], None) == 4
         told = [event.text for event in heard if isinstance(event, Notice)]
         assert len([text for text in told if "Asked in the window" in text]) == 1
-        assert not [*home.folder.iterdir()] and not await home.studio.questions.waiting()
+        assert not [*home.folder.iterdir()] and not await home.engine.questions.waiting()

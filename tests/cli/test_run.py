@@ -243,7 +243,7 @@ async def test_beside_an_open_house(tmp_path: Path) -> None:
 
     async with engine_home(tmp_path, "ollama", script) as one:
         terminal = Command(tmp_path)
-        terminal.environment["AGENT_STUDIO_HOME"] = str(one.studio.paths.data)
+        terminal.environment["AGENT_STUDIO_HOME"] = str(one.engine.paths.data)
         terminal.provider("ollama", one.simulator.url("ollama"))
         session = await one.session()
         _, *ended = await asyncio.gather(
@@ -251,9 +251,9 @@ async def test_beside_an_open_house(tmp_path: Path) -> None:
         )
         assert [(e.code, e.out) for e in ended] == [(0, f"You said theirs{n}.\n") for n in range(2)]
         for n, e in enumerate(ended):  # the house goes on in what the command began
-            [info] = [i for i in await one.studio.sessions.list() if i.id[:8] == session_of(e.err)]
+            [info] = [i for i in await one.engine.sessions.list() if i.id[:8] == session_of(e.err)]
             assert (info.state, info.origin, info.title) == ("done", "terminal", f"theirs{n}")
-            await say(await one.studio.sessions.open(info.id), "more")
+            await say(await one.engine.sessions.open(info.id), "more")
             assert f"theirs{n}" in str(reply_requests(one.simulator)[-1].json)
         going.clear()
         waiting = asyncio.ensure_future(say(session, "wait"))

@@ -372,7 +372,7 @@ async def test_a_tool_saved_between_two_turns_counts_in_the_next(tmp_path: Path)
     call, end = Turn(Call("says", {})), Turn(Text("Done."))
     async with engine_home(tmp_path, "anthropic", [call, end] * 4) as home:
         told: list[str] = []
-        home.studio.on_problem(told.append)
+        home.engine.on_problem(told.append)
         path = all_tools(home) / "says.py"
         results: list[str] = []
         session = await home.session("All")
@@ -388,12 +388,12 @@ async def test_a_tool_saved_between_two_turns_counts_in_the_next(tmp_path: Path)
 
 def all_tools(home: EngineHome) -> Path:
     """Have an agent that may use every tool; returns the folder of one's own tools."""
-    for folder in (home.studio.paths.agents, home.studio.paths.tools):
+    for folder in (home.engine.paths.agents, home.engine.paths.tools):
         folder.mkdir(exist_ok=True)
-    (home.studio.paths.agents / "all.md").write_text(
+    (home.engine.paths.agents / "all.md").write_text(
         '---\nname: All\ndescription: Has every tool\ntools: ["*"]\n---\nHelp.\n'
     )
-    return home.studio.paths.tools
+    return home.engine.paths.tools
 
 
 WHO = '''
@@ -417,8 +417,8 @@ async def test_context_is_made_for_each_call_and_is_not_in_the_schema(tmp_path: 
     ]
     async with engine_home(tmp_path, "anthropic", script) as home:
         (all_tools(home) / "who.py").write_text(WHO)
-        await home.studio.refresh_tools()
-        for tool in home.studio.tools().values():
+        await home.engine.refresh_tools()
+        for tool in home.engine.tools().values():
             assert "context" not in tool.spec.schema["properties"], tool.spec.name  # type: ignore[operator]
         answers = await asyncio.gather(*(asked(home, name) for name in ("one", "two")))
         assert [answer["folder"] for answer in answers] == ["one", "two"]
@@ -482,6 +482,6 @@ async def test_a_summary_tool_is_compact_and_a_detail_tool_whole(tmp_path: Path)
         assert len(rows.text) < 300 and "lines" not in rows.text
         assert whole.text.count("a long line") == 50 and whole.sources == ("orders/1",)
         assert wrong.is_error and "numbers are in orders" in wrong.text
-        names = set(home.studio.tools())
+        names = set(home.engine.tools())
         for record in {name.removesuffix("_detail") for name in names if "_detail" in name}:
             assert names & {record, f"{record}_read"}, record

@@ -33,7 +33,7 @@ def test_the_toy_command_needs_its_module_and_one_line(tmp_path: Path) -> None:
     text = registry.read_text("utf-8")
     registry.write_text(text.replace(begin, begin + block("## The line"), 1))
 
-    def studio(*words: str) -> str:
+    def engine(*words: str) -> str:
         return subprocess.run(
             [sys.executable, "-m", "studio", *words],
             cwd=tmp_path,
@@ -44,11 +44,11 @@ def test_the_toy_command_needs_its_module_and_one_line(tmp_path: Path) -> None:
             check=True,
         ).stdout
 
-    assert "list the folders of saved sessions" in studio("--help")
-    assert "--agent AGENT" in studio("folders", "--help")
-    assert studio("completion", "bash", "--", "fold").startswith("folders\t")
-    assert "Coder" in studio("completion", "bash", "--", "folders", "--agent", "Co")
-    assert json.loads(studio("folders", "--json")) == []
-    studio("run", "--provider", "simulator", "--quiet", "Hello")
-    assert studio("folders").splitlines() == [str(tmp_path)]
-    assert studio("folders", "--agent", "Nobody") == ""
+    assert "list the folders of saved sessions" in engine("--help")
+    assert "--agent AGENT" in engine("folders", "--help")
+    assert engine("completion", "bash", "--", "fold").startswith("folders\t")
+    assert "Coder" in engine("completion", "bash", "--", "folders", "--agent", "Co")
+    assert json.loads(engine("folders", "--json")) == []
+    engine("run", "--provider", "simulator", "--quiet", "Hello")
+    assert engine("folders").splitlines() == [str(tmp_path)]
+    assert engine("folders", "--agent", "Nobody") == ""

@@ -44,7 +44,7 @@ async def test_each_toy_needs_its_file_alone(
         Turn(Text("Done.")),
     ]
     async with engine_home(tmp_path, "openai-compatible", script) as home:
-        assert home.studio.toolbox.problems == []
+        assert home.engine.toolbox.problems == []
         (home.folder / "a.txt").write_text("one two three\n")
         asked = ("tools", "test", "count_words", "--args", '{"path": "a.txt"}')
         assert await home.command(*asked, "--folder", str(home.folder)) == 0

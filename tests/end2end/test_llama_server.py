@@ -44,20 +44,20 @@ ENDLESS = Limits(steps=2, seconds=FOREVER)
 
 
 @contextlib.asynccontextmanager
-async def studio_at(home: Path, server: Running) -> AsyncIterator[Engine]:
+async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     """A studio all of whose clouds are the peer; opened a second time, a restart."""
     paths = Paths.below(home / "studio")
     settings = SettingsFile(paths.settings)
     await settings.load()
-    studio = await build(paths, settings)
-    studio.services.retry_policy = RetryPolicy(2, base=0.0)
+    engine = await build(paths, settings)
+    engine.services.retry_policy = RetryPolicy(2, base=0.0)
     for name, place in DIALECTS.items():
         settings.values.base_urls[name] = server.url + place
-        studio.keychain.keep_for_session(name, server.key)
+        engine.keychain.keep_for_session(name, server.key)
     try:
-        yield studio
+        yield engine
     finally:
-        await studio.close()
+        await engine.close()
 
 
 @pytest.fixture(params=["smollm2", "noise"])
@@ -104,15 +104,15 @@ async def test_every_turn_ends_in_a_defined_state(
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "a.txt").write_text("alpha\n")
-    async with studio_at(tmp_path, server) as studio:
-        session = await studio.sessions.create(
+    async with engine_at(tmp_path, server) as engine:
+        session = await engine.sessions.create(
             folder=str(folder), agent="Coder", provider=provider, model="peer"
         )
         await turn(session, "List the files here.")
         await turn(session, "Go on.", stop=True)
         identifier = session.info.id
-    async with studio_at(tmp_path, server) as studio:
-        session = await studio.sessions.open(identifier)
+    async with engine_at(tmp_path, server) as engine:
+        session = await engine.sessions.open(identifier)
         assert not session.damage
         again = await turn(session, "And now?")
         assert not any(isinstance(event, HistoryBegun) for event in again)
@@ -121,7 +121,7 @@ async def test_every_turn_ends_in_a_defined_state(
                 await session.change(provider=other)
                 events = await turn(session, "Once more.")
                 assert [e.provider for e in events if isinstance(e, HistoryBegun)] == [other]
-        native = await studio.store.native(identifier)
+        native = await engine.store.native(identifier)
         assert native is not None and not native.damage
 
 
@@ -165,8 +165,8 @@ async def replied(provider: Provider, request: Request) -> Reply:
 @pytest.mark.parametrize("provider", DIALECTS)
 async def test_a_real_model_calls_a_tool_twice(tmp_path: Path, provider: str) -> None:
     """H-1, H-3, H-8 with a peer: call, result under its id, and the next request is taken."""
-    async with llama_server() as server, studio_at(tmp_path, server) as studio:
-        made = await studio.provider(provider)
+    async with llama_server() as server, engine_at(tmp_path, server) as engine:
+        made = await engine.provider(provider)
         history = made.rebuild([*worked(), Message("user", (Text(ASKED),))])
         for files in ("green.txt", "red.txt"):
             reply = await replied(made, Request("peer", history, SYSTEM, [LIST], output_limit=60))

@@ -60,7 +60,7 @@ WEATHER: Any = {
 async def served(home: Path, script: Any) -> AsyncIterator[tuple[AsyncOpenAI, EngineHome]]:
     """A client, and what is behind the server it talks to."""
     async with engine_home(home, "openai", script) as made:
-        serving = HttpServer(made.studio, host="127.0.0.1", port=0, folder=made.folder)
+        serving = HttpServer(made.engine, host="127.0.0.1", port=0, folder=made.folder)
         await serving.start()
         try:
             async with AsyncOpenAI(
@@ -204,7 +204,7 @@ async def test_what_an_agent_does_here_is_told_beside_the_answer(tmp_path: Path)
     ]
     async with served(tmp_path, replies) as (client, made):
         (made.folder / "a.txt").write_text("Rome")
-        values = made.studio.settings.values
+        values = made.engine.settings.values
         values.default_provider, values.default_model["openai"] = "openai", "sim-model"
         values.server_steps = True
         asked = "Weather of the city in a.txt?"
@@ -242,7 +242,7 @@ async def test_an_agent_makes_no_more_calls_than_the_client_wants(tmp_path: Path
         Turn(Call("write", {"path": paths[3], "content": "x"}), Call("weather", {"city": "Rome"})),
     ]
     async with served(tmp_path, replies) as (client, made):
-        values = made.studio.settings.values
+        values = made.engine.settings.values
         values.default_provider, values.default_model["openai"] = "openai", "sim-model"
         values.server_rules = {"allow": ["write"]}
         answer = await client.responses.create(
@@ -373,7 +373,7 @@ async def test_the_last_answer_is_deleted_with_its_conversation(tmp_path: Path) 
         assert caught.value.code == "response_in_use"
         assert (await client.responses.retrieve(first.id)).output_text == "Hello Alice."
         await client.responses.delete(second.id)
-        assert not await made.studio.sessions.store.all()
+        assert not await made.engine.sessions.store.all()
         for gone in (first, second):
             with pytest.raises(NotFoundError):
                 await client.responses.retrieve(gone.id)
@@ -405,7 +405,7 @@ async def test_an_answer_that_is_still_made_and_one_that_was_cut_short(tmp_path:
 async def test_an_answer_whose_server_was_killed_was_cut_short(tmp_path: Path) -> None:
     async with served(tmp_path, [Turn(Text("One two"))]) as (client, made):
         answer = (await client.responses.create(model=MODEL, input="Count")).id
-        file = made.studio.database.path
+        file = made.engine.database.path
     with contextlib.closing(sqlite3.connect(file)) as db:  # as a killed program leaves it
         db.execute("DELETE FROM transcript WHERE body LIKE '%turn_complete%'")
         db.execute("UPDATE turns SET reason = NULL, ended = NULL")
@@ -428,7 +428,7 @@ async def test_chats_of_the_person_are_no_answers(tmp_path: Path) -> None:
         with pytest.raises(APIStatusError) as caught:
             await client.responses.create(model=MODEL, input="Hi", previous_response_id=answer)
         assert caught.value.code == "previous_response_not_found"
-        assert await made.studio.sessions.store.get(session.info.id)
+        assert await made.engine.sessions.store.get(session.info.id)
 
 
 async def test_tokens_are_counted(tmp_path: Path) -> None:
@@ -497,8 +497,8 @@ async def test_an_answer_that_is_not_to_be_stored_cannot_be_asked_for(
         with pytest.raises(BadRequestError) as caught:
             await client.responses.create(model=MODEL, input="On", previous_response_id=got.id)
         assert caught.value.code == "previous_response_not_found"
-        (info,) = await made.studio.sessions.list()
-        place = (await made.studio.sessions.open(info.id)).transcript.turn_id
+        (info,) = await made.engine.sessions.list()
+        place = (await made.engine.sessions.open(info.id)).transcript.turn_id
         assert info.id not in got.id and place not in got.id
         said: Any = [
             {"role": "user", "content": "Hi"},
@@ -506,4 +506,4 @@ async def test_an_answer_that_is_not_to_be_stored_cannot_be_asked_for(
             {"role": "user", "content": "On"},
         ]
         await client.responses.create(model=MODEL, input=said, store=False)
-        assert len(await made.studio.sessions.list()) == 1  # it goes on where it was
+        assert len(await made.engine.sessions.list()) == 1  # it goes on where it was

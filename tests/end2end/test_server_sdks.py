@@ -111,7 +111,7 @@ async def messaging(
 async def serving(home: Path, script: Script) -> AsyncIterator[RunningServer]:
     async with running_server(home, script) as server:
         (server.house.folder / "a.txt").write_text("Rome")
-        values = server.house.studio.settings.values
+        values = server.house.engine.settings.values
         values.default_provider, values.default_model[PROVIDER] = PROVIDER, "sim-model"
         values.server_steps = True
         yield server
@@ -164,9 +164,9 @@ async def test_messages_say_which_stop_text_ended_them(tmp_path: Path, provider:
     """S-3: where the provider says so, and where the answer is cut here."""
     asked: Any = {"model": f"{provider}/m", "max_tokens": 500, "messages": ROME}
     async with messaging(tmp_path, [Turn(Text("One, two, three."))] * 3) as (client, server):
-        studio, simulator = server.house.studio, server.house.simulator
-        studio.settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
-        studio.keychain.keep_for_session(provider, KEY)
+        engine, simulator = server.house.engine, server.house.simulator
+        engine.settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
+        engine.keychain.keep_for_session(provider, KEY)
         whole = await client.messages.create(**asked, stop_sequences=["four", "two"])
         async with client.messages.stream(**asked, stop_sequences=["two"]) as stream:
             streamed = await stream.get_final_message()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
-from studio.domain.envelope import EventEnvelope
 from studio.domain.events import TurnComplete
 from studio.simulator import Call, Text, Think, Turn, stall
 from studio.ui.transcript.input.actions import GUARD
@@ -63,7 +63,7 @@ async def test_two_steps_then_restart_and_go_on(tmp_path: Path, provider: str) -
         assert third.count("alpha") == 2 and "missing.txt" in third
         assert person.says("I look.") and person.says("Greek") and person.says("Read")
         await until(lambda: person.chats() == ["What is in the files?"])
-        native = await person.studio.store.native(person.session.info.id)
+        native = await person.engine.store.native(person.session.info.id)
         assert native is not None
         before = list(native.items)
     async with at_window(tmp_path, provider, [Turn(Text("Gamma is next."))]) as person:
@@ -76,7 +76,7 @@ async def test_two_steps_then_restart_and_go_on(tmp_path: Path, provider: str) -
         person.say("And then?")
         await person.done(2)
         assert not person.simulator.violations
-        native = await person.studio.store.native(person.session.info.id)
+        native = await person.engine.store.native(person.session.info.id)
         assert native is not None and native.epoch == 1
         assert native.items[: len(before)] == before and len(native.items) > len(before)
         assert person.says("Gamma is next.")
@@ -134,7 +134,7 @@ async def test_permission_by_keys(tmp_path: Path, provider: str) -> None:
         assert [tool.state for tool in tools] == ["done", "done", "done", "denied"]
         assert [tool.answer for tool in tools] == ["once", "folder", None, "deny"]
         assert not (person.folder / "four").exists() and "three" in person.asked[3]
-        kept = await person.studio.rules.list()
+        kept = await person.engine.rules.list()
         assert [str(one.rule) for one in kept] == ["run(printf *)"]
         assert kept[0].folder == str(person.folder)
         assert person.composer.editor.hasFocus() and not person.simulator.violations

@@ -221,7 +221,7 @@ async def test_search_rename_and_delete(tmp_path: Path) -> None:
         person.click(button)
         await until(lambda: person.chats() == ["Something else"])
         await until(lambda: person.window.chat.session is None)
-        assert await person.studio.sessions.search("zebrafish") == []
+        assert await person.engine.sessions.search("zebrafish") == []
 
 
 @on_window_loop
@@ -236,7 +236,7 @@ async def test_agent_model_mode_and_folder_by_mouse(tmp_path: Path) -> None:
 
     async with at_window(tmp_path, COMPATIBLE, script, setup=setup) as person:
         composer = person.composer
-        listing = person.studio.catalogue.listing
+        listing = person.engine.catalogue.listing
         await until(lambda: listing(COMPATIBLE).state == "ready")
         await person.choose(composer.agent, "Researcher")
         model = next(m for m in listing(COMPATIBLE).models if m.source == "fetched")
@@ -424,7 +424,7 @@ async def test_settings_beside_the_window(tmp_path: Path) -> None:
         requests = len(person.simulator.requests)
         entry.setFocus()
         QTest.keyClicks(entry, KEY)
-        listing = person.studio.catalogue.listing
+        listing = person.engine.catalogue.listing
         await until(lambda: listing("anthropic").state == "ready")
         asked = [r for r in person.simulator.requests[requests:] if r.path.endswith("/models")]
         assert 1 <= len(asked) < len(KEY)  # not once for each letter
@@ -435,7 +435,7 @@ async def test_settings_beside_the_window(tmp_path: Path) -> None:
         QTest.keyClick(entry, Key.Key_Return)
         await until(section.key.session.isVisible)
         person.click(section.key.session)
-        await until(lambda: "anthropic" in person.studio.connected)
+        await until(lambda: "anthropic" in person.engine.connected)
         assert KEY not in section.key.shown.text() and KEY[-4:] in section.key.shown.text()
         window.activateWindow()  # the window goes on working beside it
         await until(window.isActiveWindow)

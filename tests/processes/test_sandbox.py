@@ -382,14 +382,14 @@ async def asked(
     """What the person is asked about a command in a whole turn, and how the command ended."""
     script = [Turn(Call("run", {"command": "echo done", **arguments})), Turn(Text("Fine."))]
     async with engine_home(tmp_path, "openai", script) as home:
-        home.studio.settings.values.sandbox = sandbox
+        home.engine.settings.values.sandbox = sandbox
         session = await home.session()
         given = tuple(Rule.parse(rule) for rule in rules)
         events = await say(session, rules=given, answer="once")
         assert not home.simulator.violations
         questions = [one.question for one in events if isinstance(one, AwaitingPermission)]
         ended = next(one for one in events if isinstance(one, ToolFinished))
-        return await home.studio.sandbox(), questions, ended
+        return await home.engine.sandbox(), questions, ended
 
 
 async def test_the_question_says_what_a_command_may_reach(tmp_path: Path) -> None:
@@ -622,6 +622,6 @@ async def test_what_a_rule_refuses_to_read_no_command_reads(tmp_path: Path) -> N
         events = await say(await home.session(), rules=(Rule.parse("run"), *rules), answer="once")
         texts = [e.text for e in events if isinstance(e, ToolFinished)]
         assert len(texts) == 4 and texts[3] == "open"
-        confined = (await home.studio.sandbox()).kind != "none"
+        confined = (await home.engine.sandbox()).kind != "none"
         assert ("SECRET" in "".join(texts)) is not confined
         assert (home.folder / ".env").read_text() == "SECRET"

@@ -112,20 +112,20 @@ async def test_p5_an_entry_in_the_settings_reaches_the_request_and_its_price(
 ) -> None:
     """From the file to the facts of a request, and to what the chat costs."""
     async with engine_home(tmp_path, "anthropic", [Turn(Text("Well."))]) as home:
-        studio = home.studio
-        studio.settings.values.models["anthropic/sim-model"] = {
+        engine = home.engine
+        engine.settings.values.models["anthropic/sim-model"] = {
             "context_window": 64_000,
             "input_price": 1_000,
             "output_price": 0,
             "tools": True,
         }
-        facts = studio.model("anthropic", "sim-model")
+        facts = engine.model("anthropic", "sim-model")
         assert (facts.source, facts.context_window, facts.tools) == ("yours", 64_000, True)
-        assert "sim-model" in {one.id for one in studio.catalogue.listing("anthropic").models}
+        assert "sim-model" in {one.id for one in engine.catalogue.listing("anthropic").models}
         session = await home.session()
         await say(session, "Hello")
-        (entry,) = await studio.ledger(session.info.id)
-        assert await studio.books.costs([entry]) == [pytest.approx(entry.usage.input / 1_000)]
-        studio.settings.values.models.clear()
-        assert await studio.books.costs([entry]) == [None]
-        assert await studio.books.costs([replace(entry, cost=0.25)]) == [0.25]
+        (entry,) = await engine.store.ledger(session.info.id)
+        assert await engine.usage_costs.costs([entry]) == [pytest.approx(entry.usage.input / 1_000)]
+        engine.settings.values.models.clear()
+        assert await engine.usage_costs.costs([entry]) == [None]
+        assert await engine.usage_costs.costs([replace(entry, cost=0.25)]) == [0.25]

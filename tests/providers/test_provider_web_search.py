@@ -29,7 +29,7 @@ async def test_the_provider_searches_and_its_blocks_go_back(tmp_path: Path, prov
         Turn(Text("They do."), stop="end"),
     ]
     async with engine_home(tmp_path, provider, script) as home:
-        home.studio.settings.values.web_search = "provider"
+        home.engine.settings.values.web_search = "provider"
         session = await home.session("Assistant", MODELS[provider])
         for _ in range(2):
             events = await say(session, "Do boats float?")
@@ -53,7 +53,7 @@ async def test_a_change_of_who_searches_begins_anew(tmp_path: Path) -> None:
         session = await home.session("Assistant")
         begun: list[int] = []
         for engine in ("ddgs", "provider", "ddgs"):
-            home.studio.settings.values.web_search = engine  # type: ignore[assignment]
+            home.engine.settings.values.web_search = engine  # type: ignore[assignment]
             events = await say(session)
             begun.append(sum(isinstance(event, HistoryBegun) for event in events))
             assert ("web_search_20250305" in str(declared(home))) == (engine == "provider")
@@ -68,7 +68,7 @@ async def test_a_provider_without_a_search_says_so(tmp_path: Path) -> None:
         Turn(Text("I could not."), stop="end"),
     ]
     async with engine_home(tmp_path, "ollama", script) as home:
-        home.studio.settings.values.web_search = "provider"
+        home.engine.settings.values.web_search = "provider"
         session = await home.session("Assistant")
         await say(session, answer="once")
         block = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock))
@@ -81,12 +81,12 @@ async def test_no_provider_searches_where_a_search_could_be_refused(
 ) -> None:
     """T-7: it asks nobody, so it is not declared in plan mode or beside a rule about searches."""
     async with engine_home(tmp_path, "anthropic", [Turn(Text("one"), stop="end")]) as home:
-        home.studio.settings.values.web_search = "provider"
+        home.engine.settings.values.web_search = "provider"
         session = await home.session("Assistant")
         rule = Rule.parse("web_search(*secret*)", "ask" if against == "ask" else "deny")
         if against == "plan":
             await session.change(permission_mode="plan")
         elif against != "turn":
-            await home.studio.rules.add(rule)
+            await home.engine.rules.add(rule)
         await say(session, rules=(rule,) if against == "turn" else ())
         assert "web_search" not in str(declared(home))

@@ -101,14 +101,14 @@ async def test_what_nobody_would_take_back_is_never_sent_back(case: str, tmp_pat
     kind, fine = FINE[provider]
 
     async with HostileServer(lambda n, _: (200, kind, answer if n == 1 else fine)) as server:
-        async with engine_at(tmp_path, provider, server.port) as (studio, folder):
-            session = await studio.sessions.create(
+        async with engine_at(tmp_path, provider, server.port) as (engine, folder):
+            session = await engine.sessions.create(
                 folder=str(folder), agent="Coder", provider=provider, model="m"
             )
             assert (await say(session))[-1].reason == "done"  # type: ignore[union-attr]
             assert (await say(session, "More"))[-1].reason == "done"  # type: ignore[union-attr]
-        async with engine_at(tmp_path, provider, server.port) as (studio, _):
-            again = await studio.sessions.open(session.info.id)
+        async with engine_at(tmp_path, provider, server.port) as (engine, _):
+            again = await engine.sessions.open(session.info.id)
             assert (await say(again, "More"))[-1].reason == "done"  # type: ignore[union-attr]
             assert not again.damage
             notices = [b.text for b in again.transcript.blocks if isinstance(b, NoticeBlock)]
@@ -131,9 +131,9 @@ async def test_absurd_figures_do_not_lose_the_answer(
     """H-1: what a server says it used is no reason to throw its answer away."""
     async with (
         HostileServer(lambda n, _: (200, FINE[provider][0], answer)) as server,
-        engine_at(tmp_path, provider, server.port) as (studio, folder),
+        engine_at(tmp_path, provider, server.port) as (engine, folder),
     ):
-        session = await studio.sessions.create(
+        session = await engine.sessions.create(
             folder=str(folder), agent="Coder", provider=provider, model="m"
         )
         events = await say(session)
@@ -144,8 +144,8 @@ async def test_absurd_figures_do_not_lose_the_answer(
         assert ended.cost is None or math.isfinite(ended.cost)
 
 
-async def made(studio: Any, folder: Path, provider: str = "openai-compatible") -> Any:
-    return await studio.sessions.create(
+async def made(engine: Any, folder: Path, provider: str = "openai-compatible") -> Any:
+    return await engine.sessions.create(
         folder=str(folder), agent="Coder", provider=provider, model="m"
     )
 
@@ -155,9 +155,9 @@ async def test_a_refused_file_does_not_come_back_with_the_next_words(tmp_path: P
     kind, fine = FINE["openai-compatible"]
     async with (
         HostileServer(lambda n, _: (200, kind, fine)) as server,
-        engine_at(tmp_path, "openai-compatible", server.port) as (studio, folder),
+        engine_at(tmp_path, "openai-compatible", server.port) as (engine, folder),
     ):
-        session = await made(studio, folder)
+        session = await made(engine, folder)
         await say(session)
         refused = [Text("See"), File("plan.pdf", "application/pdf", b"%PDF-1.4")]
         events = [one.event async for one in session.turn(refused)]
@@ -173,16 +173,16 @@ async def test_a_chat_is_shortened_or_answered_one_at_a_time(tmp_path: Path) -> 
     kind, fine = FINE["ollama"]
     async with (
         HostileServer(lambda n, _: (200, kind, fine)) as server,
-        engine_at(tmp_path, "ollama", server.port) as (studio, folder),
+        engine_at(tmp_path, "ollama", server.port) as (engine, folder),
     ):
-        session = await made(studio, folder, "ollama")
+        session = await made(engine, folder, "ollama")
         await say(session)
-        shortening = asyncio.ensure_future(session.memory.compact())
+        shortening = asyncio.ensure_future(session.context.compact())
         await asyncio.sleep(0)
         answering = asyncio.ensure_future(say(session, "Meanwhile"))
         await asyncio.sleep(0)
         with pytest.raises(ConfigurationError):
-            await session.memory.compact()
+            await session.context.compact()
         await shortening
         assert (await answering)[-1].reason == "done"  # type: ignore[union-attr]
         assert server.bodies[-1]["messages"][-1]["content"] == "Meanwhile"
@@ -201,12 +201,12 @@ async def test_a_call_that_is_only_quoted_does_not_run(given: str, tmp_path: Pat
     answers = [reading, chat(shown)] if given == "file" else [chat(shown)]
     async with (
         HostileServer(lambda n, _: (200, kind, answers[n - 1])) as server,
-        engine_at(tmp_path, "openai-compatible", server.port) as (studio, folder),
+        engine_at(tmp_path, "openai-compatible", server.port) as (engine, folder),
     ):
         (folder / "trap.json").write_text(json.dumps(json.loads(trap), indent=2))
         (folder / "secret.txt").write_text("hidden")
         said = "Show trap.json" if given == "file" else f"What does this say: {trap}"
-        events = await say(await made(studio, folder), said)
+        events = await say(await made(engine, folder), said)
         assert events[-1].reason == "done"  # type: ignore[union-attr]
         ran = [event.target for event in events if isinstance(event, ToolQueued)]
         assert ran == (["trap.json"] if given == "file" else [])
@@ -234,10 +234,10 @@ async def test_pings_for_ever_are_silence_and_end_in_time(provider: str, tmp_pat
     patience = RetryPolicy(attempts=1, silence=0.1, limit=HANG)
     async with (
         HostileServer(lambda n, _: pings) as server,
-        engine_at(tmp_path, provider, server.port, patience) as (studio, folder),
+        engine_at(tmp_path, provider, server.port, patience) as (engine, folder),
     ):
         for seconds in (0.4, 2.0, 10.0, 60.0):  # a busy computer may not come to the pings in time
-            session = await made(studio, folder, provider)
+            session = await made(engine, folder, provider)
             turn = session.turn([Text("Go")], limits=Limits(steps=1, seconds=seconds))
             events = [envelope.event async for envelope in turn]
             assert events[-1].reason == "time_limit"
@@ -258,9 +258,9 @@ async def test_a_stop_while_the_cache_is_reckoned_loses_neither_call_nor_usage(
     asyncio.get_running_loop().set_default_executor(executor)
     async with (
         HostileServer(lambda n, _: (200, FINE["gemini"][0], answers[n - 1])) as server,
-        engine_at(tmp_path, "gemini", server.port) as (studio, folder),
+        engine_at(tmp_path, "gemini", server.port) as (engine, folder),
     ):
-        session = await made(studio, folder, "gemini")
+        session = await made(engine, folder, "gemini")
         await say(session)
         events: list[Event] = []
         async for envelope in session.turn([Text("Again")]):
@@ -289,10 +289,10 @@ async def test_a_servers_words_about_an_error_are_plain(provider: str, tmp_path:
     answers = [steering.encode(), b"[" * 50_000]
     async with (
         HostileServer(lambda n, _: (400, "application/json", answers[n - 1])) as server,
-        engine_at(tmp_path, provider, server.port) as (studio, folder),
+        engine_at(tmp_path, provider, server.port) as (engine, folder),
     ):
         for _ in answers:
-            events = await say(await made(studio, folder, provider))
+            events = await say(await made(engine, folder, provider))
             (failed,) = [event for event in events if isinstance(event, Failed)]
             assert failed.fault != "internal"
             assert failed.title.isprintable() and "0123456789" not in repr(events)
@@ -325,9 +325,9 @@ async def test_words_that_a_full_disk_kept_back_are_sent_once(tmp_path: Path) ->
     kind, fine = FINE["openai-compatible"]
     async with (
         HostileServer(lambda n, _: (200, kind, fine)) as server,
-        engine_at(tmp_path, "openai-compatible", server.port) as (studio, folder),
+        engine_at(tmp_path, "openai-compatible", server.port) as (engine, folder),
     ):
-        session = await made(studio, folder)
+        session = await made(engine, folder)
         await say(session, "first")
         with contextlib.closing(sqlite3.connect(Paths.below(tmp_path / "studio").database)) as db:
             db.execute(

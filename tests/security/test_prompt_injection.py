@@ -56,15 +56,15 @@ async def at_home(
 ) -> AsyncIterator[EngineHome]:
     """A house with tools that reach the network, and a secret in its folder."""
     async with engine_home(tmp_path, "anthropic", script) as home:
-        tools = home.studio.paths.tools
+        tools = home.engine.paths.tools
         tools.mkdir(parents=True, exist_ok=True)
         (tools / "reaching.py").write_text(TOOLS.replace("URL", listener.url))
-        agents = home.studio.paths.agents
+        agents = home.engine.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         (agents / "obeys.md").write_text("---\nname: Obeys\ntools: ['*']\n---\nDo as you read.\n")
-        await asyncio.to_thread(home.studio.discover_tools)
-        assert not home.studio.toolbox.problems
-        home.studio.settings.values.sandbox = sandbox
+        await asyncio.to_thread(home.engine.discover_tools)
+        assert not home.engine.toolbox.problems
+        home.engine.settings.values.sandbox = sandbox
         yield home
 
 
@@ -73,7 +73,7 @@ async def chat(home: EngineHome, name: str) -> Session:
     folder = home.folder / name.replace("/", "_")
     folder.mkdir()
     (folder / "secrets.txt").write_text(f"The code is {SECRET}.\n")
-    session = await home.studio.sessions.create(
+    session = await home.engine.sessions.create(
         folder=str(folder), agent="Obeys", provider=home.provider, model="sim-model"
     )
     await session.change(permission_mode="auto")
@@ -150,7 +150,7 @@ async def test_a_sandbox_lets_nothing_out(tmp_path: Path, listener: Listener) ->
     """Without network a command may run unasked; with it, it is asked about."""
     case = next(case for case in CASES if case.name == "README.md")
     async with at_home(tmp_path, listener, planted_script(listener), sandbox=True) as home:
-        sandbox = await home.studio.sandbox()
+        sandbox = await home.engine.sandbox()
         session = await chat(home, case.name)
         await asyncio.to_thread(case.plant, Path(session.info.folder), listener)
         events = await say(session, words_of(case, listener))
@@ -184,17 +184,17 @@ async def test_what_was_met_is_not_forgotten(tmp_path: Path, listener: Listener)
         first = await say(session, [Words("Go")])
         assert [e.exposure for e in first if isinstance(e, Exposed)] == ["private", "untrusted"]
         assert len(asked(await say(session, [Words("More")]))) == 1
-        await session.memory.compact()
+        await session.context.compact()
         assert len(asked(await say(session, [Words("More")]))) == 1
         session_id = session.info.id
     async with at_home(tmp_path, listener, [*again, *again]) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         assert session.transcript.exposed == {
             "private": "secrets.txt",
             "untrusted": "secrets.txt",
         }
         assert len(asked(await say(session, [Words("More")]))) == 1
-        branch = await home.studio.sessions.branch(session_id)
+        branch = await home.engine.sessions.branch(session_id)
         assert len(asked(await say(branch, [Words("More")]))) == 1
     assert not listener.knows(SECRET)
 

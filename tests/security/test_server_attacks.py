@@ -95,7 +95,7 @@ async def test_one_host_and_the_targets_has_to_be_ours_too(tmp_path: Path) -> No
 async def test_a_request_has_one_origin(tmp_path: Path) -> None:
     """S-4: none hides behind one that is let in."""
     async with running_server(tmp_path, SCRIPT) as server:
-        server.house.studio.settings.values.server_origins = ["https://good.example"]
+        server.house.engine.settings.values.server_origins = ["https://good.example"]
         good, evil = "Origin: https://good.example\r\n", "Origin: https://evil.example\r\n"
         for extra, status in ((good, 200), (evil, 403), (good + evil, 403), (evil + good, 403)):
             assert await statuses(server, get(server, extra=extra)) == [status]
@@ -220,7 +220,7 @@ async def test_a_models_name_that_cannot_be_shown(tmp_path: Path, name: str) -> 
     async with running_server(tmp_path, SCRIPT) as server:
         answer = await server.ask(model=f"{PROVIDER}/{name}")
         assert answer.status_code == 404 and len(answer.text) < 1_000
-        assert not await server.house.studio.sessions.list()
+        assert not await server.house.engine.sessions.list()
 
 
 async def test_a_files_name_is_one_line_and_no_path(tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ async def test_a_files_name_is_one_line_and_no_path(tmp_path: Path) -> None:
     async with running_server(tmp_path, SCRIPT) as server:
         answer = await server.ask(messages=[{"role": "user", "content": said}])
         assert answer.status_code == 200, answer.text
-        [info] = await server.house.studio.sessions.list()
-        events = await server.house.studio.sessions.store.events(info.id)
+        [info] = await server.house.engine.sessions.list()
+        events = await server.house.engine.sessions.store.events(info.id)
         blocks = [
             block for event in events if isinstance(event, TurnStarted) for block in event.said
         ]

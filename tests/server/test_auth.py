@@ -69,9 +69,9 @@ async def test_the_token_is_nowhere_but_in_the_keychain(
     caplog.set_level(logging.DEBUG)
     async with running_server(tmp_path, SCRIPT) as server:
         await server.ask()
-        await server.house.studio.settings.save()
+        await server.house.engine.settings.save()
         token = server.token
-        assert token in server.house.studio.keychain.known()
+        assert token in server.house.engine.keychain.known()
     assert token not in caplog.text
     for file in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert token.encode() not in file.read_bytes(), file
@@ -90,10 +90,10 @@ async def test_no_token_is_needed_where_the_person_wants_none_and_nobody_else_co
 ) -> None:
     """S-4: only on this computer."""
     async with running_server(tmp_path, SCRIPT) as server:
-        server.house.studio.settings.values.server_token = False
+        server.house.engine.settings.values.server_token = False
         assert await status(server) == 200
     async with running_server(tmp_path, SCRIPT, host="0.0.0.0") as server:
-        server.house.studio.settings.values.server_token = False
+        server.house.engine.settings.values.server_token = False
         assert server.serving.needs_token and not server.serving.local
         assert await status(server) == 401
 
@@ -122,7 +122,7 @@ async def test_no_token_is_needed_where_the_person_wants_none_and_nobody_else_co
 async def test_only_its_own_names_lead_to_it(tmp_path: Path, host: str, right: bool) -> None:
     """S-4: a page whose name was rebound to this computer is refused."""
     async with running_server(tmp_path, SCRIPT) as server:
-        server.house.studio.settings.values.server_hosts = ["Studio.lan"]
+        server.house.engine.settings.values.server_hosts = ["Studio.lan"]
         found = await status(server, host=host, x_api_key=server.token)
         assert (found == 200) is right
         assert found in (200, 421)
@@ -175,7 +175,7 @@ async def test_pages_are_refused_and_those_that_the_person_lets_in_are_not(tmp_p
     """S-4"""
     async with running_server(tmp_path, SCRIPT) as server:
         mine = "https://chat.example"
-        server.house.studio.settings.values.server_origins = [mine]
+        server.house.engine.settings.values.server_origins = [mine]
         for origin in (
             "null",
             "http://localhost",
@@ -264,7 +264,7 @@ async def test_what_a_form_could_send_is_no_request(tmp_path: Path, kind: str) -
 async def test_a_body_is_limited_however_it_comes(tmp_path: Path) -> None:
     """S-4"""
     async with running_server(tmp_path, SCRIPT) as server:
-        server.house.studio.settings.values.server_body_limit = 10_000
+        server.house.engine.settings.values.server_body_limit = 10_000
         assert (await server.ask("x" * 9_000)).status_code == 200
         told = await server.ask("x" * 11_000)
         assert told.status_code == 413
@@ -361,7 +361,7 @@ async def test_more_than_can_be_answered_at_once_are_asked_to_wait(tmp_path: Pat
     async with running_server(
         tmp_path, lambda view: Turn(Text("Slow."), faults=[stall()])
     ) as server:
-        server.house.studio.settings.values.server_at_once = 2
+        server.house.engine.settings.values.server_at_once = 2
         held = [await server.raw(server.chat(f"{n}")) for n in range(2)]
         await until(lambda: len(server.house.asked) == 2)
         answer = await server.ask()
@@ -466,14 +466,14 @@ async def test_more_connections_than_there_may_be_are_closed(
 async def test_a_taken_port_is_said(tmp_path: Path) -> None:
     async with running_server(tmp_path, SCRIPT) as server:
         second = HttpServer(
-            server.house.studio, host="127.0.0.1", port=server.port, folder=tmp_path
+            server.house.engine, host="127.0.0.1", port=server.port, folder=tmp_path
         )
         with pytest.raises(ConfigurationError, match=f"Port {server.port} is taken"):
             await second.start()
-        nowhere = HttpServer(server.house.studio, host="192.0.2.1", port=0, folder=tmp_path)
+        nowhere = HttpServer(server.house.engine, host="192.0.2.1", port=0, folder=tmp_path)
         with pytest.raises(ConfigurationError, match=r"192\.0\.2\.1 is no address"):
             await nowhere.start()
-        unknown = HttpServer(server.house.studio, host="no.such.invalid", port=0, folder=tmp_path)
+        unknown = HttpServer(server.house.engine, host="no.such.invalid", port=0, folder=tmp_path)
         with pytest.raises(ConfigurationError, match="not known"):
             await unknown.start()
         await second.stop()  # one that never began

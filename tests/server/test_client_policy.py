@@ -11,6 +11,7 @@ import pytest
 
 from studio.agent.engine import Engine
 from studio.agent.permission.policy import Policy
+from studio.agent.permission.rule_suggestions import suggest_rules
 from studio.app import build
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.permissions import Answer as Permission
@@ -67,7 +68,7 @@ def test_reading_in_the_folder_runs_and_nothing_else(tmp_path: Path) -> None:
     ):
         decision = policy.explain(spec, target)
         assert (decision.verdict, decision.insists) == ("ask", True), target
-        assert policy.always(spec, {spec.target: target}, decision) == ()
+        assert suggest_rules(policy, spec, {spec.target: target}, decision) == ()
 
 
 def test_what_the_person_allows_themselves_does_not_count_for_clients(tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_odd_paths_are_never_read_unasked(tmp_path: Path, path: str) -> None:
 
 
 async def ask(home: EngineHome, **more: Any) -> Answer:
-    settings = home.studio.settings.values
+    settings = home.engine.settings.values
     settings.default_provider = home.provider
     settings.default_model[home.provider] = "sim-model"
     return await answered(responder_of(home), call_of(home, "Go", model="agent/Coder", **more))
@@ -158,9 +159,9 @@ async def test_nobody_at_the_window_is_a_no_that_is_said(tmp_path: Path) -> None
             "Not allowed: write a.txt, run ls. Nobody was at the window to allow it."
         )
         assert answer.outcome.stop == "end"
-        session = await home.studio.sessions.open(answer.place.session_id)
+        session = await home.engine.sessions.open(answer.place.session_id)
         assert not session.transcript.drafts
-        states = {entry.decided_by for entry in await home.studio.audit()}
+        states = {entry.decided_by for entry in await home.engine.store.audit()}
         assert states == {NOBODY}
         told = str(home.asked[-1].json)
         assert "was not allowed" in told and NOBODY in told
@@ -179,7 +180,7 @@ async def test_reading_needs_nobody(tmp_path: Path) -> None:
 async def test_a_no_is_not_mixed_into_a_structured_answer(tmp_path: Path) -> None:
     script = [Turn(WRITES), Turn(Text("{}"))]
     async with engine_home(tmp_path, COMPATIBLE, script) as home:
-        home.studio.settings.values.server_steps = True
+        home.engine.settings.values.server_steps = True
         answer = await ask(home, schema={})
         assert answer.text == "{}"
         (line,) = answer.progress
@@ -203,7 +204,7 @@ async def test_the_persons_rules_for_clients_count_in_answers(tmp_path: Path) ->
         DONE,
     ]
     async with engine_home(tmp_path, COMPATIBLE, script) as home:
-        home.studio.settings.values.server_rules = {
+        home.engine.settings.values.server_rules = {
             "allow": ["run(echo *)"],
             "deny": ["read(*.env)"],
         }
@@ -211,7 +212,9 @@ async def test_the_persons_rules_for_clients_count_in_answers(tmp_path: Path) ->
         answer = await ask(home)
         assert answer.text == "Done."
         assert "hidden value" not in str(home.asked[-1].json)
-        by = {entry.tool: (entry.state, entry.decided_by) for entry in await home.studio.audit()}
+        by = {
+            entry.tool: (entry.state, entry.decided_by) for entry in await home.engine.store.audit()
+        }
         assert by["run"] == ("done", "your rule for the server’s clients run(echo *)")
 
 
@@ -221,21 +224,21 @@ async def test_a_rule_that_nobody_understands_answers_nobody(
 ) -> None:
     """It may be one that forbids."""
     async with engine_home(tmp_path, COMPATIBLE, [DONE]) as home:
-        home.studio.settings.values.server_rules = rules
+        home.engine.settings.values.server_rules = rules
         with pytest.raises(ConfigurationError):
             await ask(home)
         assert not home.asked
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
 
 
 async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None:
     """What was too long for the model is kept in a file that it may read."""
     async with engine_home(tmp_path, COMPATIBLE, []) as home:
         session = await home.session()
-        kept = home.studio.services.spill(session.info.id) / "1.txt"
-        policy = client_policy(home.studio).at(Workspace(home.folder, readable=[kept.parent]))
+        kept = home.engine.services.spill(session.info.id) / "1.txt"
+        policy = client_policy(home.engine).at(Workspace(home.folder, readable=[kept.parent]))
         assert policy.explain(READ, str(kept)).verdict == "allow"
-        other = home.studio.services.spill("other") / "1.txt"
+        other = home.engine.services.spill("other") / "1.txt"
         assert policy.explain(READ, str(other)).verdict == "ask"
 
 
@@ -244,20 +247,20 @@ async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None
 
 async def window(home: EngineHome, answer: Permission, asked: list[str]) -> tuple[Engine, Any]:
     """Another program with a window, whose person says always the same."""
-    settings = SettingsFile(home.studio.paths.settings)
+    settings = SettingsFile(home.engine.paths.settings)
     await settings.load()
-    studio = await build(home.studio.paths, settings)
-    await studio.questions.register()
+    engine = await build(home.engine.paths, settings)
+    await engine.questions.register()
 
     async def sits() -> None:
         while True:
-            for one in await studio.questions.waiting():
+            for one in await engine.questions.waiting():
                 asked.append(f"{one.question.tool} {one.question.detail}")
                 assert one.question.always == ()
-                await studio.questions.answer(one.id, answer)
+                await engine.questions.answer(one.id, answer)
             await asyncio.sleep(0.02)
 
-    return studio, asyncio.create_task(sits())
+    return engine, asyncio.create_task(sits())
 
 
 @pytest.mark.parametrize("answer", ["once", "always", "deny"])
@@ -266,12 +269,12 @@ async def test_the_window_is_asked_where_there_is_one(tmp_path: Path, answer: Pe
         tmp_path, COMPATIBLE, [Turn(WRITES, Call("run", {"command": "echo hi"})), DONE]
     ) as home:
         asked: list[str] = []
-        studio, person = await window(home, answer, asked)
+        engine, person = await window(home, answer, asked)
         try:
             got = await ask(home)
         finally:
             person.cancel()
-            await studio.close()
+            await engine.close()
         assert sorted(asked) == ["run echo hi", "write a.txt"]
         if answer == "deny":
             assert got.text == (
@@ -279,20 +282,20 @@ async def test_the_window_is_asked_where_there_is_one(tmp_path: Path, answer: Pe
             )
         else:
             assert got.text == "Done."
-        session = await home.studio.sessions.open(got.place.session_id)
+        session = await home.engine.sessions.open(got.place.session_id)
         drafts = [draft.status for draft in session.transcript.drafts]
         assert drafts == ([] if answer == "deny" else ["waiting"]), "a draft is approved apart"
         assert not (home.folder / "a.txt").exists()
-        assert not await home.studio.rules.list()
+        assert not await home.engine.rules.list()
 
 
 async def test_a_client_that_goes_takes_its_question_back(tmp_path: Path) -> None:
     async with engine_home(tmp_path, COMPATIBLE, [Turn(WRITES)]) as home:
-        await home.studio.questions.register()
+        await home.engine.questions.register()
         task = asyncio.create_task(ask(home))
-        while not await home.studio.questions.waiting():  # noqa: ASYNC110 (of the database)
+        while not await home.engine.questions.waiting():  # noqa: ASYNC110 (of the database)
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
-        while await home.studio.questions.waiting():  # noqa: ASYNC110 (of the database)
+        while await home.engine.questions.waiting():  # noqa: ASYNC110 (of the database)
             await asyncio.sleep(0.01)

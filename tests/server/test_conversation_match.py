@@ -182,8 +182,8 @@ async def test_what_the_model_thought_and_did_stays(tmp_path: Path) -> None:
     ]
     async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a").write_text("in the file\n")
-        home.studio.settings.values.default_provider = "anthropic"
-        home.studio.settings.values.default_model["anthropic"] = "sim-model"
+        home.engine.settings.values.default_provider = "anthropic"
+        home.engine.settings.values.default_model["anthropic"] = "sim-model"
         first, second = await talk(responder_of(home), home, "Go", "Thanks", model="agent/Coder")
         assert second.place.session_id == first.place.session_id
         assert second.place.turn_id != first.place.turn_id
@@ -246,7 +246,7 @@ async def test_what_the_person_did_meanwhile_counts(tmp_path: Path, change: str)
     async with engine_home(tmp_path, COMPATIBLE, [HI] * 4) as home:
         answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
-        session = await home.studio.sessions.open(first.place.session_id)
+        session = await home.engine.sessions.open(first.place.session_id)
         match change:
             case "says":
                 await say(session, "between")
@@ -255,7 +255,7 @@ async def test_what_the_person_did_meanwhile_counts(tmp_path: Path, change: str)
             case "folder":
                 await session.change(folder=str(tmp_path))
             case _:
-                await home.studio.sessions.delete(session.info.id)
+                await home.engine.sessions.delete(session.info.id)
         answer = await answered(answering, call_of(home, "One", first.message, "Two"))
         assert answer.place.session_id != first.place.session_id
         assert "between" not in sent(home)
@@ -266,9 +266,9 @@ async def test_a_chat_that_runs_in_the_window_is_left_alone(tmp_path: Path) -> N
     async with engine_home(tmp_path, COMPATIBLE, [HI, Turn(faults=[stall("headers")]), HI]) as home:
         answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
-        session = await home.studio.sessions.open(first.place.session_id)
+        session = await home.engine.sessions.open(first.place.session_id)
         theirs = asyncio.create_task(say(session, "between"))
-        await home.studio.sessions.store.get(session.info.id)
+        await home.engine.sessions.store.get(session.info.id)
         while len(home.asked) < 2:  # noqa: ASYNC110 (of the simulator)
             await asyncio.sleep(0.01)
         answer = await answered(answering, call_of(home, "One", first.message, "Two"))
@@ -333,7 +333,7 @@ async def test_an_answer_is_gone_on_from_by_its_number(tmp_path: Path, provider:
         other = await answered(answering, call_of(home, "Too", previous=numbers[1]), "responses")
         assert other.place.session_id != first.place.session_id
         assert [one[1] for one in ears.heard()] == ["One", "Hi.", "Too"]
-        info = await home.studio.store.get(other.place.session_id)
+        info = await home.engine.store.get(other.place.session_id)
         assert info is not None
         assert (info.origin, info.parent) == ("server", first.place.session_id)
 
@@ -468,8 +468,8 @@ async def test_a_finished_answer_is_told_again(tmp_path: Path) -> None:
     """S-3: a repeated request runs no tool, and asks no provider."""
     script = [Turn(Think("Hm."), Says("I look."), Call("read", {"path": "a"})), HI]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.default_provider = "anthropic"
-        home.studio.settings.values.default_model["anthropic"] = "sim-model"
+        home.engine.settings.values.default_provider = "anthropic"
+        home.engine.settings.values.default_model["anthropic"] = "sim-model"
         answering = responder_of(home)
         asked = call_of(home, "Go", model="agent/Coder")
         first = await answered(answering, asked)
@@ -498,7 +498,7 @@ async def test_what_was_done_before_is_not_done_again(tmp_path: Path) -> None:
         HI,
     ]
     async with engine_home(tmp_path, COMPATIBLE, script) as home:
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         values.default_provider, values.sandbox = COMPATIBLE, False
         values.default_model[COMPATIBLE] = "sim-model"
         values.server_rules = {"allow": ["run"]}

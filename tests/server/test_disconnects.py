@@ -34,7 +34,7 @@ async def broken_off(exchange: Exchange) -> None:
 
 
 async def sessions_state(server: RunningServer) -> str:
-    found = await server.house.studio.sessions.list()
+    found = await server.house.engine.sessions.list()
     return found[0].state
 
 
@@ -126,7 +126,7 @@ async def _read_slowly(home: Path, pause: float) -> tuple[bytearray, float]:
     home.mkdir()
     async with running_server(home, lambda view: MUCH) as server:
         names = [f"{n}{'word' * 250}" for n in range(1_000)]
-        server.house.studio.settings.values.own_models = {PROVIDER: names}
+        server.house.engine.settings.values.own_models = {PROVIDER: names}
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         sock.setblocking(False)

@@ -24,7 +24,7 @@ def served(home: Path, work: Callable[[HttpServer], Awaitable[Any]]) -> list[str
 
     async def run() -> None:
         async with engine_home(home, PROVIDER, lambda view: Turn(Text("Hi"))) as opened:
-            await work(HttpServer(opened.studio, host="127.0.0.1", port=0, folder=opened.folder))
+            await work(HttpServer(opened.engine, host="127.0.0.1", port=0, folder=opened.folder))
 
     return unclosed_sockets(lambda: asyncio.run(run()))
 

@@ -45,13 +45,13 @@ class Counted:
 
 async def prepare(server: RunningServer) -> dict[str, Any]:
     """An agent that may run commands for clients; a request for it."""
-    studio = server.house.studio
-    values = studio.settings.values
+    engine = server.house.engine
+    values = engine.settings.values
     values.default_provider, values.default_model = PROVIDER, {PROVIDER: "sim-model"}
     values.server_rules = {"allow": ["run"]}
     values.sandbox = False
-    studio.paths.agents.mkdir(parents=True, exist_ok=True)
-    file = studio.paths.agents / "counting.md"
+    engine.paths.agents.mkdir(parents=True, exist_ok=True)
+    file = engine.paths.agents / "counting.md"
     file.write_text("---\nname: Counting\ntools: run\npermissions:\n  allow: run\n---\nCount.\n")
     return {"model": AGENT, "messages": [{"role": "user", "content": "Go"}]}
 
@@ -150,7 +150,7 @@ async def test_a_client_that_vanished_goes_on_where_it_was(tmp_path: Path, strea
         assert answer.status_code == 200
         assert "run." in answer.text
         assert ran(server) == 1
-        assert len(await server.house.studio.sessions.list()) == 1
+        assert len(await server.house.engine.sessions.list()) == 1
         assert not server.house.simulator.violations
 
 
@@ -170,7 +170,7 @@ async def test_a_key_outlives_the_server(tmp_path: Path, stalls: int) -> None:
     script = Counted(stalls=stalls)
     async with running_server(tmp_path, script) as server:
         body = await prepare(server)
-        await server.house.studio.settings.save()
+        await server.house.engine.settings.save()
         token = server.token
         if stalls:
             _, writer = await server.raw(body, Idempotency_Key="one")
@@ -194,7 +194,7 @@ async def test_what_was_deleted_is_answered_anew(tmp_path: Path) -> None:
     script: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
     async with running_server(tmp_path, script) as server:
         await post(server, server.chat())
-        sessions = server.house.studio.sessions
+        sessions = server.house.engine.sessions
         await sessions.delete((await sessions.list())[0].id)
         token = server.token
     async with running_server(tmp_path, script, token=token) as server:
@@ -221,7 +221,7 @@ def refused(answer: Any) -> str:
 
 
 async def chats(server: RunningServer) -> int:
-    return len(await server.house.studio.sessions.list())
+    return len(await server.house.engine.sessions.list())
 
 
 @pytest.mark.parametrize("door", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
@@ -231,8 +231,8 @@ async def test_no_tool_runs_twice_where_nothing_is_kept(tmp_path: Path, door: st
         body = {**await prepare(server), "max_tokens": 99}
         if door == "/v1/responses":
             body = {"model": AGENT, "input": "Go"}
-        server.house.studio.settings.values.server_keep = False
-        await server.house.studio.settings.save()
+        server.house.engine.settings.values.server_keep = False
+        await server.house.engine.settings.save()
         _, writer = await server.raw(body, door, Idempotency_Key="one")
         await until(lambda: len(server.house.asked) == 2)
         await server.house.asked[1].stalled.wait()
@@ -255,8 +255,8 @@ async def test_no_tool_runs_twice_where_nothing_is_kept(tmp_path: Path, door: st
 async def test_without_a_tool_it_is_answered_anew_where_nothing_is_kept(tmp_path: Path) -> None:
     script: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
     async with running_server(tmp_path, script) as server:
-        server.house.studio.settings.values.server_keep = False
-        await server.house.studio.settings.save()
+        server.house.engine.settings.values.server_keep = False
+        await server.house.engine.settings.save()
         first = await post(server, server.chat())
         assert (await post(server, server.chat())).json() == first.json()
         token = server.token
@@ -273,20 +273,20 @@ async def test_a_program_that_was_killed_leaves_nothing_that_nobody_wanted_kept(
     home.mkdir()
     async with running_server(tmp_path, Counted(stalls=1)) as server:
         body = await prepare(server)
-        server.house.studio.settings.values.server_keep = False
-        await server.house.studio.settings.save()
-        studio = server.house.studio
+        server.house.engine.settings.values.server_keep = False
+        await server.house.engine.settings.save()
+        engine = server.house.engine
         _, writer = await server.raw(body, Idempotency_Key="one")
         await until(lambda: len(server.house.asked) == 2)
         await server.house.asked[1].stalled.wait()
         assert await chats(server) == 1
         there = Paths.below(home / "studio")  # the disk as a kill would leave it
         there.database.parent.mkdir(parents=True)
-        shutil.copytree(studio.paths.agents, there.agents)
+        shutil.copytree(engine.paths.agents, there.agents)
         there.settings.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(studio.paths.settings, there.settings)
+        shutil.copy(engine.paths.settings, there.settings)
         with (
-            closing(sqlite3.connect(studio.paths.database)) as source,
+            closing(sqlite3.connect(engine.paths.database)) as source,
             closing(sqlite3.connect(there.database)) as copy,
         ):
             source.backup(copy)
@@ -305,7 +305,7 @@ async def test_what_a_person_deleted_is_not_done_again(tmp_path: Path) -> None:
         body = await prepare(server)
         await vanish(server, body)
         await until(lambda: not server.serving.answering)
-        sessions = server.house.studio.sessions
+        sessions = server.house.engine.sessions
         await sessions.delete((await sessions.list())[0].id)
         assert "run echo x >> ran" in refused(await post(server, body))
         assert ran(server) == 1
@@ -323,7 +323,7 @@ async def test_what_the_person_did_there_is_not_told_to_a_client(tmp_path: Path)
         body = await prepare(server)
         await vanish(server, body)
         await until(lambda: not server.serving.answering)
-        sessions = server.house.studio.sessions
+        sessions = server.house.engine.sessions
         session = await sessions.open((await sessions.list())[0].id)
         await say(session, "My pay?", answer="once")
         assert [one.target for one in await sessions.store.audit()] == [
@@ -342,7 +342,7 @@ async def test_a_chat_that_went_on_is_no_reason_to_do_it_again(tmp_path: Path) -
         body = await prepare(server)
         await vanish(server, body)
         await until(lambda: not server.serving.answering)
-        sessions = server.house.studio.sessions
+        sessions = server.house.engine.sessions
         session = await sessions.open((await sessions.list())[0].id)
         await say(session, "Never mind.")
         assert "run echo x >> ran" in refused(await post(server, body))

@@ -59,8 +59,8 @@ async def one(tmp_path: Path, script: Script, **asked: Any) -> Answer:
 
 
 async def _uses(home: EngineHome) -> None:
-    home.studio.settings.values.default_provider = home.provider
-    home.studio.settings.values.default_model[home.provider] = "sim-model"
+    home.engine.settings.values.default_provider = home.provider
+    home.engine.settings.values.default_model[home.provider] = "sim-model"
 
 
 # S-2, S-1
@@ -144,22 +144,22 @@ async def test_an_agent_answers_by_its_name(tmp_path: Path, name: str) -> None:
     async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))]) as home:
         await _uses(home)
         answer = await answered(responder_of(home), call_of(home, "Go", model=name))
-        info = await home.studio.store.get(answer.place.session_id)
+        info = await home.engine.store.get(answer.place.session_id)
         assert info is not None and info.agent == "Coder" and not info.model_chosen
 
 
 async def test_a_model_is_known_by_its_id_alone(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "openai", [Turn(Says("Hi."))] * 2) as home:
-        await home.studio.look_for_providers()
-        known = home.studio.catalogue.listing("openai").models[0].id
+        await home.engine.look_for_providers()
+        known = home.engine.catalogue.listing("openai").models[0].id
         answer = await answered(responder_of(home), call_of(home, "Go", model=known))
-        info = await home.studio.store.get(answer.place.session_id)
+        info = await home.engine.store.get(answer.place.session_id)
         assert info is not None
         assert (info.agent, info.provider, info.model) == ("Plain", "openai", known)
         assert info.model_chosen
-        home.studio.settings.values.own_models["openai"] = ["mine/own"]
+        home.engine.settings.values.own_models["openai"] = ["mine/own"]
         answer = await answered(responder_of(home), call_of(home, "Go", model="mine/own"))
-        info = await home.studio.store.get(answer.place.session_id)
+        info = await home.engine.store.get(answer.place.session_id)
         assert info is not None and info.model == "mine/own"
 
 
@@ -171,7 +171,7 @@ async def test_a_name_that_nobody_has(tmp_path: Path, name: str) -> None:
         with pytest.raises(BadRequest, match="GET /v1/models") as caught:
             await answered(responder_of(home), ApiRequest(name, (user("Go"),)))
         assert (caught.value.status, caught.value.code) == (404, "model_not_found")
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
 
 
 # Parts
@@ -195,7 +195,7 @@ async def test_what_tools_do_is_told_where_the_person_wants_it(tmp_path: Path) -
     ) as home:
         (home.folder / "a").write_text("found\n")
         await _uses(home)
-        home.studio.settings.values.server_steps = True
+        home.engine.settings.values.server_steps = True
         answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         assert answer.progress == ["Reading a"]
         assert answer.text == "Done."
@@ -213,7 +213,7 @@ async def test_a_step_that_is_told_shows_no_secret(tmp_path: Path) -> None:
     script = [Turn(Call("read", {"path": f"{secret}.txt"})), Turn(Says("Done."))]
     async with engine_home(tmp_path, COMPATIBLE, script) as home:
         await _uses(home)
-        home.studio.settings.values.server_steps = True
+        home.engine.settings.values.server_steps = True
         answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         (told,) = answer.progress
         assert told.startswith("Reading ") and secret not in told
@@ -265,7 +265,7 @@ async def test_a_result_without_a_call_is_refused(tmp_path: Path) -> None:
             with pytest.raises(BadRequest, match="c9") as caught:
                 await answered(responder_of(home), call_of(home, lost, "Go"), door)  # type: ignore[arg-type]
             assert text in str(caught.value) and caught.value.status == 400
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
@@ -291,12 +291,12 @@ async def test_nothing_is_no_request(tmp_path: Path) -> None:
         for messages in ((), (user("  "),), (user(),)):
             with pytest.raises(BadRequest, match="nothing to answer"):
                 await answered(responder_of(home), call_of(home, *messages))
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
 
 
 async def test_a_picture_for_a_model_that_has_no_eyes(tmp_path: Path) -> None:
     async with engine_home(tmp_path, COMPATIBLE, []) as home:
-        home.studio.settings.values.models["openai-compatible/sim-model"] = {"images": False}
+        home.engine.settings.values.models["openai-compatible/sim-model"] = {"images": False}
         with pytest.raises(BadRequest, match="picture"):
             await answered(responder_of(home), call_of(home, user(Image("image/png", _png()))))
 
@@ -338,11 +338,11 @@ async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
         tmp_path, COMPATIBLE, [Turn(Says("Look."), Call("list", {"path": "."}))] * 2
     ) as home:
         await _uses(home)
-        home.studio.settings.values.background_steps = 1
+        home.engine.settings.values.background_steps = 1
         answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         assert answer.outcome.stop == "limit"
         assert answer.text == "Look.\n\nThe agent used the one step of this turn."
-        home.studio.settings.values.day_tokens = 1
+        home.engine.settings.values.day_tokens = 1
         answer = await answered(responder_of(home), call_of(home, "Go"))
         assert answer.outcome.stop == "limit" and answer.text
 
@@ -376,7 +376,7 @@ async def test_only_reading_clients_are_not_asked_for_the_webs_search(tmp_path: 
     """A search of the provider's own sends out what nobody here could refuse."""
     async with engine_home(tmp_path, "openai", [Turn(Says("Hi."))]) as home:
         await _uses(home)
-        home.studio.settings.values.web_search = "provider"
+        home.engine.settings.values.web_search = "provider"
         await answered(responder_of(home), call_of(home, "Go", model="agent/Researcher"))
         tools = home.asked[0].json["tools"]
         assert all(tool["type"] == "function" for tool in tools)
@@ -393,8 +393,8 @@ async def test_a_client_that_goes_stops_all(tmp_path: Path) -> None:
         tmp_path, COMPATIBLE, [Turn(Says("Wait."), Call("run", {"command": hold}))]
     ) as home:
         await _uses(home)
-        home.studio.settings.values.sandbox = False
-        home.studio.settings.values.server_rules = {"allow": ["run"]}
+        home.engine.settings.values.sandbox = False
+        home.engine.settings.values.server_rules = {"allow": ["run"]}
         answering = responder_of(home)
         async with aclosing(
             answering.answer(call_of(home, "Go", model="agent/Coder"), "chat", lambda _: None)
@@ -406,7 +406,7 @@ async def test_a_client_that_goes_stops_all(tmp_path: Path) -> None:
             rest.cancel()
             await asyncio.wait([rest])
         assert not is_locked(lock)
-        (info,) = await home.studio.sessions.list()
+        (info,) = await home.engine.sessions.list()
         assert info.state == "cancelled"
 
 
@@ -418,14 +418,14 @@ async def test_a_client_that_goes_before_the_answer(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
-        (info,) = await home.studio.sessions.list()
+        (info,) = await home.engine.sessions.list()
         assert info.state == "cancelled"
         assert await _free(home, answering)
 
 
 async def _free(home: EngineHome, answering: Responder) -> bool:
     """Nothing is held on to any more."""
-    sessions, kept = home.studio.sessions, home.studio.paths.cache / "outputs"
+    sessions, kept = home.engine.sessions, home.engine.paths.cache / "outputs"
     return not (sessions._open or answering.lookup._holds or kept.exists())
 
 
@@ -436,29 +436,29 @@ async def test_requests_are_chats_that_the_person_can_look_at(tmp_path: Path) ->
     async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 2) as home:
         answering = responder_of(home)
         await answered(answering, call_of(home, *ALICE))
-        (info,) = await home.studio.sessions.list()
+        (info,) = await home.engine.sessions.list()
         assert (info.origin, info.title) == ("server", "My name is Alice.")
-        session = await home.studio.sessions.open(info.id)
+        session = await home.engine.sessions.open(info.id)
         said = [block.text for block in session.transcript.blocks if isinstance(block, UserBlock)]
         assert said == ["My name is Alice.", "What is my name?"]
-        await home.studio.sessions.put_away(info.id)
+        await home.engine.sessions.put_away(info.id)
         assert await _free(home, answering)
 
 
 async def test_nothing_is_kept_where_the_person_wants_nothing_kept(tmp_path: Path) -> None:
     script = [Turn(Says("Hi.")), Turn(faults=[status(500)]), Turn(Says("Hi."))]
     async with engine_home(tmp_path, COMPATIBLE, script) as home:
-        home.studio.settings.values.server_keep = False
+        home.engine.settings.values.server_keep = False
         answering = responder_of(home)
         first = await answered(answering, call_of(home, "Go"))
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
         await answered(answering, call_of(home, "Go"))
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
         with pytest.raises(BadRequest, match="Answers are not kept"):
             await answered(answering, call_of(home, "On", previous=first.place.number))
         second = await answered(answering, call_of(home, "Go", first.message, "On"))
         assert second.text == "Hi."
-        assert not await home.studio.sessions.list()
+        assert not await home.engine.sessions.list()
         assert await _free(home, answering)
 
 
@@ -488,7 +488,7 @@ async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
         sessions = await asyncio.gather(*(talk(number) for number in range(20)))
         assert len(set(sessions)) == 20
         for number, session_id in enumerate(sessions):
-            events = repr(await home.studio.store.events(session_id))
+            events = repr(await home.engine.store.events(session_id))
             for other in range(20):
                 assert (f"word{other}x" in events) == (other == number)
 
@@ -496,12 +496,12 @@ async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
 async def test_memory_does_not_grow_with_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.agent.usage_accounting.KNOWN", 3)
+    monkeypatch.setattr("studio.agent.budget.MOST_SESSIONS", 3)
     async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 6) as home:
         answering = responder_of(home)
         for _ in range(6):
             await answered(answering, call_of(home, "Go"))
         assert await _free(home, answering)
-        assert len(home.studio.accounts._chats) == 3
-        assert not home.studio.store._journals
-        assert not any(followed for followed, _ in home.studio.sessions.events._subscribers)
+        assert len(home.engine.budgets._sessions) == 3
+        assert not home.engine.store._journals
+        assert not any(followed for followed, _ in home.engine.sessions.events._subscribers)

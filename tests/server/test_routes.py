@@ -53,14 +53,14 @@ async def test_a_conversation_of_several_people_goes_on_in_its_chat(tmp_path: Pa
         asked: Any = server.house.asked[-1].json["messages"]
         heard = [one["content"] for one in asked if one["role"] == "user"]
         assert heard == ["Ada: Red", "Bob: Blue", "Green"]
-        assert len(await server.house.studio.sessions.store.all()) == 1
+        assert len(await server.house.engine.sessions.store.all()) == 1
 
 
 async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
     """S-3: agents, and the models that are set up, as the person offers them."""
     async with running_server(tmp_path, HELLO) as server:
-        studio = server.house.studio
-        values = studio.settings.values
+        engine = server.house.engine
+        values = engine.settings.values
         values.own_models = {PROVIDER: ["org/my-model", "other"]}
         values.enabled_models = {"simulator": []}
         answer = (await server.client.get("/v1/models")).json()
@@ -75,11 +75,11 @@ async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
         names = {one["id"]: one["name"] for one in answer["data"]}
         assert names["agent/Coder"] == "Coder"
         assert names[f"{PROVIDER}/other"].startswith("other (")
-        listing = studio.catalogue.listing  # the provider is asked beside, and not waited for
+        listing = engine.catalogue.listing  # the provider is asked beside, and not waited for
         await until(lambda: listing(PROVIDER).state == "ready")
         values.base_urls["anthropic"] = server.house.simulator.url("anthropic")
-        studio.keychain.keep_for_session("anthropic", KEY)
-        await studio.look_for_providers()
+        engine.keychain.keep_for_session("anthropic", KEY)
+        await engine.look_for_providers()
         ids = [one["id"] for one in (await server.client.get("/v1/models")).json()["data"]]
         assert {f"{PROVIDER}/{one.id}" for one in listing(PROVIDER).models} < set(ids)
         assert [one for one in ids if one.startswith("anthropic/")]
@@ -238,7 +238,7 @@ async def test_a_client_that_wants_one_call_at_a_time_gets_one(tmp_path: Path) -
 async def test_what_an_agent_brings_is_counted_too(tmp_path: Path) -> None:
     """S-3: its instructions and its tools are sent with every request."""
     async with running_server(tmp_path, HELLO) as server:
-        values = server.house.studio.settings.values
+        values = server.house.engine.settings.values
         values.default_provider, values.default_model = PROVIDER, {PROVIDER: "sim-model"}
         said = {"messages": [{"role": "user", "content": "Go"}]}
         counts: list[int] = []

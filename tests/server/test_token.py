@@ -79,11 +79,11 @@ async def test_a_locked_keychain_keeps_what_it_has(tmp_path: Path) -> None:
 async def test_a_running_server_takes_the_new_one_at_once(tmp_path: Path) -> None:
     vault = Vault()
     async with running_server(tmp_path, lambda view: Turn(Text("Hello."))) as server:
-        studio = server.house.studio
-        studio.keychain = keychain = Keychain(backend=vault)
-        server.serving.token = ServerToken(keychain, studio.paths.data)
+        engine = server.house.engine
+        engine.keychain = keychain = Keychain(backend=vault)
+        server.serving.token = ServerToken(keychain, engine.paths.data)
         old = await server.serving.token.get()
-        other = ServerToken(Keychain(backend=vault), studio.paths.data)
+        other = ServerToken(Keychain(backend=vault), engine.paths.data)
         new = await other.renew()
         for token, status in ((old, 401), (new, 200)):
             headers = {"authorization": f"Bearer {token}"}

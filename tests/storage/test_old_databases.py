@@ -97,8 +97,8 @@ def _old_events(source: sqlite3.Connection, db: sqlite3.Connection) -> None:
 
 
 async def only(home: EngineHome) -> Session:
-    (info,) = await home.studio.sessions.list()
-    return await home.studio.sessions.open(info.id)
+    (info,) = await home.engine.sessions.list()
+    return await home.engine.sessions.open(info.id)
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
@@ -132,7 +132,7 @@ async def test_a_chat_of_step_2_opens_and_goes_on(tmp_path: Path, provider: str)
         assert (draft.action, draft.target) == ("write", "")
         assert await session.decide(draft.id, "approve") == "approved"
         assert (home.folder / "a.txt").read_text() == "beta\n"
-        audit = await home.studio.audit(AuditFilter(session_id=session.info.id))
+        audit = await home.engine.store.audit(AuditFilter(session_id=session.info.id))
         assert sorted(entry.tool for entry in audit) == ["edit", "read", "run"]
         restored = await session.undo_turn(draft_turn(session))
         assert restored.paths == ("a.txt",) and not restored.left
@@ -163,18 +163,18 @@ async def test_a_database_of_step_3_knows_the_doors(tmp_path: Path) -> None:
         assert (session.info.origin, session.info.instructions) == ("window", "")
         events = await say(session)
         assert events[-1].reason == "done" and not session.damage  # type: ignore[union-attr]
-        studio, session_id = home.studio, session.info.id
-        assert not await studio.questions.has_window()
-        await studio.questions.register()
-        assert await studio.questions.has_window() and await studio.questions.waiting() == []
-        requests = IdempotencyStore(studio.database)
+        engine, session_id = home.engine, session.info.id
+        assert not await engine.questions.has_window()
+        await engine.questions.register()
+        assert await engine.questions.has_window() and await engine.questions.waiting() == []
+        requests = IdempotencyStore(engine.database)
         assert not (await requests.begin("key", "body", 1.0)).session_id
         requests.answered_in("key", session_id, session.transcript.turn_id)
         assert (await requests.begin("key", "body", 2.0)).session_id == session_id
-        imports = ImportLog(studio.database)
+        imports = ImportLog(engine.database)
         await imports.note("digest", session_id)
         assert await imports.session("digest") == session_id
-        await studio.sessions.delete(session_id)
+        await engine.sessions.delete(session_id)
         assert await imports.session("digest") == ""
         assert (await requests.begin("key", "another", 3.0)).session_id == session_id
         assert await requests.begin("two", "another", 3.0) == IdempotencyRow("another", 3.0)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.agent.session.session import SessionInUse as TakenElsewhere
+from studio.agent.session.session_state import SessionInUse as TakenElsewhere
 from studio.domain import events as ev
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.messages import Text as Words
@@ -54,8 +54,8 @@ async def main():
     settings = SettingsFile(paths.settings)
     await settings.load()
     settings.values.base_urls["ollama"] = sys.argv[2]
-    studio = await build(paths, settings)
-    studio.services.retry_policy = RetryPolicy(attempts=1)
+    engine = await build(paths, settings)
+    engine.services.retry_policy = RetryPolicy(attempts=1)
     loop = asyncio.get_running_loop()
     say = lambda *words: print(*words, flush=True)
     say("up")
@@ -78,9 +78,9 @@ async def main():
         elif word == "stop":
             session.stop()
         else:
-            session = await studio.sessions.open(word)
+            session = await engine.sessions.open(word)
             say("open")
-    await studio.close()
+    await engine.close()
 
 asyncio.run(main())
 """
@@ -114,7 +114,7 @@ class Program:
 @contextlib.asynccontextmanager
 async def program(home: EngineHome) -> AsyncIterator[Program]:
     process = await start_python(
-        *("-c", PROGRAM, str(home.studio.paths.data), home.simulator.url(OLLAMA)),
+        *("-c", PROGRAM, str(home.engine.paths.data), home.simulator.url(OLLAMA)),
         stdin=asyncio.subprocess.PIPE,
         stderr=None,
     )
@@ -127,7 +127,7 @@ async def program(home: EngineHome) -> AsyncIterator[Program]:
 
 
 def rows(home: EngineHome, query: str, *values: str) -> list[Any]:
-    with contextlib.closing(sqlite3.connect(home.studio.paths.database)) as db:
+    with contextlib.closing(sqlite3.connect(home.engine.paths.database)) as db:
         return [row[0] for row in db.execute(query, values)]
 
 
@@ -196,7 +196,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
                 await anext(session.turn([Words("And I?")]))
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
-                await session.memory.compact()
+                await session.context.compact()
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
                 await session.undo_turn("t")
             for moment in range(8):  # stopped before the claim, while it is made, and after
@@ -208,7 +208,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
                     await begun
             assert rows(home, TURNS, session.info.id) == [None], "nothing is told in its chat"
             await one.kill()
-        session = await home.studio.sessions.open(session.info.id)
+        session = await home.engine.sessions.open(session.info.id)
         events = [one.event async for one in session.turn([Words("And now?")])]
         assert isinstance(events[-1], ev.TurnComplete) and events[-1].reason == "done"
         assert rows(home, TURNS, session.info.id) == ["error", "done"]
@@ -239,14 +239,14 @@ async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
             else:
                 assert held()
         assert free()
-        await session.memory.compact()
+        await session.context.compact()
         assert free()
         async for envelope in session.turn([Words("Go")]):
             event = envelope.event
             if isinstance(event, ev.StepStarted):
                 session.stop()
         assert free()
-        database, gate = home.studio.database, threading.Event()
+        database, gate = home.engine.database, threading.Event()
         async for envelope in session.turn([Words("Go")]):
             event = envelope.event
             if isinstance(event, ev.TurnStarted):

@@ -37,7 +37,7 @@ KEY = "sk-test-0123456789abcdef"
 class EngineHome:
     """A studio whose provider is the simulator."""
 
-    studio: Engine
+    engine: Engine
     simulator: Simulator
     provider: str
     folder: Path
@@ -50,13 +50,13 @@ class EngineHome:
         """Run a command of the command line with this engine; returns the exit code."""
 
         async def this_engine(paths: Paths, settings: SettingsFile) -> Engine:
-            return self.studio
+            return self.engine
 
-        context = CommandContext(self.studio.paths, this_engine)
+        context = CommandContext(self.engine.paths, this_engine)
         return await run_command(build_parser().parse_args(words), context)
 
     async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
-        return await self.studio.sessions.create(
+        return await self.engine.sessions.create(
             folder=str(self.folder), agent=agent, provider=self.provider, model=model
         )
 
@@ -89,14 +89,14 @@ async def engine_home(
         settings = SettingsFile(paths.settings)
         await settings.load()
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
-        studio = await build(paths, settings)
-        studio.services.retry_policy = patience or RetryPolicy(attempts=1)
+        engine = await build(paths, settings)
+        engine.services.retry_policy = patience or RetryPolicy(attempts=1)
         if provider != "ollama":
-            studio.keychain.keep_for_session(provider, key)
+            engine.keychain.keep_for_session(provider, key)
         try:
-            yield EngineHome(studio, simulator, provider, folder)
+            yield EngineHome(engine, simulator, provider, folder)
         finally:
-            await studio.close()
+            await engine.close()
 
 
 async def say(

@@ -75,11 +75,11 @@ async def engine_at(
     await settings.load()
     version = "/v1" if PROTOCOLS[provider] in ("responses", "chat") else ""
     settings.values.base_urls[provider] = f"http://127.0.0.1:{port}{version}"  # type: ignore[arg-type]
-    studio = await build(paths, settings)
-    studio.services.retry_policy = patience or RetryPolicy(attempts=1)
+    engine = await build(paths, settings)
+    engine.services.retry_policy = patience or RetryPolicy(attempts=1)
     if provider != "ollama":
-        studio.keychain.keep_for_session(provider, KEY)
+        engine.keychain.keep_for_session(provider, KEY)
     try:
-        yield studio, folder
+        yield engine, folder
     finally:
-        await studio.close()
+        await engine.close()

@@ -46,7 +46,7 @@ class SwitchScene:
     views: list[RequestView] = field(default_factory=list)
 
     async def session(self, provider: str, model: str = "") -> Session:
-        return await self.home.studio.sessions.create(
+        return await self.home.engine.sessions.create(
             folder=str(self.home.folder),
             agent="Coder",
             provider=provider,
@@ -85,9 +85,9 @@ async def switch_scene(home: Path) -> AsyncIterator[SwitchScene]:
 
     async with engine_home(home, "anthropic", script) as opened:
         for name, surface in PROTOCOLS.items():
-            opened.studio.settings.values.base_urls[name] = opened.simulator.url(surface)  # type: ignore[arg-type]
+            opened.engine.settings.values.base_urls[name] = opened.simulator.url(surface)  # type: ignore[arg-type]
             if name != "ollama":
-                opened.studio.keychain.keep_for_session(name, KEY)
+                opened.engine.keychain.keep_for_session(name, KEY)
         (opened.folder / "a.txt").write_text("alpha\n")
         (opened.folder / "b.txt").write_text("beta\n")
         (opened.folder / "photo.png").write_bytes(PHOTO.data)
@@ -105,7 +105,7 @@ async def plain(on: SwitchScene, session: Session) -> None:
 
 async def enclosing(on: SwitchScene, session: Session) -> None:
     """Only what the first provider takes itself can have been said to it."""
-    known = on.home.studio
+    known = on.home.engine
     facts = known.model(session.info.provider, session.info.model)
     provider = await known.provider(session.info.provider)
     said = [one for one in (PHOTO, PLAN, NOTES) if not provider.media_problem(one, facts)]
@@ -122,8 +122,8 @@ def base64_of(data: bytes) -> str:
 
 async def unreadable_of(on: SwitchScene, session: Session, blocks: Sequence[object]) -> list[Said]:
     """What of these blocks' pictures and files the session's model cannot read."""
-    studio, info = on.home.studio, session.info
-    return [one for one in enclosed(blocks) if await studio.refuses(info.provider, info.model, one)]
+    engine, info = on.home.engine, session.info
+    return [one for one in enclosed(blocks) if await engine.refuses(info.provider, info.model, one)]
 
 
 def enclosed(blocks: Sequence[object]) -> list[Image | File]:

@@ -95,7 +95,7 @@ async def answered(answering: Responder, asked: ApiRequest, door: str = "chat") 
 
 
 def responder_of(home: EngineHome) -> Responder:
-    return Responder(home.studio, home.folder)
+    return Responder(home.engine, home.folder)
 
 
 def sent(home: EngineHome, request: int = -1) -> str:

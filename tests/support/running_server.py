@@ -77,8 +77,8 @@ async def running_server(
 ) -> AsyncIterator[RunningServer]:
     async with engine_home(home, PROVIDER, script, **more) as opened:
         if token:  # of an earlier run
-            opened.studio.keychain.keep_for_session(ENTRY, token)
-        serving = HttpServer(opened.studio, host=host, port=0, folder=opened.folder)
+            opened.engine.keychain.keep_for_session(ENTRY, token)
+        serving = HttpServer(opened.engine, host=host, port=0, folder=opened.folder)
         await serving.start()
         try:
             token = await serving.token.get()

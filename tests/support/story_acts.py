@@ -91,7 +91,7 @@ class StoryActs:
                 self.tasks.append(asyncio.create_task(world.decide(act.what)))
             case "quit" if not self.quit:
                 self.quit = True
-                self.tasks.append(asyncio.create_task(world.studio.close()))
+                self.tasks.append(asyncio.create_task(world.engine.close()))
             case "crash":
                 self.snapshot = snapshot(world)
             case "quit" | "leave":
@@ -110,9 +110,9 @@ class StoryActs:
 
 def snapshot(world: StoryRunner) -> Path:
     """The database as a crash at this moment would leave it."""
-    copy = world.studio.paths.database.with_name("crashed.db")
+    copy = world.engine.paths.database.with_name("crashed.db")
     with (
-        closing(sqlite3.connect(world.studio.paths.database)) as source,
+        closing(sqlite3.connect(world.engine.paths.database)) as source,
         closing(sqlite3.connect(copy)) as target,
     ):
         source.backup(target)

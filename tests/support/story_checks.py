@@ -36,7 +36,7 @@ async def check_all(world: StoryRunner) -> None:
 
 async def check_storage(world: StoryRunner) -> None:
     """What is on disk says the same as what is shown; every turn ended once (L-2)."""
-    session, store = world.session, world.studio.store
+    session, store = world.session, world.engine.store
     await session.flush()
     events = await store.events(world.session_id)
     again = Transcript(events)
@@ -54,7 +54,7 @@ async def check_storage(world: StoryRunner) -> None:
 
 async def check_histories(world: StoryRunner) -> None:
     """H-1, H-9: what is stored is sound, and each request's prefix lies on its chain."""
-    store = world.studio.store
+    store = world.engine.store
     chains: dict[int, list[str]] = {}
     native = None
     for info in await store.epochs(world.session_id):
@@ -68,15 +68,15 @@ async def check_histories(world: StoryRunner) -> None:
         if sent is not None and sent.epoch in chains:
             assert chains[sent.epoch][sent.items] == sent.prefix
     if native is not None and native.epoch in chains:
-        provider = await world.studio.provider(native.provider)
+        provider = await world.engine.provider(native.provider)
         assert provider.history_problem(native.items) == ""
 
 
 async def check_usage(world: StoryRunner) -> None:
     """L-14: no request is on its way, so nothing is set aside for one."""
     info = world.session.info
-    agent = await world.studio.agent("Coder", world.work)
-    for account in (await world.studio.services.budget(info, agent, None)).accounts:
+    agent = await world.engine.agent("Coder", world.work)
+    for account in (await world.engine.services.budgets.for_turn(info, agent, None)).accounts:
         assert account.open == 0
         assert account.reserved.tokens == 0 and abs(account.reserved.dollars) < 1e-9
         assert account.used.tokens >= 0
@@ -89,7 +89,7 @@ async def check_files(world: StoryRunner) -> None:
         assert (file.read_bytes() if file.is_file() else None) == expected, path
     if world.torn:
         return
-    changes = world.studio.store.changes
+    changes = world.engine.store.changes
     for block in world.session.transcript.blocks:
         if isinstance(block, FilesBlock):
             assert shown(await changes.of_turn(world.session_id, block.turn_id)) == block.paths
@@ -97,7 +97,7 @@ async def check_files(world: StoryRunner) -> None:
 
 async def check_restored_files(world: StoryRunner, event: FilesRestored) -> None:
     """What was undone is as it was before the turn; what was done again, as after it."""
-    for change in await world.studio.store.changes.of_turn(world.session_id, event.turn_id):
+    for change in await world.engine.store.changes.of_turn(world.session_id, event.turn_id):
         if change.path in event.paths and event.paths:
             entry = change.before if event.undone else change.after
             assert (world.work / change.path).exists() == (entry is not None), change.path

@@ -26,13 +26,13 @@ from studio.agent.engine import Engine
 from studio.agent.loop.model_request import REJECTED
 from studio.agent.loop.prompts import MODE_NOTES, SUMMARY_SYSTEM
 from studio.agent.retry_policy import RetryPolicy
+from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.agent.session.system_prompt import dated
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock
 from studio.domain.drafts import Draft
-from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
@@ -244,29 +244,29 @@ class StoryRunner:
             settings.values.base_urls[name] = self.simulator.url(api)  # type: ignore[arg-type]
         for name, value in self.preferences.items():
             setattr(settings.values, name, value)
-        self.studio: Engine = await build(paths, settings)
+        self.engine: Engine = await build(paths, settings)
         # A client of our own, for a TLS context takes longer than a whole story.
-        self.studio.http._client = (
+        self.engine.http._client = (
             httpx2.AsyncClient(verify=False, trust_env=False, timeout=HANG)
             if self.socket
             else httpx2.AsyncClient(transport=transport(self.simulator), timeout=HANG)
         )
-        self.studio.services.retry_policy = PATIENCE
-        self.studio.services.today = lambda: self.day
+        self.engine.services.retry_policy = PATIENCE
+        self.engine.services.today = lambda: self.day
         for name in PROTOCOLS:  # Ollama's too: to look for one leaves a thread behind each time
-            self.studio.keychain.keep_for_session(name, KEY)
+            self.engine.keychain.keep_for_session(name, KEY)
         paths.agents.mkdir(parents=True, exist_ok=True)
         (paths.agents / "coder.md").write_text(CODER)
-        self.studio.toolbox.tools |= {"delegate": self.delegate(), "outside": outside}
+        self.engine.toolbox.tools |= {"delegate": self.delegate(), "outside": outside}
         try:
             await self.opened()
             yield
         finally:
-            await self.studio.close()
+            await self.engine.close()
             self.children.clear()
 
     async def opened(self) -> None:
-        sessions = self.studio.sessions
+        sessions = self.engine.sessions
         if not self.session_id:
             self.adopt(
                 await sessions.create(
@@ -291,9 +291,9 @@ class StoryRunner:
     async def only_read(self, session: Session) -> None:
         for attempt in (
             anext(session.turn([Words("Go on")])),
-            session.memory.compact(),
-            session.memory.summarise(),
-            session.memory.pin(0),
+            session.context.compact(),
+            session.context.summarise(),
+            session.context.pin(0),
             session.undo_turn("t"),
             session.decide_all("approve"),
         ):
@@ -443,14 +443,14 @@ class StoryRunner:
                 said = [b for b in session.transcript.blocks if isinstance(b, UserBlock)]
                 if said:
                     turn_id = said[step.nth % len(said)].turn_id
-                    self.adopt(await self.studio.sessions.branch(session.info.id, turn_id))
+                    self.adopt(await self.engine.sessions.branch(session.info.id, turn_id))
                     self.rows = []
                 await self.say(step.say)
             case Branch():
-                self.adopt(await self.studio.sessions.branch(session.info.id))
+                self.adopt(await self.engine.sessions.branch(session.info.id))
                 self.rows = []
             case Compact():
-                await session.memory.compact()
+                await session.context.compact()
             case Switch():
                 model = self.named(step.provider, step.model)
                 await session.change(provider=step.provider, model=model)
@@ -469,7 +469,7 @@ class StoryRunner:
             case Restore():
                 await self.restore(step)
             case Trust():
-                rules = self.studio.rules
+                rules = self.engine.rules
                 await (rules.trust(self.work) if step.on else rules.untrust(self.work))
             case Summary():
                 await self.summary(step)
@@ -477,7 +477,7 @@ class StoryRunner:
                 blocks = enumerate(session.transcript.blocks)
                 said = [index for index, b in blocks if isinstance(b, UserBlock | TextBlock)]
                 if said:
-                    await session.memory.pin(said[step.nth % len(said)], step.on)
+                    await session.context.pin(said[step.nth % len(said)], step.on)
             case Restart():
                 raise Ended
             case Damage():
@@ -489,7 +489,7 @@ class StoryRunner:
 
     def prefer(self, step: Preference | Window) -> None:
         """Of no name: every cap is raised, every window is what it is."""
-        values = self.studio.settings.values
+        values = self.engine.settings.values
         if isinstance(step, Window):
             names = [f"{name}/{model}" for name, models in MODELS.items() for model in models]
             fact = {"context_window": step.tokens}
@@ -498,7 +498,7 @@ class StoryRunner:
             self.preferences[step.name] = step.value
         else:
             self.preferences |= UNCAPPED
-            self.studio.services.retry_policy = replace(PATIENCE, silence=5.0, limit=10.0)
+            self.engine.services.retry_policy = replace(PATIENCE, silence=5.0, limit=10.0)
         for name, value in self.preferences.items():
             setattr(values, name, value)
 
@@ -548,7 +548,7 @@ class StoryRunner:
         blocks = session.transcript.blocks
         known = [b.summary_id for b in blocks if isinstance(b, SummaryBlock)]
         if step.what == "write":
-            writing = asyncio.ensure_future(session.memory.summarise())
+            writing = asyncio.ensure_future(session.context.summarise())
             for _ in range(step.stops or 0):
                 await asyncio.sleep(0)
             if step.stops is not None:
@@ -556,11 +556,11 @@ class StoryRunner:
             with suppress(StudioError):  # there is too little to sum up
                 await writing
         elif known and step.what == "edit":
-            await session.memory.edit_summary(
+            await session.context.edit_summary(
                 known[step.nth % len(known)], "The person's own words for it."
             )
         elif known:
-            await session.memory.undo_summary(known[step.nth % len(known)])
+            await session.context.undo_summary(known[step.nth % len(known)])
 
     def said(self, kind: Kind) -> Said:
         return said_block(kind, f"(m{next(self.marks)})")
@@ -573,7 +573,7 @@ class StoryRunner:
         silent = any(fault.kind == "stall" and fault.seconds is None for fault in faults)
         # No other request is given up, however slow the computer is.
         limit = PATIENCE.limit if silent else HANG
-        self.studio.services.retry_policy = replace(self.studio.services.retry_policy, limit=limit)
+        self.engine.services.retry_policy = replace(self.engine.services.retry_policy, limit=limit)
         said = session.queue.take_next() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
         unsubscribe = session.subscribe(lambda envelope: recorded.append(envelope.event))
@@ -618,9 +618,9 @@ class StoryRunner:
         @tool(effect="read", time_limit=None)
         async def delegate(context: Context) -> str:
             """Hand the task to another agent, on the same budget."""
-            parent = await self.studio.sessions.open(context.session_id)
+            parent = await self.engine.sessions.open(context.session_id)
             info = self.session.info
-            child = await self.studio.sessions.create(
+            child = await self.engine.sessions.create(
                 folder=info.folder, agent="Coder", provider=info.provider, model=info.model
             )
             self.children.append(child)

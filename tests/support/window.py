@@ -114,9 +114,9 @@ class Person:
     # What is there
 
     @property
-    def studio(self) -> Engine:
-        assert self.window.studio is not None
-        return self.window.studio
+    def engine(self) -> Engine:
+        assert self.window.engine is not None
+        return self.window.engine
 
     @property
     def session(self) -> Session:
@@ -311,14 +311,14 @@ async def at_window(
         setup(settings)
 
         async def making() -> Engine:
-            studio = await build(paths, settings)
+            engine = await build(paths, settings)
             if provider != "ollama" and key:
-                studio.keychain.keep_for_session(provider, key)
+                engine.keychain.keep_for_session(provider, key)
             if debounce is not None:
-                studio.catalogue._debounce = debounce
+                engine.catalogue._debounce = debounce
             if prepare is not None:
-                await prepare(studio)
-            return studio
+                await prepare(engine)
+            return engine
 
         look = Theme(settings.values.theme, settings.values.text_size / 100)
         if fonts is not None:

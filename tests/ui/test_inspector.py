@@ -94,7 +94,7 @@ async def test_requests_and_histories_of_a_chat(tmp_path: Path) -> None:
         await until(lambda: "First" in json.dumps(list(history._items)))
         assert not history.epochs.isVisibleTo(history) and not history.remark.isVisibleTo(history)
 
-        await person.session.memory.compact()
+        await person.session.context.compact()
         person.composer.setFocus()
         person.say("Second")
         await person.done(2)

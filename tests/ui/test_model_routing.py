@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from studio.agent.loop.prompts import LAST_STEP, NEARLY_OUT, TAKE_OVER
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain import events
 from studio.domain.blocks import AgentBlock, NoticeBlock
-from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     Exposed,
     FilesChanged,
@@ -58,7 +58,7 @@ async def opened(person: Person) -> SettingsDialog:
 async def test_routing_is_chosen_in_the_settings_and_seen_in_the_chat(tmp_path: Path) -> None:
     """L-13: off by default; with a model for each tier; each choice is a row in the chat."""
     async with at_window(tmp_path, PROVIDER, says_who, setup=models) as person:
-        values = person.studio.settings.values
+        values = person.engine.settings.values
         dialog = await opened(person)
         rows = dialog.pages["general"].routing
         assert not rows.on.isChecked() and not values.routing
@@ -76,7 +76,7 @@ async def test_routing_is_chosen_in_the_settings_and_seen_in_the_chat(tmp_path: 
         assert rows.tiers["small"].accessibleName() == "Small model, tiny"
         await person.choose(rows.asked, "Rules alone")
         assert values.routing_model == ""
-        file = person.studio.paths.settings
+        file = person.engine.paths.settings
         saved = SettingsFile(file)
         await until(lambda: file.exists() and "big" in file.read_text())
         assert (await saved.load()).tiers == values.tiers
@@ -135,7 +135,7 @@ async def test_the_menus_lead_to_the_providers(tmp_path: Path) -> None:
         rows = dialog.pages["general"].routing
         person.click(rows.on)
         await person.choose(rows.tiers["cloud"], "Providers and models")
-        assert dialog.pages["providers"].isVisible() and person.studio.settings.values.tiers == {}
+        assert dialog.pages["providers"].isVisible() and person.engine.settings.values.tiers == {}
 
 
 @on_window_loop

@@ -55,7 +55,7 @@ async def page_of(person: Person) -> PermissionsPage:
 
 
 async def standing(person: Person) -> list[tuple[str, str]]:
-    return [(one.rule.verdict, str(one.rule)) for one in await person.studio.rules.list()]
+    return [(one.rule.verdict, str(one.rule)) for one in await person.engine.rules.list()]
 
 
 async def eventually(person: Person, expected: list[tuple[str, str]]) -> None:
@@ -83,7 +83,7 @@ async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> No
         assert item.question.why.rstrip(".") in item.name
         person.press(Key.Key_A)
         await person.done()
-        (rule,) = await person.studio.rules.list()
+        (rule,) = await person.engine.rules.list()
         assert (str(rule.rule), Path(rule.folder)) == ("run(echo *)", person.folder.resolve())
         call = person.blocks(ToolBlock)[-1]
         person.view.context.opened.add(id(call))
@@ -113,7 +113,7 @@ async def test_t7_a_command_of_several_parts_shows_each_rule_it_would_add(tmp_pa
         assert hit.text == "Always allow echo and sort"
         person.press(Key.Key_A)
         await person.done()  # the next one is not asked about
-        rules = await person.studio.rules.list()
+        rules = await person.engine.rules.list()
         assert [str(one.rule) for one in rules] == ["run(echo *)", "run(sort *)"]
         assert {Path(one.folder) for one in rules} == {person.folder.resolve()}
 
@@ -141,7 +141,7 @@ async def test_t7_the_scope_of_always_is_chosen_in_a_menu(tmp_path: Path, where:
         menu.actions()[1 if where == "session" else 2].trigger()
         menu.close()
         await person.done()
-        rules = await person.studio.rules.list()
+        rules = await person.engine.rules.list()
         expected = [] if where == "session" else [("run(echo *)", "")]
         assert [(str(one.rule), one.folder) for one in rules] == expected
 
@@ -166,7 +166,7 @@ async def test_t7_a_kind_of_tool_is_allowed_asked_about_or_never(tmp_path: Path)
         await until(lambda: page.tools["Run commands"].current == 0)
         page.tools["Run commands"].segment(2).click()
         await eventually(person, [("deny", "run")])
-        found = await person.studio.explain("run", "ls", person.folder)
+        found = await person.engine.explain("run", "ls", person.folder)
         assert found.verdict == "deny"
         page.tools["Run commands"].segment(1).click()  # as it comes: no rule
         await eventually(person, [])
@@ -178,18 +178,18 @@ async def test_t7_a_kind_of_tool_is_allowed_asked_about_or_never(tmp_path: Path)
 @on_window_loop
 async def test_t7_a_rule_with_a_pattern_holds_beside_one_for_the_tool(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
-        rules = person.studio.rules
+        rules = person.engine.rules
         await rules.add(Rule("ask", "run", "git push *"))
         await rules.add(Rule("allow", "run"))
-        asks = await person.studio.explain("run", "git push", person.folder)
-        runs_ = await person.studio.explain("run", "git status", person.folder)
+        asks = await person.engine.explain("run", "git push", person.folder)
+        runs_ = await person.engine.explain("run", "git status", person.folder)
         assert (asks.verdict, runs_.verdict) == ("ask", "allow")
 
 
 @on_window_loop
 async def test_t7_rules_are_added_checked_tried_and_removed(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
-        person.studio.settings.values.use_folder(str(person.folder))
+        person.engine.settings.values.use_folder(str(person.folder))
         page = await page_of(person)
         page.standing.field.setText("runs(git *)")
         page.standing.button.click()
@@ -217,8 +217,8 @@ async def test_t7_rules_are_added_checked_tried_and_removed(tmp_path: Path) -> N
 async def test_t7_a_rule_is_changed_in_its_place(tmp_path: Path) -> None:
     """T-7: with the mouse, with keys alone, to another place; or left as it is."""
     async with at_window(tmp_path, "anthropic", []) as person:
-        rules = person.studio.rules
-        person.studio.settings.values.use_folder(str(person.folder))
+        rules = person.engine.rules
+        person.engine.settings.values.use_folder(str(person.folder))
         for text in ("git *", "git status", "ls *"):
             await rules.add(Rule("allow", "run", text))
         page = await page_of(person)
@@ -278,7 +278,7 @@ async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path:
     script = [*(Turn(runs(command)) for command in calls), Turn(Text("Done."))]
     async with at_window(tmp_path, "anthropic", script) as person:
         trust_files(person.folder, "deny: [run(make *)]\nallow: [run(cat *)]\n")
-        file = person.studio.paths.agents / "coder.md"
+        file = person.engine.paths.agents / "coder.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("---\nname: Coder\npermissions: {ask: [run(rm *)]}\n---\nWork.\n")
         page = await page_of(person)
@@ -336,7 +336,7 @@ async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path:
         agents = person.folder / ".agents"
         agents.mkdir()
         (agents / "permissions.yaml").write_text("allow:\n  - run(make *)\n")
-        person.studio.settings.values.use_folder(str(person.folder))
+        person.engine.settings.values.use_folder(str(person.folder))
         page = await page_of(person)
         key = str(person.folder)
         await until(lambda: key in page.folders)
@@ -346,7 +346,7 @@ async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path:
         assert isinstance(box, QMessageBox) and "without asking" in box.informativeText()
         next(b for b in box.buttons() if b.objectName() == "trust").click()
         await until(lambda: page.folders[key].text() == "Stop trusting")
-        allowed = await person.studio.explain("run", "make all", person.folder)
+        allowed = await person.engine.explain("run", "make all", person.folder)
         assert allowed.verdict == "allow"
         page.folders[key].click()
         await until(lambda: page.folders[key].text() == "Trust…")
@@ -356,7 +356,7 @@ async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path:
 async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
         page = await page_of(person)
-        values = person.studio.settings.values
+        values = person.engine.settings.values
         page.mode.chosen.emit("plan")
         page.sandbox.click()
         assert (values.default_permission_mode, values.sandbox) == ("plan", False)
@@ -381,7 +381,7 @@ async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
         web.keys["brave"].keep()
         await until(lambda: web.keys["brave"].problem.text())  # no keychain here
         web.keys["brave"].session.click()
-        assert await person.studio.keychain.get("brave") == "BSA-0123456789-abcd"
+        assert await person.engine.keychain.get("brave") == "BSA-0123456789-abcd"
 
 
 # Trust
@@ -412,7 +412,7 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
         box = await until(lambda: chat.trust_question)
         next(b for b in box.buttons() if b.objectName() == "trust").click()
         await until(lambda: not strip.text)
-        assert await person.studio.rules.trusted(person.folder) == "trusted"
+        assert await person.engine.rules.trusted(person.folder) == "trusted"
         trust_files(person.folder, "allow:\n  - run(rm *)\n")
         person.window.activateWindow()
         person.composer.setFocus()
@@ -436,7 +436,7 @@ async def test_a_new_chat_asks_about_its_folder_too(tmp_path: Path) -> None:
 @on_window_loop
 async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
-        agents = person.studio.paths.agents
+        agents = person.engine.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         (agents / "looker.md").write_text("---\nname: Looker\nrole: reads\n---\nLook.\n")
         person.window.pages.show_page("agents")

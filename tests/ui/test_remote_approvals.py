@@ -38,14 +38,14 @@ def info(session_id: str = "s1") -> SessionInfo:
     )  # fmt: skip
 
 
-async def review(studio: Engine) -> None:
-    await studio.store.create(info())
+async def review(engine: Engine) -> None:
+    await engine.store.create(info())
 
 
 async def listening(person: Person) -> None:
     here = await until(lambda: person.window.remote_approvals)
     await until(lambda: here._watcher)
-    await until(lambda: person.studio.catalogue.listing(OLLAMA).state in ("ready", "failed"))
+    await until(lambda: person.engine.catalogue.listing(OLLAMA).state in ("ready", "failed"))
 
 
 async def card(person: Person) -> RemoteApprovalCard:
@@ -58,7 +58,7 @@ async def card(person: Person) -> RemoteApprovalCard:
 
 
 def home(person: Person) -> Path:
-    return person.studio.paths.data
+    return person.engine.paths.data
 
 
 @on_window_loop
@@ -107,7 +107,7 @@ async def test_keys_typed_before_a_question_was_seen_do_not_answer_it(tmp_path: 
             shown._shown_at = shown._now()
             person.press(Key.Key_D)
             QTest.mouseClick(shown.deny, Qt.MouseButton.LeftButton)
-            assert len(await person.studio.questions.waiting()) == 1
+            assert len(await person.engine.questions.waiting()) == 1
             shown._shown_at -= GUARD
             QTest.mouseClick(shown.allow, Qt.MouseButton.LeftButton)
             assert await program.heard() == "q2 once"
@@ -190,7 +190,7 @@ async def test_a_part_that_is_not_known_cannot_be_allowed(tmp_path: Path) -> Non
             shown._answer("once")
             assert shown.isVisible()
 
-            journal = person.studio.store.journal("s1")
+            journal = person.engine.store.journal("s1")
             question = Question("q1", "c", "run", f"Run {command}?", command)
             journal.append(TurnStarted("s1", "t", (Said("Go"),), "Reviewer", OLLAMA, "m", "inline"))
             journal.append(AwaitingPermission(question))
@@ -330,7 +330,7 @@ async def test_what_the_client_told_and_runs_reads_as_such(tmp_path: Path) -> No
     spec = ToolSpec("get_weather", "Weather.", {"type": "object"}, external=True)
     script = [Turn(Text("One moment."), Call("get_weather", {"city": "Bergen"}), stop="tool_use")]
     async with at_window(tmp_path, OLLAMA, script) as person:
-        session = await person.studio.sessions.create(
+        session = await person.engine.sessions.create(
             folder=str(person.folder), agent="Coder", provider=OLLAMA, model="sim-model",
             origin="server", told=told,
         )  # fmt: skip

@@ -134,7 +134,7 @@ def fonts() -> tuple[str, str] | None:
     return ("Inter", "JetBrains Mono") if {"Inter", "JetBrains Mono"} <= here else None
 
 
-async def earlier_chats(studio: Engine) -> None:
+async def earlier_chats(engine: Engine) -> None:
     now = time.time()
     for number, (title, agent, ago, state, unread) in enumerate(CHATS):
         info = SessionInfo(
@@ -148,7 +148,7 @@ async def earlier_chats(studio: Engine) -> None:
             created=now - ago,
             updated=now - ago,
         )
-        await studio.store.create(replace(info, state=state, unread=unread))
+        await engine.store.create(replace(info, state=state, unread=unread))
 
 
 def at_atlas(tmp_path: Path, atlas: Path, script: list[Turn]):
@@ -371,33 +371,33 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
 async def test_settings(tmp_path: Path, atlas: Path) -> None:
     """05 and 06: providers with their keys; a list that loads, one that did not come."""
     async with at_atlas(tmp_path, atlas, []) as person:
-        studio = person.studio
-        studio.keychain.keep_for_session("openai", "sk-proj-0123456789abcdefhX2e")
+        engine = person.engine
+        engine.keychain.keep_for_session("openai", "sk-proj-0123456789abcdefhX2e")
         never = socket.create_server(("127.0.0.1", 0))  # it takes calls and says nothing
         port = never.getsockname()[1]
-        urls = studio.settings.values.base_urls
+        urls = engine.settings.values.base_urls
         urls["openai"] = f"http://127.0.0.1:{port}/v1"
         urls["gemini"] = "http://127.0.0.1:9"
         person.window.preferences.open("providers", "anthropic")
         dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
-        await until(lambda: studio.catalogue.listing("anthropic").state == "ready")
+        await until(lambda: engine.catalogue.listing("anthropic").state == "ready")
         pictures = Photographer(person)
         await until(dialog.isVisible)
         await pictures.take("05-settings-providers")
         sections = dialog.pages["providers"].sections
         sections["anthropic"].head.setChecked(False)
-        studio.keychain.keep_for_session("gemini", "AIza0123456789abcdefghijk")
+        engine.keychain.keep_for_session("gemini", "AIza0123456789abcdefghijk")
         assert sections["gemini"].key is not None
         await sections["gemini"].key.look()
         sections["gemini"].ask(force=True)
-        await until(lambda: studio.catalogue.listing("gemini").state == "failed")
+        await until(lambda: engine.catalogue.listing("gemini").state == "failed")
         sections["openai"].open()
         sections["gemini"].open()
-        await until(lambda: studio.catalogue.listing("openai").state == "loading")
+        await until(lambda: engine.catalogue.listing("openai").state == "loading")
         await pictures.take("06-settings-models")
         assert sections["openai"]._cancel.isVisible() and sections["gemini"].failure.isVisible()
-        studio.catalogue.cancel("openai")
+        engine.catalogue.cancel("openai")
         dialog.close()
         never.close()
 
@@ -406,12 +406,12 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
 async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
     """08: what agents may do, with rules and folders; then the web."""
     async with at_atlas(tmp_path, atlas, []) as person:
-        studio = person.studio
+        engine = person.engine
         (atlas / ".agents").mkdir()
         (atlas / ".agents" / "permissions.yaml").write_text(
             "allow:\n  - run(make *)\ndeny:\n  - run(make deploy)\n"
         )
-        studio.settings.values.use_folder(str(atlas))
+        engine.settings.values.use_folder(str(atlas))
         for rule, folder in (
             (Rule("allow", "run", "pytest *"), atlas),
             (Rule("allow", "run", "git status *"), None),
@@ -419,7 +419,7 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
             (Rule("deny", "run", "git push *"), None),
             *((Rule("allow", name), None) for name in ("write", "edit", "move")),
         ):
-            await studio.rules.add(rule, folder)
+            await engine.rules.add(rule, folder)
         person.window.preferences.open("permissions")
         dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
@@ -433,7 +433,7 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         bar.setValue(bar.maximum() // 2)
         await pictures.take("08b-settings-permissions")
         # The rules of a chat and its folder's files, and one that is being changed.
-        chat = await studio.sessions.create(
+        chat = await engine.sessions.create(
             folder=str(atlas), agent="Coder", provider="anthropic", model="claude-sonnet-5-5"
         )
         await chat.rules.add(Rule("allow", "run", "uv run pytest *"))
@@ -503,8 +503,8 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
         assert has_colour(taken["dark-1440"], place, colour("warn_soft", "dark"))
         person.session.try_now()
         await person.done(5)
-        person.studio.services.retry_policy = replace(
-            person.studio.services.retry_policy, silence=0.2
+        person.engine.services.retry_policy = replace(
+            person.engine.services.retry_policy, silence=0.2
         )
         person.composer.setFocus()
         person.say("Which clock does it read?")
@@ -540,7 +540,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         await person.done()
         person.say("How does it round?")
         await person.done(2)
-        await person.session.memory.compact()
+        await person.session.context.compact()
         person.composer.setFocus()
         person.say("And the libraries?")
         await person.done(3)
@@ -769,11 +769,11 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
     async with at_atlas(tmp_path, atlas, script) as person:
         pictures, window = Photographer(person), person.window
         for door in ("terminal", "editor"):
-            session = await person.studio.sessions.create(
+            session = await person.engine.sessions.create(
                 folder=str(atlas), agent="Coder", provider="anthropic", model="claude-sonnet-5-5",
                 title=f"Begun in the {door}", origin=door,
             )  # fmt: skip
-        session = await person.studio.sessions.create(
+        session = await person.engine.sessions.create(
             folder=str(atlas), agent="Assistant", provider="anthropic", model="claude-sonnet-5-5",
             origin="server", told=told,
         )  # fmt: skip
@@ -804,13 +804,13 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
             await program.ask("q2", "ls")
             await until(card.more.text)
             await pictures.take("22-asked", (LARGE, SMALL))
-            await person.studio.questions.answer(first.id, "deny")
+            await person.engine.questions.answer(first.id, "deny")
             second = await until(lambda: card.asked.id != first.id and card.asked)
             assert second.question.detail == "ls"
-            await person.studio.questions.answer(second.id, "deny")
+            await person.engine.questions.answer(second.id, "deny")
             await until(lambda: not card.isVisible())
 
-        person.studio.settings.values.server_rules = {"allow": ["run(pytest *)"]}
+        person.engine.settings.values.server_rules = {"allow": ["run(pytest *)"]}
         window.preferences.open("server")
         dialog = window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)

@@ -50,14 +50,14 @@ def post(base: str, token: str, model: str = "ollama/sim-model") -> tuple[int, d
             return error.code, json.load(error)
 
 
-async def saved(studio: Engine) -> None:
+async def saved(engine: Engine) -> None:
     """The child reads the settings from the disk."""
-    await studio.settings.save()
+    await engine.settings.save()
 
 
 async def page_of(person: Person) -> ServerPage:
     """The page, once nothing else is under way."""
-    catalogue = person.studio.catalogue
+    catalogue = person.engine.catalogue
     await until(lambda: catalogue.listing("ollama").state in ("ready", "failed"))
     person.window.preferences.open("server")
     dialog = person.window.preferences.dialog
@@ -326,8 +326,8 @@ async def test_the_token_is_made_kept_in_the_keychain_and_renewed(tmp_path: Path
     """S-4: it is nowhere else."""
     memory = Memory()
 
-    async def prepare(studio) -> None:
-        studio.keychain._backend = memory
+    async def prepare(engine) -> None:
+        engine.keychain._backend = memory
 
     async with at_window(tmp_path, "ollama", [], prepare=prepare) as person:
         row = (await page_of(person)).token
@@ -372,8 +372,8 @@ async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_pa
 
     script = [Turn(Text("Hello")), Turn(Text("Again"))]
     async with at_window(tmp_path, "anthropic", script, setup=setup) as person:
-        person.studio.settings.values.server_on = True
-        await saved(person.studio)
+        person.engine.settings.values.server_on = True
+        await saved(person.engine)
         person.window.server.apply_settings()
         beside = person.window.server.process
         await until(lambda: beside.state == "running")
@@ -381,14 +381,14 @@ async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_pa
 
         status, said = await asyncio.to_thread(post, base, beside.token, model)
         assert status == 200, said
-        first = person.studio.keychain.session["anthropic"]
+        first = person.engine.keychain.session["anthropic"]
         process = Path(f"/proc/{beside._process.processId()}")
         for file in ("environ", "cmdline"):
             assert first.encode() not in (process / file).read_bytes()
         with contextlib.suppress(KeychainUnavailable):
-            await person.studio.keychain.delete("anthropic")
+            await person.engine.keychain.delete("anthropic")
         status, said = await asyncio.to_thread(post, base, beside.token, model)
         assert status == 502 and "key" in said["error"]["message"], said
-        person.studio.keychain.keep_for_session("anthropic", "sk-test-another-0123456789")
+        person.engine.keychain.keep_for_session("anthropic", "sk-test-another-0123456789")
         status, said = await asyncio.to_thread(post, base, beside.token, model)
         assert status == 200, said

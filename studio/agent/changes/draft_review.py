@@ -75,7 +75,7 @@ class DraftReview:
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
-        self._pending.draft_told(f"The person edited the draft of {about.name} by hand.")
+        self._pending.add_draft_note(f"The person edited the draft of {about.name} by hand.")
         await self._session.flush()
         return draft
 
@@ -105,7 +105,7 @@ class DraftReview:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
         about = draft.describe()
-        self._pending.draft_told(
+        self._pending.add_draft_note(
             f"{about.name} had changed, so the person made your draft of it anew, on top of the "
             f"{about.noun} as it is now. Read it before you change it further."
         )

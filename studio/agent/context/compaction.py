@@ -22,8 +22,8 @@ from studio.domain.blocks import (
     ToolBlock,
     TranscriptBlock,
     UserBlock,
+    blocks_to_messages,
 )
-from studio.domain.blocks_to_messages import blocks_to_messages
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import Event, Summarised
 from studio.domain.ledger import Sent
@@ -34,7 +34,7 @@ from studio.providers.base import Request
 
 from .summarizer import ModelAccess, Writer
 from .token_count import CHARACTERS, ContextPart, Estimate
-from .truncation import CUTS, WHY, cut, shorten_results
+from .truncation import CUTS, SHORTENED, cut, shorten_results
 
 FULL = 0.75
 """Of the window, from where on room is made."""
@@ -146,9 +146,9 @@ class Compactor:
             await self._must_fit(access, window)
         return False
 
-    async def stub(self, emit: Emit) -> None:
+    async def shorten(self, emit: Emit) -> None:
         """Begin a history with old results shortened, needed or not."""
-        await self._begin(WHY, shorten_results(self._transcript.messages()), emit)
+        await self._begin(SHORTENED, shorten_results(self._transcript.messages()), emit)
 
     async def summarise(self, access: ModelAccess, emit: Emit) -> None:
         """Sum up, needed or not. Raises ConfigurationError where there is nothing yet."""
@@ -160,8 +160,8 @@ class Compactor:
             raise ConfigurationError("There is too little before your last message to sum up.")
         self._settled = 0
 
-    async def view(self, history: NativeHistory, window: int | None) -> ContextUsage:
-        """What takes how much; scaled to the provider's own figure."""
+    async def usage(self, history: NativeHistory, window: int | None) -> ContextUsage:
+        """The tokens of each part, scaled to the provider's own figure."""
         parts = await self._weighed(self._estimate.parts, history)
         return ContextUsage(tuple(parts), window)
 
@@ -210,7 +210,7 @@ class Compactor:
         stubs = shorten_results(self._transcript.messages())
         size = await self._size(access, stubs)
         if size <= (min(measures.goal, most) if may else most):
-            await self._begin(WHY, stubs, emit)
+            await self._begin(SHORTENED, stubs, emit)
             return True
         if may:
             kept = round(KEPT * measures.room)
@@ -221,7 +221,7 @@ class Compactor:
         if overflows:
             less = await self._fitted(access, measures.goal, self._transcript.messages())
             if await self._size(access, less) <= most:
-                await self._begin(WHY, less, emit)
+                await self._begin(SHORTENED, less, emit)
                 return True
         return False
 
@@ -299,7 +299,7 @@ class Compactor:
         return less
 
     async def _begin(self, why: str, messages: Sequence[Message], emit: Emit) -> None:
-        seen = why != WHY  # a summary is seen by itself
+        seen = why != SHORTENED  # a summary is seen by itself
         for event in await self._history.renew(why, lambda: messages, quiet=seen):
             emit(event)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from studio.agent.limits import RequestMeter
+from studio.agent.budget import RequestMeter
 from studio.agent.loop.prompts import SUMMARY_REQUEST, SUMMARY_SYSTEM
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ProviderError

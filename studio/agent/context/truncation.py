@@ -17,7 +17,7 @@ WORTH = 400
 """Characters; a stub for less would save nothing."""
 CUTS = (8_000, 2_000, WORTH)
 """Characters that are left of the newest results where nothing else helps."""
-WHY = "Older results were shortened to save room."
+SHORTENED = "Older results were shortened to save room."
 
 
 def shorten_results(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> list[Message]:

@@ -5,9 +5,7 @@
 - ``model_request``: Sends a request to the model, and sends it again after a failure.
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
-- ``turn_history``: Appends messages, notes and results to the history in the provider's form.
-- ``loop_guard``: Notices that an agent repeats itself.
-- ``guards``: Asks for an end before a limit; checks an answer against its schema.
+- ``guards``: Notice that an agent repeats itself, announce limits, check answers.
 - ``structured_output``: Describes and parses answers that have to fit a JSON schema.
 - ``prompts``: The words that models read.
 - ``user_messages``: The words that the person reads about errors and ends of turns.

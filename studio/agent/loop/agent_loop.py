@@ -17,7 +17,6 @@ from .model_request import ContextTooLong, ModelRequests
 from .prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
 from .tool_runner import ToolRunner
 from .turn_context import FinishedCall, Guard, TurnContext, TurnEnd, TurnEvents, TurnState
-from .turn_history import TurnHistory
 
 COMPACTIONS = 2
 """How often in a row the history is compacted because a provider says that it is too long."""
@@ -41,7 +40,7 @@ class AgentLoop:
         self.requests = requests
         self.tools = tools
         self.guards = guards
-        self._history = TurnHistory(context.history, context.access)
+        self._history = context.history
         self._emit = events.emit
         self._compactions = 0
 
@@ -111,7 +110,7 @@ class AgentLoop:
                 return end
         results: list[ToolResult | None] = [None] * len(reply.calls)
         try:
-            await self._history.add(reply.items)
+            await self._history.append(reply.items)
             parallel = self.context.generation.parallel
             await self.tools.run(reply.calls, results, parallel=parallel)
         except BaseException as error:
@@ -135,11 +134,11 @@ class AgentLoop:
             await self._resume()
             self._start_step(1)
             return
-        if not self._history.empty:  # a conversation begins with the person's words
+        if self._history.items:  # a conversation begins with the person's words
             await self._tell()
         words = self._history.words(said)
         self._start_step(1)  # stored with the words, so that they count as said once they are
-        await self._history.add(words)
+        await self._history.append(words)
 
     def _start_step(self, step: int) -> None:
         self.state.step = step
@@ -153,7 +152,7 @@ class AgentLoop:
             message = self.context.steering.popleft()
             self._emit(MessageTaken(message.message_id))
             self._emit(Steered(message.said))
-            await self._history.add(self._history.words(message.said))
+            await self._history.append(self._history.words(message.said))
         for guard in self.guards:
             guard.before_request(self.state)
         await self._tell()

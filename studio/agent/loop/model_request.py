@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from studio.agent.limits import Reservation
+from studio.agent.budget import Reservation
 from studio.domain.errors import ProviderError
 from studio.domain.events import (
     CallStarted,
@@ -33,7 +33,6 @@ from studio.providers.registry import PROVIDER_TITLES
 
 from .prompts import CALL_BROKEN_OFF
 from .turn_context import TurnContext, TurnState
-from .turn_history import TurnHistory
 
 REJECTED = "The provider did not accept the history. It was built anew from the conversation."
 
@@ -95,7 +94,7 @@ class ModelRequests:
         self._access = context.access
         self._policy = context.access.retry_policy
         self._state = state
-        self._history = TurnHistory(context.history, context.access)
+        self._history = context.history
         self._failed = 0
         """Attempts of this step that failed."""
         self._rebuilt = self._warned = self._waits = False
@@ -165,7 +164,7 @@ class ModelRequests:
         if not self._warned and (warning := await provider.warning(request)):
             self._warned = True
             yield Notice(warning)
-        sent = self._context.ledger.expect(provider, request, self._context.history)
+        sent = self._context.ledger.expect(provider, request, self._history)
         reservation = await self._access.meter.reserve(tokens, request.facts)
         try:
             attempt = _Attempt(provider.stream(request))
@@ -190,7 +189,7 @@ class ModelRequests:
                 await attempt.stream.aclose()
             try:
                 if reply.items and not reply.calls:
-                    await self._history.add(reply.items)
+                    await self._history.append(reply.items)
                 async for ended in self._settle(step, reply, sent, attempt, reservation):
                     yield ended
             except BaseException as error:
@@ -249,7 +248,7 @@ class ModelRequests:
         self._failed += not skipped
         if error.fault == "bad_history" and not self._rebuilt:
             self._rebuilt = True
-            for event in await self._context.history.renew(REJECTED):
+            for event in await self._history.renew(REJECTED):
                 yield event
             for told in await self._history.resume():
                 yield told
@@ -284,7 +283,7 @@ class ModelRequests:
             self._state.clock.resume()
 
     def _request(self, step: int) -> Request:
-        history, generation = self._context.history, self._context.generation
+        history, generation = self._history, self._context.generation
         first = step == 1
         return Request(
             self._access.model,

@@ -14,9 +14,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from studio.agent.changes.draft_store import TurnDrafts
-from studio.agent.permission.approval import Approvals, Permit, Refused
+from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess
 from studio.agent.permission.policy import target_of
-from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.services import Services
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
@@ -33,7 +32,7 @@ from studio.domain.tools import Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool
 from studio.tools.sdk.result import render, shorten
 
-from .loop_guard import call_key
+from .guards import call_key
 from .prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from studio.agent.limits import OverBudget
+from studio.agent.budget import OverBudget
 from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.domain.messages import Said

@@ -8,6 +8,7 @@ fixed points of the loop and may end the turn.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,6 @@ from typing import Literal
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
-from studio.agent.limits import WorkClock
 from studio.agent.session.native_history import NativeHistory
 from studio.domain.agents import Limits
 from studio.domain.events import (
@@ -79,6 +79,31 @@ class TurnContext:
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     opened: Sequence[Event] = ()
     """What happened when the history was opened; emitted after ``started``."""
+
+
+class WorkClock:
+    """Counts the seconds of work; it is paused while the person is asked (L-11)."""
+
+    def __init__(self) -> None:
+        self._worked = 0.0
+        self._since: float | None = time.monotonic()
+        self._waits = 0
+
+    @property
+    def seconds(self) -> float:
+        running = 0.0 if self._since is None else time.monotonic() - self._since
+        return self._worked + running
+
+    def pause(self) -> None:
+        self._waits += 1
+        if self._since is not None:
+            self._worked += time.monotonic() - self._since
+            self._since = None
+
+    def resume(self) -> None:
+        self._waits -= 1
+        if self._waits == 0:
+            self._since = time.monotonic()
 
 
 @dataclass(slots=True)

@@ -4,17 +4,15 @@ No tool knows about it: the tool runner asks before it runs a call.
 
 - ``policy``: Decides about a call by the rules of all layers and the permission mode.
 - ``rulebook``: Finds the rules for a call; describes a decision; knows what roles may use.
-- ``rules``: Stores the person's rules, and combines them with those of a folder.
-- ``project_rules``: Reads the rules in a folder's ``.agents``.
-- ``rule_suggestions``: Suggests the rule that “always” adds for a command.
+- ``rules``: Stores the rules of the person and of a session, and reads those of a folder.
+- ``rule_suggestions``: Suggests the rules that “always” adds for a call.
 - ``approval``: Asks the person and waits for the answer.
-- ``tool_access``: What the tools of one turn may use.
 - ``exfiltration_guard``: Objects to calls that could send private data out.
 - ``content_filter``: Marks and masks text from outside before the model reads it.
+- ``invisible_characters``: Spells out invisible characters in a question to the person.
 - ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
 - ``pattern_match``: Matches rule patterns with the other spellings of a command.
 - ``shell_lexer``: Reads one word of a command line.
 - ``shell_parser``: Reads a command line into simple commands.
-- ``command_parts``: Finds every program that a command line runs and every file it writes.
-- ``visible_text``: Spells out invisible characters in a question.
+- ``command_analysis``: Finds every program that a command line runs and every file it writes.
 """

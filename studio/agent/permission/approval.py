@@ -1,14 +1,18 @@
-"""Approval of tool calls: asks the person and waits for the answer (T-7)."""
+"""Approval of tool calls: asks the person and waits for the answer (T-7).
+
+``ToolAccess`` is what the tools of a turn may use (T-6).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.agent.limits import WorkClock
+from studio.agent.loop.turn_context import WorkClock
+from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
@@ -23,15 +27,51 @@ from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
+from studio.processes.sandbox import Sandbox
+from studio.tools import Tool, Workspace
 from studio.tools.sdk.result import render
+from studio.tools.workspace.notes import Notes
 
-from .policy import COMMAND, NETWORK, PATH, target_of
+from .content_filter import ContentFilter
+from .exfiltration_guard import ExfiltrationGuard
+from .invisible_characters import escape_invisible, escape_line
+from .policy import COMMAND, NETWORK, PATH, Policy, target_of
+from .rule_suggestions import suggest_rules
 from .rulebook import FOLDER, PLAN, Decision
-from .tool_access import ToolAccess
-from .visible_text import escape_invisible, escape_line
 
 SHOWN = 8
 """How many other calls that a rule would have allowed are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAccess:
+    """Made for one turn. Rules that the person adds meanwhile go into ``policy``."""
+
+    session_id: str
+    agent: str
+    tools: Mapping[str, Tool]
+    offered: list[ToolSpec]
+    """The tools that the model is told of."""
+    policy: Policy
+    guard: ExfiltrationGuard
+    content_filter: ContentFilter
+    workspace: Workspace
+    sandbox: Sandbox
+    notes: Notes
+    spill: Path
+    """The folder for results that are too long for the model."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether one of the tools may change files without a draft."""
+        return any(spec.effect == "act" for spec in self.offered)
+
+    def finished_calls(self, transcript: Transcript) -> list[tuple[ToolSpec, JsonObject]]:
+        """The calls of a chat that came to an end, oldest first."""
+        blocks = transcript.blocks
+        calls = (block for block in blocks if isinstance(block, ToolBlock) and block.finished)
+        tools = self.tools
+        return [(tools[call.name].spec, call.arguments) for call in calls if call.name in tools]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +263,7 @@ class Approvals:
         network: bool,
     ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
         """The rules that “always” adds, and which earlier calls they would have allowed."""
-        always = self._policy.always(spec, arguments, decision, network=network)
+        always = suggest_rules(self._policy, spec, arguments, decision, network=network)
         if not always:
             return (), ()
         policy = self._policy.adding("session", *always)

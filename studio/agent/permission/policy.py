@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,9 @@ from studio.domain.permissions import Layer, Rule, escaped
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
-from .command_parts import CommandLine, CommandPart, analyze_command
+from .command_analysis import CommandLine, CommandPart, analyze_command
 from .path_scope import FOLDED, Place, addresses_of, around, place_of
 from .pattern_match import fragments, may_fit
-from .rule_suggestions import rule_of
 from .rulebook import FOLDER, PLAN, Decision, Entry, Rulebook, decided, doubted, offers
 
 COMMAND = "command"
@@ -29,8 +27,6 @@ NETWORK = "network"
 of the rules that let it: what is allowed without is not allowed with it."""
 
 MOST_KNOWN = 4096
-MOST_RULES = 5
-"""More than so many rules at once are not offered: nobody would read them."""
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -164,42 +160,6 @@ class Policy:
     def explain(self, spec: ToolSpec, target: str) -> Decision:
         """What would happen if ``spec`` were called on ``target``."""
         return self.decide(spec, {spec.target: target} if spec.target else {})
-
-    def always(
-        self,
-        spec: ToolSpec,
-        arguments: JsonObject,
-        decision: Decision,
-        *,
-        network: bool = False,
-    ) -> tuple[Rule, ...]:
-        """The rules that would have allowed this call; none where only this one can be.
-
-        One, or of a command one for each part that needs it. Never a rule over
-        one that says ask, never for what is unclear, and never so many that
-        nobody would read them.
-        """
-        if decision.verdict != "ask" or decision.insists or decision.rule is not None:
-            return ()
-        target = target_of(spec, arguments)
-        found: list[Rule | None]
-        if spec.target == COMMAND:
-            tool = NETWORK if network else spec.name
-            found = [rule_of(tool, part) for part in decision.parts]
-        elif decision.opens is not None:
-            inside = "/*" if decision.opens.is_dir() else ""
-            found = [Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")]
-        elif spec.effect == "fetch" and "://" in target:
-            address = re.match(r"https?://[^/\s?#*\[@]+/", addresses_of(target)[0])
-            found = [Rule("allow", spec.name, f"{address[0]}*") if address else None]
-        else:
-            found = [Rule("allow", spec.name)]
-        rules = tuple(dict.fromkeys(rule for rule in found if rule is not None))
-        if None in found or len(rules) > MOST_RULES:
-            return ()
-        policy = self.adding("session", *rules)
-        enough = policy.decide(spec, arguments, network=network).verdict == "allow"
-        return rules if enough else ()
 
     def _decide(self, spec: ToolSpec, arguments: JsonObject, network: bool) -> Decision:
         if not offers(self._role, self._tools, spec):

@@ -1,14 +1,21 @@
-"""Rule suggestions: finds the narrow, reusable rule that “always” adds for a command."""
+"""Rule suggestions: finds the narrow, reusable rules that “always” adds for a call (T-7)."""
 
 from __future__ import annotations
 
 import re
 
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule, escaped
+from studio.domain.tools import ToolSpec
 
-from .command_parts import CommandPart
+from .command_analysis import CommandPart
+from .path_scope import addresses_of
+from .policy import COMMAND, NETWORK, Policy, target_of
+from .rulebook import Decision
 from .shell_lexer import DYNAMIC
 
+MOST_RULES = 5
+"""More rules at once are not suggested: nobody would read them."""
 _SUBCOMMANDS = frozenset(
     """
     apt apt-get brew bun cargo composer conda dnf docker dotnet gem gh git go gradle helm hg
@@ -28,7 +35,44 @@ _CODE = frozenset(
 """Programs that run what their arguments, or keys, say."""
 
 
-def rule_of(tool: str, part: CommandPart) -> Rule | None:
+def suggest_rules(
+    policy: Policy,
+    spec: ToolSpec,
+    arguments: JsonObject,
+    decision: Decision,
+    *,
+    network: bool = False,
+) -> tuple[Rule, ...]:
+    """The rules that would have allowed this call; none where only this one can be.
+
+    It is one rule, or for a command one for each part that needs it. There is none
+    over a rule that says ask, none for what is unclear, and none if there would be
+    more than ``MOST_RULES``. May touch the disk: call it in a thread.
+    """
+    if decision.verdict != "ask" or decision.insists or decision.rule is not None:
+        return ()
+    target = target_of(spec, arguments)
+    found: list[Rule | None]
+    if spec.target == COMMAND:
+        tool = NETWORK if network else spec.name
+        found = [_rule_of(tool, part) for part in decision.parts]
+    elif decision.opens is not None:
+        inside = "/*" if decision.opens.is_dir() else ""
+        found = [Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")]
+    elif spec.effect == "fetch" and "://" in target:
+        address = re.match(r"https?://[^/\s?#*\[@]+/", addresses_of(target)[0])
+        found = [Rule("allow", spec.name, f"{address[0]}*") if address else None]
+    else:
+        found = [Rule("allow", spec.name)]
+    rules = tuple(dict.fromkeys(rule for rule in found if rule is not None))
+    if None in found or len(rules) > MOST_RULES:
+        return ()
+    with_rules = policy.adding("session", *rules)
+    enough = with_rules.decide(spec, arguments, network=network).verdict == "allow"
+    return rules if enough else ()
+
+
+def _rule_of(tool: str, part: CommandPart) -> Rule | None:
     """The narrowest rule that is of use again: a program with its subcommand and any arguments."""
     if part.file or part.exact or part.pinned.endswith("="):
         return _exactly(tool, part)

@@ -1,29 +1,45 @@
-"""The standing rules: stores the person's, and combines them with those of a folder (T-7)."""
+"""Permission rules: stores the person's and those of a session, and reads those of a folder (T-7).
+
+``StandingRules`` has the person's rules and the folders they trust, ``SessionRules``
+those of one session. A folder's own rules are in ``.agents/permissions.yaml``, which
+has lists under ``allow``, ``ask`` and ``deny``.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Layer, Rule, Verdict
-from studio.storage.config.permission_rules import RuleStore, StandingRule
+from studio.storage.config.permission_rules import (
+    RuleStore,
+    SessionRule,
+    SessionRuleStore,
+    StandingRule,
+)
 
-from .policy import NETWORK
-from .project_rules import ProjectRules, read_project
+from .policy import NETWORK, Policy
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
 """``nothing``: no file there could widen rights, and the person said nothing. ``changed``:
 they were trusted, and are not what they were."""
-Listed: TypeAlias = "list[StandingRule]"
+# ``list`` is the name of a method of both classes below.
+StandingRuleList: TypeAlias = list[StandingRule]
+SessionRuleList: TypeAlias = list[SessionRule]
 
 CHANGED = (
     "The files in .agents changed since you trusted this folder. "
     "What they allow does not count until you trust it again."
 )
+PERMISSIONS = Path(".agents") / "permissions.yaml"
+AGENTS = Path(".agents") / "agents"
+LARGEST = 200_000
+"""Bytes of one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,7 @@ class StandingRules:
     def __init__(self, store: RuleStore) -> None:
         self._store = store
 
-    async def list(self) -> Listed:
+    async def list(self) -> StandingRuleList:
         """Those for everywhere first, then folder by folder, as they are listened to."""
         return await self._store.all()
 
@@ -106,6 +122,129 @@ def parse_rule(text: str, tools: Collection[str], verdict: Verdict = "allow") ->
         known = ", ".join(sorted(tools))
         raise ConfigurationError(f"There is no tool {rule.tool}. Known are {known}.")
     return rule
+
+
+class SessionRules:
+    """The rules that the person gave for one chat, for example by answering “for this session”.
+
+    Every coroutine raises StorageError.
+    """
+
+    def __init__(self, store: SessionRuleStore, session_id: str) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._policy: Policy | None = None
+        self._looking = asyncio.Lock()
+        self.known: Sequence[Rule] = ()
+        """The rules as they were read last."""
+
+    async def list(self) -> SessionRuleList:
+        """Oldest first, the order in which they apply."""
+        return await self._store.of(self._session_id)
+
+    async def add(self, rule: Rule) -> None:
+        """Keep a rule; keeping it twice is the same as once."""
+        await self._store.add(self._session_id, rule)
+        await self.look()
+
+    async def change(self, rule_id: int, rule: Rule) -> None:
+        """Replace a rule; raises ConfigurationError if there is no such rule."""
+        changed = await self._store.change(self._session_id, rule_id, rule)
+        await self._must_have(rule_id, known=changed)
+
+    async def remove(self, rule_id: int) -> None:
+        """Raises ConfigurationError if there is no such rule."""
+        removed = await self._store.remove(self._session_id, rule_id)
+        await self._must_have(rule_id, known=removed)
+
+    async def look(self) -> None:
+        """Read the stored rules and apply them, also in the turn that runs."""
+        async with self._looking:  # what was read first may not come last
+            self.known = [one.rule for one in await self.list()]
+            if self._policy is not None:
+                self._policy.put("session", self.known)
+
+    def count_in(self, policy: Policy) -> None:
+        """Apply later changes to the policy of a turn, too; it has the rules known now."""
+        self._policy = policy
+
+    async def _must_have(self, rule_id: int, *, known: bool) -> None:
+        await self.look()  # another program may have removed it
+        if not known:
+            raise ConfigurationError(f"There is no rule {rule_id} in this chat.")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRules:
+    """``digest`` is of every file that could widen rights; ``empty`` if there is none.
+
+    ``gone``: there is no such folder.
+    """
+
+    rules: tuple[Rule, ...]
+    digest: str
+    empty: bool = False
+    problem: str = ""
+    gone: bool = False
+
+
+def read_project(folder: Path) -> ProjectRules:
+    """Reads the disk; what is wrong with a file is in ``problem``."""
+    path = folder / PERMISSIONS
+    data = _bytes(path)
+    agents = folder / AGENTS
+    files = sorted(agents.glob("*.md")) if agents.is_dir() else []
+    found = [(one.name, _bytes(one)) for one in files]
+    total = hashlib.sha256()
+    for name, content in (("permissions.yaml", data), *found):
+        mark = content if content is not None else b""
+        head = f"{name}\n{content is not None}\n{len(mark)}\n"
+        total.update(head.encode(errors="surrogatepass") + mark)  # any name that a disk has
+    try:
+        rules = tuple(_rules(data or b""))
+    except ValueError as error:
+        return ProjectRules((), total.hexdigest(), problem=f"{path}: {error}")
+    empty = data is None and not found
+    gone = empty and not folder.is_dir()
+    return ProjectRules(rules, total.hexdigest(), empty=empty, gone=gone)
+
+
+def _bytes(path: Path) -> bytes | None:
+    """The file's beginning, one byte more than may be; None if it cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except OSError:
+        return None
+
+
+def _rules(data: bytes) -> list[Rule]:
+    if not data:
+        return []
+    import yaml
+
+    if len(data) > LARGEST:
+        raise ValueError(f"the file is larger than {LARGEST:,} bytes")
+    try:
+        loaded: Any = yaml.safe_load(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise ValueError("this is not valid YAML") from error
+    if loaded is None:
+        return []
+    if not isinstance(loaded, dict):
+        raise ValueError("it has lists under allow, ask and deny")
+    rules: list[Rule] = []
+    for verdict, patterns in cast("dict[Any, Any]", loaded).items():
+        if verdict not in ("allow", "ask", "deny"):
+            raise ValueError(f"it has allow, ask and deny, not {verdict!r}")
+        items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
+        for item in items:
+            if not isinstance(item, str):
+                raise ValueError(f"{verdict} is a list of texts")
+            rules.append(Rule.parse(item, verdict))
+    return rules
 
 
 async def _name(folder: Path | None) -> str:

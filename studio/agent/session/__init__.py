@@ -2,18 +2,15 @@
 
 - ``session``: Runs turns one after the other; carries out what the person decides meanwhile.
 - ``sessions``: Creates, opens, lists, searches and deletes sessions.
-- ``session_state``: Holds transcript, drafts and rules; records each event once.
+- ``session_state``: Holds transcript, drafts, rules and pending input; records each event once.
 - ``event_channel``: Delivers each event, in its envelope, once to every subscriber.
 - ``turn_builder``: Builds a turn: its agent, model, history, rights, limits and guards.
 - ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
 - ``message_queue``: Keeps what the person says while a turn runs.
-- ``pending_input``: Keeps what the model has to be told with the next request.
 - ``native_history``: Keeps the history in the provider's form, in memory and on disk.
 - ``context_control``: Compacts, summarises and pins when the person asks for it.
 - ``model_router``: Chooses a model for a message by how hard it looks.
-- ``session_rules``: Stores the permission rules of one session.
-- ``titles``: Makes a title from the first message.
 - ``import_export``: Writes conversations as JSON and reads them.
 - ``import_formats``: Reads conversations that other programs exported.
 """

@@ -1,4 +1,4 @@
-"""The setup of a turn's agent: its provider and model, its tools, rules and instructions."""
+"""The agent setup: loads the agent of a turn with its provider, tools, rules and instructions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEARCH = "web_search"
 
 @dataclass(frozen=True, slots=True)
 class AgentSetup:
-    """An agent with everything that a turn needs of it."""
+    """An agent with everything that a turn needs from it."""
 
     agent: Agent
     provider: Provider
@@ -47,10 +47,9 @@ async def load_agent_setup(
 ) -> AgentSetup:
     """Load the agent of a session; raises ConfigurationError or ProviderError if a part is missing.
 
-    ``given`` are the rules of the session and the turn, ``ceiling`` is what it may
-    do at most: a tool that the provider runs is not even offered if one of them
-    speaks against it. ``external`` are tools of the client; they replace tools
-    of the same name.
+    ``given`` are the rules of the session and the turn, ``ceiling`` is the most that the
+    turn may do: a tool that the provider runs is not offered if one of them restricts
+    it. ``external`` are tools of the client; they replace tools of the same name.
     """
     folder = Path(info.folder)
     layers = await services.rules.layers(folder)
@@ -98,6 +97,6 @@ async def load_agent_setup(
 
 
 def _hosted(spec: ToolSpec, provider: Provider, model: str, search: str) -> ToolSpec:
-    """The search of the provider in the place of ours, where the person wants that."""
+    """The spec, run by the provider if it is the web search and the person wants that."""
     wanted = spec.name == SEARCH and search == "provider"
     return replace(spec, hosted=True) if wanted and provider.runs_tool(SEARCH, model) else spec

@@ -1,14 +1,40 @@
-"""The channel of events delivers each envelope once to every subscriber."""
+"""The event channel: delivers each event once to every subscriber.
+
+An event travels in an envelope, which names the run, agent and step that it comes
+from, to the window, the terminal, the server, the editor protocol and whatever else
+follows a session.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from studio.domain.envelope import EventEnvelope
+from studio.domain.events import Event
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EventEnvelope:
+    """One event of one session, folded and on its way to the disk.
+
+    ``run_id`` is the id of the turn that the event belongs to, or of the last turn
+    before it; empty where the session has had none. ``agent`` is the name of the
+    agent that works in the session, ``step`` the number of the turn's model request
+    (0 before the first). ``block`` is the index of the transcript block that the
+    event changed, None where it changed none.
+    """
+
+    session_id: str
+    run_id: str
+    agent: str
+    step: int
+    event: Event
+    block: int | None = None
+
 
 Subscriber: TypeAlias = Callable[[EventEnvelope], None]
 

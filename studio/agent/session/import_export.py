@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from studio.domain.blocks_to_messages import all_messages
+from studio.domain.blocks import all_messages
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject

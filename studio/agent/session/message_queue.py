@@ -1,4 +1,4 @@
-"""The message queue: keeps what the person says while a turn runs, for a turn of its own."""
+"""The message queue: keeps messages that the person sends while a turn runs (L-1)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class MessageQueue:
         self._steering = steering
 
     def add(self, said: Sequence[Said]) -> str:
-        """Keep words until the turn is done; returns the message's id."""
+        """Queue a message until the turn is done; returns its id."""
         self._state.require_sound()
         message = MessageQueued(uuid.uuid4().hex, whole(said))
         self._state.record(message)
         return message.message_id
 
     def remove(self, message_id: str) -> tuple[Said, ...]:
-        """Take a queued message back; what it said, nothing if it was sent by now."""
+        """Take a message out of the queue; returns its content, empty if it was sent by now."""
         said = self._state.transcript.queued.get(message_id, ())
         if said:
             self._state.record(MessageTaken(message_id))
@@ -45,5 +45,5 @@ class MessageQueue:
             self._steering.append(MessageQueued(message_id, said))
 
     def take_next(self) -> tuple[Said, ...]:
-        """The oldest queued message, taken out of the queue, for a turn of its own."""
+        """Take the oldest message out of the queue, for a turn of its own."""
         return self.remove(next(iter(self._state.transcript.queued), ""))

@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from studio.agent.loop.prompts import CALL_LOST
+from studio.agent.attachments import readable
+from studio.agent.loop.prompts import CALL_LOST, RESUME
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
-from studio.domain.events import Event, HistoryBegun, Notice
+from studio.domain.events import Event, HistoryBegun, Notice, Told
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
-from studio.providers.base import Provider
+from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning
 from studio.storage.sessions.store import SessionStore, StoredHistory
 
@@ -85,8 +86,12 @@ MORE_TOOLS = "There are new tools: {names}. The history was built anew with them
 
 
 @dataclass(frozen=True, slots=True)
-class _Fresh:
-    """What a new epoch is made of."""
+class HistoryBasis:
+    """What the history is sent to, and what a new epoch of it is made of (H-7).
+
+    ``tools`` are the ones that the model is offered. ``conversation`` returns the
+    messages of the transcript as they are now, ``facts`` describe the model.
+    """
 
     provider: Provider
     model: str
@@ -95,7 +100,7 @@ class _Fresh:
     conversation: Callable[[], Sequence[Message]]
     facts: ModelInfo | None = None
 
-    def unreadable(self, block: Said) -> str:
+    def media_problem(self, block: Said) -> str:
         """Why the model cannot read a picture or a file; empty if it can."""
         return self.provider.media_problem(block, self.facts)
 
@@ -120,58 +125,56 @@ class NativeHistory:
         self._session_id = session_id
         self._unsaved: list[JsonObject] = []
         self._saving = asyncio.Lock()
-        self._fresh: _Fresh | None = None
+        self._opened: HistoryBasis | None = None
 
     async def open(
         self,
-        provider: Provider,
-        model: str,
-        system: str,
-        tools: list[ToolSpec],
-        conversation: Callable[[], Sequence[Message]],
+        basis: HistoryBasis,
         unsent: list[Said],
         known_epoch: int,
-        facts: ModelInfo | None = None,
-        made: Sequence[ToolBlock] = (),
+        last_calls: Sequence[ToolBlock] = (),
     ) -> list[Event]:
-        """Go on with the stored epoch if it fits, else begin one; returns what happened.
+        """Go on with the stored epoch if it fits the basis, else begin one; returns what happened.
 
-        ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
-        what it is built from (H-7), for a model of these ``facts``.
-        ``unsent`` is what was said and may be in no history yet; what it has is
-        removed. ``known_epoch`` is the last epoch among the session's events, ``made``
-        are the calls of the last turn as they tell of them.
+        ``unsent`` is what was said and may be in no history yet; what this one has is
+        removed. ``known_epoch`` is the last epoch among the session's events,
+        ``last_calls`` are the calls of the last turn.
         """
         await self.save()  # what a failing disk left behind
-        self._fresh = fresh = _Fresh(provider, model, system, tools, conversation, facts)
+        self._opened = basis
         stored = None if self.new else await self._store.native(self._session_id)
         if stored is None:
             self.epoch = 0
-            begun = await self._begin("", fresh)
+            begun = await self._begin("", basis)
             unsent.clear()  # the conversation had it
             return [begun]
         self._take(stored)
-        if why := await self._misfit(stored, fresh):
-            begun = await self._begin(why, fresh)
+        if why := await self._misfit(stored, basis):
+            begun = await self._begin(why, basis)
             unsent.clear()
             return [begun, Notice(why)]
         for many in range(len(unsent), 0, -1):
-            added = provider.user_items(unsent[:many])
+            added = basis.provider.user_items(unsent[:many])
             if added and self.items[-len(added) :] == added:
                 del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
-        events = await self._repair(provider, made)
+        events = await self._repair(last_calls)
         if self.epoch == known_epoch:
             return events
-        return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
+        return [HistoryBegun(self.epoch, basis.provider.name, basis.model, self.why), *events]
 
     @property
     def saved(self) -> bool:
         """Whether all of it is on disk."""
         return not self._unsaved
 
-    async def look(self) -> None:
-        """Read what is stored, if anything, and nothing more."""
+    @property
+    def _basis(self) -> HistoryBasis:
+        assert self._opened is not None, "open comes first"
+        return self._opened
+
+    async def load(self) -> None:
+        """Read what is stored, without opening it for requests."""
         stored = await self._store.native(self._session_id)
         if stored is not None:
             self._take(stored)
@@ -194,13 +197,55 @@ class NativeHistory:
 
         ``quiet`` where the person sees by other signs what was done.
         """
-        assert self._fresh is not None, "open comes first"
+        basis = self._basis
         await self.save()
-        fresh = self._fresh
         if conversation is not None:
-            fresh = replace(fresh, conversation=conversation)
-        begun = await self._begin(why, fresh)
+            basis = replace(basis, conversation=conversation)
+        begun = await self._begin(why, basis)
         return [begun] if quiet else [begun, Notice(why)]
+
+    # What a turn appends. Every call is followed by its result, whatever happens (H-3, H-5)
+
+    def words(self, said: Sequence[Said]) -> list[JsonObject]:
+        """The person's words as items; what this model cannot read is replaced by a note."""
+        basis = self._basis
+        return basis.provider.user_items(
+            [readable(block, basis.provider, basis.facts) for block in said]
+        )
+
+    async def tell(self, told: Told) -> None:
+        """Append information for the model beside the conversation (H-6)."""
+        await self.append(self._basis.provider.system_items(told.text, self._basis.model))
+
+    async def resume(self) -> list[Told]:
+        """Ask for more if the history ends with the model's own words: some providers refuse that.
+
+        Returns what the model was told.
+        """
+        if not self.items or self.items[-1].get("role") not in ("assistant", "model"):
+            return []
+        told = Told("resume", RESUME)
+        await self.tell(told)
+        return [told]
+
+    async def add_results(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResult | None], missing: str
+    ) -> list[ToolResult]:
+        """Append the results of a reply's calls, in call order; ``missing`` where there is none."""
+        every = [
+            result or _failed(call, missing) for call, result in zip(calls, results, strict=True)
+        ]
+        await self.append(self._basis.provider.result_items(every))
+        return every
+
+    async def add_unrun(self, reply: Reply, why: str) -> None:
+        """Append a reply whose calls do not run, together with an error for each of them."""
+        items = [*reply.items]
+        if reply.calls:
+            failed = [_failed(call, why) for call in reply.calls]
+            items += self._basis.provider.result_items(failed)
+        if items:
+            await self.append(items)
 
     async def save(self) -> None:
         """Write what is not on disk yet, in order: no result is ever there without its call."""
@@ -210,28 +255,28 @@ class NativeHistory:
                 await self._store.append_native(self._session_id, self.epoch, batch)
                 del self._unsaved[: len(batch)]
 
-    async def _begin(self, why: str, fresh: _Fresh) -> HistoryBegun:
-        provider, messages = fresh.provider, fresh.conversation()
+    async def _begin(self, why: str, basis: HistoryBasis) -> HistoryBegun:
+        provider, messages = basis.provider, basis.conversation()
         items: list[JsonObject] = []
-        tools = cast("list[JsonObject]", encode(fresh.tools))
-        chain = [chain_start(fresh.system, tools)]
+        tools = cast("list[JsonObject]", encode(basis.tools))
+        chain = [chain_start(basis.system, tools)]
         if messages:
-            items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
+            items = await asyncio.to_thread(provider.rebuild, messages, basis.facts)
             await asyncio.to_thread(_lengthen, chain, items)
         self.new = False
         self.epoch = await self._store.begin_epoch(
             self._session_id,
             provider.name,
             provider.protocol,
-            fresh.model,
-            fresh.system,
+            basis.model,
+            basis.system,
             tools,
             items,
             why=why,
         )
-        self.why, self.system, self.tools, self.items = why, fresh.system, fresh.tools, items
+        self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
         self.chain = chain
-        return HistoryBegun(self.epoch, provider.name, fresh.model, why)
+        return HistoryBegun(self.epoch, provider.name, basis.model, why)
 
     def _take(self, stored: StoredHistory) -> None:
         self.epoch, self.why = stored.epoch, stored.why
@@ -241,33 +286,34 @@ class NativeHistory:
             cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
         )
 
-    async def _misfit(self, stored: StoredHistory, fresh: _Fresh) -> str:
+    async def _misfit(self, stored: StoredHistory, basis: HistoryBasis) -> str:
         """Why the stored epoch cannot be gone on with; empty if it can."""
-        provider, model = fresh.provider, fresh.model
+        provider, model = basis.provider, basis.model
         written_by = (stored.provider, stored.protocol, stored.model)
         if written_by != (provider.name, provider.protocol, model):
-            messages = fresh.conversation()
+            messages = basis.conversation()
             thought = has_reasoning(stored.items)
             return await asyncio.to_thread(
-                carried_over, model, messages, fresh.unreadable, thought=thought
+                carried_over, model, messages, basis.media_problem, thought=thought
             )
         if damage := stored.damage or provider.history_problem(stored.items):
             return DAMAGED.format(damage=damage)
-        if {s.name for s in self.tools if s.hosted} != {s.name for s in fresh.tools if s.hosted}:
+        if {s.name for s in self.tools if s.hosted} != {s.name for s in basis.tools if s.hosted}:
             return OTHER_SEARCH  # nobody here could refuse a call of it
         frozen = {spec.name for spec in self.tools}
-        more = [spec.name for spec in fresh.tools if spec.name not in frozen]
+        more = [spec.name for spec in basis.tools if spec.name not in frozen]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
-    async def _repair(self, provider: Provider, made: Sequence[ToolBlock]) -> list[Event]:
-        """Answer the calls of the last reply: they were handed over, or cut off (H-5).
+    async def _repair(self, last_calls: Sequence[ToolBlock]) -> list[Event]:
+        """Answer the calls of the last reply that were handed over, or cut off (H-5).
 
-        Says so where nothing is known of a result.
+        Returns a notice if the result of one is not known.
         """
+        provider = self._basis.provider
         calls = provider.open_calls(self.items)
         if not calls:
             return []
-        known = {block.call_id: block for block in made if block.state in ("done", "error")}
+        known = {block.call_id: block for block in last_calls if block.state in ("done", "error")}
         results = [_result(call, known.get(call.id)) for call in calls]
         await self.append(provider.result_items(results))
         lost = sum(call.id not in known for call in calls)
@@ -283,8 +329,12 @@ def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
         chain.append(chain_next(chain[-1], canonical_json(item)))
 
 
+def _failed(call: ToolCall, why: str) -> ToolResult:
+    return ToolResult(call.id, call.name, (Text(why),), is_error=True)
+
+
 def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:
     if made is None:
-        return ToolResult(call.id, call.name, (Text(CALL_LOST),), is_error=True)
+        return _failed(call, CALL_LOST)
     content = (Text(made.output), *made.images)
     return ToolResult(call.id, call.name, content, is_error=made.state == "error")

@@ -1,4 +1,4 @@
-"""A session: runs the turns of one saved conversation, and what the person does between them.
+"""A session: runs the turns of one conversation, and carries out the person's decisions.
 
 A view calls ``subscribe`` for the events; ``turn`` runs a turn, ``stop`` ends it,
 ``answer_permission`` and ``answer_question`` answer its questions.
@@ -16,51 +16,39 @@ from typing import Any
 
 from studio.agent.attachments import whole
 from studio.agent.changes.draft_review import DraftDecision, DraftReview
-from studio.agent.changes.draft_store import DraftStore
 from studio.agent.changes.undo import Undo
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.user_messages import describe_error
 from studio.agent.permission.policy import Policy
 from studio.agent.services import Services
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
 from studio.domain.drafts import Draft, DraftStatus
-from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     Event,
-    Exposed,
     FilesRestored,
     Notice,
     PermissionResolved,
-    Recounted,
     ReplyGiven,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Message, Said, ToolResult
+from studio.domain.messages import Said, ToolResult
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
-from studio.domain.sessions import SessionInfo
+from studio.domain.sessions import SessionInfo, title_of
 from studio.domain.tools import ToolSpec
-from studio.storage.sessions.store import SessionStore
 from studio.tools.drafts.draft_conflict import Conflict
 
 from .context_control import ContextControl
-from .event_channel import EventChannel, Subscriber
+from .event_channel import Subscriber
 from .message_queue import MessageQueue
-from .session_state import SessionState
-from .titles import title_of
+from .session_state import SessionInUse, SessionState
 from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
-
-MANY = 1_000
-"""Messages; more are folded in a thread."""
-
-
-class SessionInUse(ConfigurationError):
-    """Another program works in this session; two at once would mix their histories."""
 
 
 class Session:
@@ -68,51 +56,38 @@ class Session:
 
     def __init__(
         self,
-        info: SessionInfo,
-        store: SessionStore,
+        state: SessionState,
         services: Services,
-        channel: EventChannel,
-        events: Sequence[Event],
         *,
         interrupted: bool = False,
-        damage: str = "",
         new: bool = False,
     ) -> None:
-        self.state = state = SessionState(
-            info,
-            store,
-            channel,
-            lambda transcript: DraftStore(transcript.drafts, services.draft_targets),
-            events,
-            damage,
-        )
+        self.state = state
         self.transcript = state.transcript
         self.drafts = state.drafts
         self.rules = state.rules
-        self.files = Undo(state, services.folders, store.changes)
-        self.drafts.around = self.files.writing
+        self.undo = Undo(state, services.folders, state.store.changes)
+        self.drafts.around = self.undo.writing
         state.recorded = self._recorded
         self._journal = state.journal
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._work: asyncio.Task[None] | None = None
-        """Runs the turns of a message."""
+        """Runs all turns of one message."""
         self._message: TurnOptions | None = None
-        """The options of the message that is worked on, by one tier after the other."""
+        """The options of the message that runs, by one tier after the other."""
         self._stop_asked = self._escalating = False
         self._exclusive = asyncio.Lock()
-        self._builder = TurnBuilder(state, services, self.files, new=new)
+        self._builder = TurnBuilder(state, services, self.undo, new=new)
         self.queue = MessageQueue(state, self._builder.steering)
         self._review = DraftReview(state, self._builder.workspace)
-        self.memory = ContextControl(state, self._builder, self._exclusive_access)
-        if damage:
-            if self.transcript.running:  # nobody can write its end
+        self.context = ContextControl(state, services, self._builder, self._exclusive_access)
+        if state.damage:
+            if self.transcript.running:  # its end cannot be written any more
                 self.transcript.apply(TurnComplete("error"))
         elif interrupted:
-            self.state.record(TurnComplete("error", "The program ended during this turn."))
-            self.state.record(
-                Notice("The program ended during this turn. You can go on from here.")
-            )
+            state.record(TurnComplete("error", "The program ended during this turn."))
+            state.record(Notice("The program ended during this turn. You can go on from here."))
 
     # State, and what the session is based on
 
@@ -164,21 +139,20 @@ class Session:
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
 
-        A ``TurnComplete`` comes last. A reader that walks away stops the turn.
+        A ``TurnComplete`` comes last. Closing the generator stops the turn.
 
-        ``rules`` count for this turn alone, on top of the agent's and the
+        ``rules`` count for this turn alone, in addition to the agent's and the
         session's; ``mode`` and ``limits`` are the agent's where not given, ``caps``
-        hold beside all others (L-14). A turn that another one begins has its
-        bounds too: that session's ``as_parent``.
-        ``within`` is what the turn may do at most, whatever else allows.
+        apply in addition to all others (L-14). ``parent`` is the ``as_parent`` of the
+        session whose turn begins this one. ``within`` is the most that the turn may
+        do, whatever the rules allow.
 
         ``tools`` are run by the client: a turn that calls them ends as
-        ``handed_over``, and the next one brings their ``results``. A call that
-        is not among these gets an error.
+        ``handed_over``, and the next one brings their ``results``. A call without a
+        result gets an error.
 
-        With nothing said it tries the last message again. Whatever is wrong
-        with the set-up ends the turn as an error in the transcript, so that
-        what the person typed is kept.
+        With nothing said it tries the last message again. An error in the set-up ends
+        the turn as an error in the transcript, so that what the person typed is kept.
         """
         message = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
         words = whole(said)
@@ -213,7 +187,7 @@ class Session:
                 work.result()
 
     async def _run(self, said: tuple[Said, ...], message: TurnOptions) -> None:
-        """Run the turn that works on a message, and those of the tiers that take it over."""
+        """Run the turn for a message, and those of the tiers that take it over."""
         options = message
         while True:
             await self._one_turn(said, options)
@@ -270,7 +244,7 @@ class Session:
         return preparing.result()
 
     def _record_failed_start(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> None:
-        """Record a turn that came to nothing: what was said is kept."""
+        """Record a turn that could not be built, so that what was said is kept."""
         error = None if preparing.cancelled() else preparing.exception()
         events: list[Event] = [started, *self._builder.opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
@@ -284,24 +258,22 @@ class Session:
             self._turn.try_now()
 
     def stop(self) -> None:
-        """End the running turn, also while it is still being made."""
-        self._stop_asked = True  # it may be made already, and its reader not awake yet
+        """End the running turn, also while it is still being built."""
+        self._stop_asked = True  # it may be built already, and not run yet
         if self._turn is not None:
             self._turn.stop()
         elif self._preparing is not None and self._journal.claimed:
             self._preparing.cancel()
-        self.memory.stop()
+        self.context.stop()
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
-        """``by`` says who answers where that is not the person, for the audit."""
+        """Answer a permission question; ``by`` names who answers if not the person."""
         if self._turn is not None:
             self._turn.answer_permission(question_id, answer, by)
 
     def answer_question(self, call_id: str, text: str) -> None:
         if self._turn is not None:
             self._turn.answer_question(call_id, text)
-
-    # What the person says while a turn runs
 
     def steer(self, message_id: str) -> None:
         """Give a queued message to the running turn, if there is one."""
@@ -310,22 +282,8 @@ class Session:
 
     @property
     def as_parent(self) -> ParentTurn | None:
-        """The bounds of the running turn, for turns that it begins."""
+        """What the running turn hands on to the turns that it begins."""
         return self._builder.parent if self.running else None
-
-    async def begin_with(self, messages: Sequence[Message]) -> None:
-        """Begin with a conversation that somebody else tells; before any turn."""
-        info = self.info
-        recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
-        if len(messages) > MANY:  # nobody sees the session yet
-            self.state.publish(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
-        else:
-            self.state.record(recounted)
-        if info.origin != "server":  # of a file, which anybody may have written
-            self.state.record(Exposed("untrusted", "what was said elsewhere"))
-        elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
-            self.state.record(Exposed("untrusted", "results that the client tells of"))
-        await self.flush()
 
     async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
         """Approve, discard or undo a draft; the next request tells the model."""
@@ -340,14 +298,14 @@ class Session:
             drafts = self.transcript.drafts_of(turn_id)
             draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
         decided = await self._review.decide(draft_ids, decision)
-        self._changed()
+        self._files_changed()
         return decided
 
     async def edit_draft(self, draft_id: str, text: str) -> Draft:
         """Replace a waiting draft's text by the person's own."""
         self.state.require_sound()
         draft = await self._review.edit(draft_id, text)
-        self._changed()
+        self._files_changed()
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
@@ -358,13 +316,13 @@ class Session:
         """Make a draft anew on top of the file as it is now; see ``DraftReview.resolve``."""
         self.state.require_sound()
         draft = await self._review.resolve(draft_id, text, on)
-        self._changed()
+        self._files_changed()
         return draft
 
     async def undo_turn(self, turn_id: str) -> FilesRestored:
-        """Put back the files that a turn changed; what another hand changed since is left.
+        """Restore the files that a turn changed, but those that somebody changed since.
 
-        Raises ConfigurationError while a turn runs, or if nothing is known of the turn's changes.
+        Raises ConfigurationError while a turn runs, or if the turn's changes are not known.
         """
         return await self._restore(turn_id, undo=True)
 
@@ -375,48 +333,48 @@ class Session:
     async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
         async with self._exclusive_access():
             try:
-                return await self.files.restore(turn_id, undo=undo)
+                return await self.undo.restore(turn_id, undo=undo)
             finally:
-                await self.files.settled()
+                await self.undo.settled()
 
     async def find_changes(self) -> None:
-        """Tell what a turn changed that ended with its program."""
+        """Record the files that a turn changed which ended with its program."""
         if not self.damage:
-            for event in await self.files.end(self.transcript.turn_id):
+            for event in await self.undo.end(self.transcript.turn_id):
                 self.state.record(event)
 
     @asynccontextmanager
     async def _exclusive_access(self) -> AsyncGenerator[None, None]:
-        """Around work in the session while no turn runs; one that begins meanwhile waits."""
+        """Reserve the session while no turn runs; one that begins meanwhile waits."""
         self._require_idle()
         async with self._exclusive:
             self._require_idle()
             try:
-                await self._claim()
+                await self.state.claim()
                 yield
             finally:
                 await self._release()
                 await self.flush()
 
     async def flush(self) -> None:
-        """Everything recorded so far is on disk when this returns."""
+        """Return when everything recorded so far is on disk."""
         await self.state.flush()
 
     async def close(self) -> None:
-        """Stop what runs and save; the object is of no use afterwards."""
+        """Stop what runs and save; the session cannot be used afterwards."""
         self.stop()
         if self._work is not None:
             await asyncio.wait([self._work])
-        await self.memory.settled()
+        await self.context.settled()
         await self.drafts.settled()
-        await self.files.settled()
+        await self.undo.settled()
         try:
             await self._builder.history.save()
         finally:
             await self._journal.close()
 
-    def _changed(self) -> None:
-        """The person changed files under a running turn."""
+    def _files_changed(self) -> None:
+        """Tell the running turn that the person changed files."""
         if self._turn is not None:
             self._turn.files_changed()
 
@@ -425,27 +383,14 @@ class Session:
         if self.running:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
-    async def _claim(self) -> None:
-        """Have the session for this program alone, until ``_release``."""
-        claim = asyncio.ensure_future(self._journal.claim())
-        try:
-            await settled(claim)  # stopped or not, nothing is told in a chat that is another's
-        finally:
-            elsewhere = claim.result()
-            if elsewhere.running:
-                raise SessionInUse(
-                    "Another window or terminal is working in this chat. Wait for it."
-                )
-            if elsewhere.changed:
-                raise SessionInUse(
-                    "Another window or terminal went on with this chat. Open it again."
-                )
-
     async def _release(self) -> None:
-        """Once all of it is stored: no other program may go on without what is here alone."""
+        """Release the session once the native history is stored.
+
+        No other program may go on without what only this one has.
+        """
         history = self._builder.history
         try:
-            if not history.saved:  # whoever wrote it was stopped, or the disk fails
+            if not history.saved:  # its turn was cancelled, or the disk fails
                 await settled(asyncio.gather(history.save(), return_exceptions=True))
         finally:
             if history.saved:
@@ -453,15 +398,15 @@ class Session:
 
     async def _prepare(self, started: TurnStarted, options: TurnOptions) -> Turn:
         async with self._exclusive:
-            await self._claim()
-        if self._stop_asked:  # before, or between two tiers
+            await self.state.claim()
+        if self._stop_asked:  # before it was built, or between two tiers
             raise asyncio.CancelledError
         if started.said and not self.info.title:
             await self.change(title=title_of(started.said))
         return await self._builder.turn(started, options)
 
     def _recorded(self, event: Event) -> None:
-        """An event is in the transcript and the journal, and the listeners come next."""
+        """Update the state after an event was stored, before it is published."""
         match event:
             case AwaitingPermission() | AwaitingReply():
                 self._set_state("waiting")
@@ -473,7 +418,7 @@ class Session:
             case TurnComplete():
                 self._escalating = event.reason in self._builder.escalates
                 self._set_state(event.reason)
-                if self._builder.history.saved:  # then it is free with its end
+                if self._builder.history.saved:  # other programs may go on at once
                     self._journal.release()
             case _:
                 pass

@@ -1,38 +1,59 @@
-"""The state of an open session: its facts, transcript, drafts and rules, and its events.
+"""The state of an open session: its facts, transcript, drafts and rules, and its pending input.
 
 Each event is applied to the transcript, written to the journal and published on
-the channel exactly once, here.
+the channel exactly once, here. ``PendingInput`` keeps what the model has to be told
+with the next request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from studio.agent.changes.draft_store import DraftStore
-from studio.domain.envelope import EventEnvelope
+from studio.agent.permission.rules import SessionRules
+from studio.agent.session.event_channel import EventEnvelope
+from studio.domain.aio import settled
+from studio.domain.drafts import DraftStatus
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import Event
+from studio.domain.events import (
+    DraftResolved,
+    Event,
+    FilesRestored,
+    HistoryBegun,
+    StepStarted,
+    Told,
+    ToolFinished,
+    TurnStarted,
+)
+from studio.domain.messages import Said, Text
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 from studio.storage.sessions.store import SessionStore
+from studio.tools import DraftTargets, Workspace
 
 from .event_channel import EventChannel
-from .pending_input import PendingInput
-from .session_rules import SessionRules
+
+NAMED = 40
+"""Paths that a note names; it counts the others."""
+
+
+class SessionInUse(ConfigurationError):
+    """Another program works in this session; two at once would mix their histories."""
 
 
 class SessionState:
-    """What a session and the objects that work for it share."""
+    """What a session shares with its queue, drafts, undo, context control and turn builder."""
 
     def __init__(
         self,
         info: SessionInfo,
         store: SessionStore,
         channel: EventChannel,
-        drafts: Callable[[Transcript], DraftStore],
-        events: Sequence[Event],
+        draft_targets: Callable[[Workspace], DraftTargets],
+        events: Sequence[Event] = (),
         damage: str = "",
     ) -> None:
         self.info = info
@@ -40,7 +61,7 @@ class SessionState:
         self.damage = damage
         """What is wrong with a session that can only be read; empty for a sound one."""
         self.transcript = Transcript(events)
-        self.drafts = drafts(self.transcript)
+        self.drafts = DraftStore(self.transcript.drafts, draft_targets)
         self.pending = PendingInput(events, self.drafts)
         self.rules = SessionRules(store.rules, info.id)
         self.journal = store.journal(info.id)
@@ -78,9 +99,125 @@ class SessionState:
         """Return when everything recorded so far is on disk."""
         await self.journal.flush()
 
+    async def claim(self) -> None:
+        """Reserve the session for this program until ``journal.release``.
+
+        Raises SessionInUse if another program works in it, or went on with it.
+        """
+        claim = asyncio.ensure_future(self.journal.claim())
+        try:
+            await settled(claim)  # also if cancelled: nothing is recorded in another's session
+        finally:
+            elsewhere = claim.result()
+            if elsewhere.running:
+                raise SessionInUse(
+                    "Another window or terminal is working in this chat. Wait for it."
+                )
+            if elsewhere.changed:
+                raise SessionInUse(
+                    "Another window or terminal went on with this chat. Open it again."
+                )
+
     def require_sound(self) -> None:
         """Raises ConfigurationError if the session can only be read."""
         if self.damage:
             raise ConfigurationError(
                 f"This chat is damaged and can only be read: {self.damage}. Continue in a new chat."
             )
+
+
+class PendingInput:
+    """What the model has to be told with the next request, derived from the events.
+
+    ``unsent`` is what the person said in turns that ended before the history had
+    it: a turn's first step and its words are stored together. ``notes`` are for the
+    model, in addition to it. ``epoch`` is the last epoch of the native history in
+    the events, 0 before any.
+    """
+
+    def __init__(self, events: Iterable[Event], drafts: DraftStore) -> None:
+        self.unsent: list[Said] = []
+        self.notes: list[Told] = []
+        self.epoch = 0
+        self._drafts = drafts
+        self._undone: dict[str, Told] = {}
+        restored: set[str] = set()
+        for event in events:
+            match event:
+                case StepStarted() | ToolFinished():
+                    self.notes.clear()  # a request or a tool's result had it
+                case FilesRestored():
+                    restored.update(event.drafts)  # the note on the files names them
+                case DraftResolved() if event.draft_id in restored:
+                    restored.remove(event.draft_id)
+                case DraftResolved():
+                    self.drafts_ended({event.draft_id: event.status})
+                case Told():
+                    continue  # the program may have ended before the history had it
+                case _:
+                    pass
+            self.apply(event)
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self.unsent.extend(event.said)
+            case StepStarted():
+                self.unsent.clear()
+            case Told() if event in self.notes:
+                self.notes.remove(event)
+            case HistoryBegun():  # it has the calls that made drafts, not their ends
+                self.epoch = event.epoch
+                self.add_draft_note(self._drafts.ends())
+                self.notes += (note for note in self._undone.values() if note not in self.notes)
+            case FilesRestored():
+                self._files_restored(event)
+            case _:
+                pass
+
+    def words(self, said: Sequence[Said]) -> list[Said]:
+        """What a turn sends: what is unsent, then what is said now; nothing if it is blank."""
+        words = [*self.unsent, *said]
+        blank = all(isinstance(part, Text) and not part.text.strip() for part in words)
+        return [] if blank else words
+
+    def drafts_ended(self, ends: Mapping[str, DraftStatus]) -> None:
+        """Note how drafts ended, by id, for the model."""
+        notes = (self._drafts.note(draft_id, status) for draft_id, status in ends.items())
+        self.add_draft_note("\n".join(filter(None, notes)))
+
+    def _files_restored(self, event: FilesRestored) -> None:
+        earlier = self._undone.pop(event.turn_id, None)
+        if earlier in self.notes:  # the model was not told yet
+            self.notes.remove(earlier)
+            if not event.undone:
+                return
+        if text := _restored_note(event):
+            note = Told("files", text)
+            self.notes.append(note)
+            if event.undone:
+                self._undone[event.turn_id] = note
+
+    def add_draft_note(self, text: str) -> None:
+        if text:
+            self.notes.append(Told("draft", text))
+
+
+def _restored_note(event: FilesRestored) -> str:
+    """The note about restored files for the model; empty if nothing was restored."""
+    if not event.paths:
+        return ""
+    what, how = (
+        ("undid what you changed in an earlier turn", "as they were before it")
+        if event.undone
+        else ("restored what you changed in an earlier turn", "as that turn left them")
+    )
+    text = f"The person {what}. These are {how}: {_listed(event.paths)}."
+    if event.left:
+        text += f" These had changed since and are left as they are: {_listed(event.left)}."
+    return text
+
+
+def _listed(paths: Sequence[str]) -> str:
+    named = ", ".join(paths[:NAMED])
+    return named if len(paths) <= NAMED else f"{named} and {len(paths) - NAMED} more"

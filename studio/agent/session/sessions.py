@@ -13,14 +13,17 @@ from dataclasses import replace
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
-from studio.domain.events import Event, TurnComplete, TurnStarted
-from studio.domain.messages import Message
-from studio.domain.sessions import Origin, SearchHit, SessionInfo
+from studio.domain.events import Event, Exposed, Recounted, TurnComplete, TurnStarted
+from studio.domain.messages import Message, ToolResult
+from studio.domain.sessions import Origin, SearchHit, SessionInfo, title_from_messages
 from studio.storage.sessions.store import SessionStore
 
 from .event_channel import EventChannel
 from .session import Session
-from .titles import title_from_messages
+from .session_state import SessionState
+
+MOST_AT_ONCE = 1_000
+"""Messages; more are folded in a thread."""
 
 
 class Sessions:
@@ -48,10 +51,11 @@ class Sessions:
         instructions: str = "",
         told: Sequence[Message] = (),
     ) -> Session:
-        """``model_chosen``: the person chose the model, so no routing changes it (L-13).
+        """Create a session.
 
-        ``instructions`` are a client's, in addition to the agent's own. ``told`` is
-        a conversation that the session goes on from; who tells it has led it.
+        ``model_chosen``: the person chose the model, so no routing changes it (L-13).
+        ``instructions`` are a client's, in addition to the agent's own. ``told`` is a
+        conversation that a client or a file tells, and that the session goes on from.
         """
         now = time.time()
         info = SessionInfo(
@@ -70,14 +74,14 @@ class Sessions:
         )
         await self.store.create(info)
         self.store.journal(info.id).newest = 0
-        session = Session(info, self.store, self._services, self.events, (), new=True)
+        session = Session(self._state(info), self._services, new=True)
         self._open[info.id] = session
         if told:
-            await session.begin_with(told)
+            await _recount(session.state, told)
         return session
 
     async def open(self, session_id: str) -> Session:
-        """The session, anew where another program has gone on with it meanwhile.
+        """Open a session, again if another program has gone on with it meanwhile.
 
         Raises ConfigurationError if there is no such session.
         """
@@ -92,19 +96,18 @@ class Sessions:
             self.store.journal(session_id).newest = newest
             damage = await self.store.damage(session_id)
             interrupted = await self._interrupted(session_id, events)
-            session = Session(
-                info,
-                self.store,
-                self._services,
-                self.events,
-                events,
-                interrupted=interrupted,
-                damage=damage,
-            )
+            state = self._state(info, events, damage)
+            session = Session(state, self._services, interrupted=interrupted)
             if interrupted:
                 await session.find_changes()
             self._open[session_id] = session
             return session
+
+    def _state(
+        self, info: SessionInfo, events: Sequence[Event] = (), damage: str = ""
+    ) -> SessionState:
+        draft_targets = self._services.draft_targets
+        return SessionState(info, self.store, self.events, draft_targets, events, damage)
 
     async def _known(self, session_id: str) -> Session | None:
         """The session as it is open here, unless that is out of date."""
@@ -113,7 +116,7 @@ class Sessions:
             return known
         try:
             await known.close()
-        except StorageError:  # what is not saved is here alone
+        except StorageError:  # what is not saved is only here
             return known
         del self._open[session_id]
         return None
@@ -125,7 +128,7 @@ class Sessions:
         return elsewhere.changed or (theirs and not elsewhere.running)
 
     async def put_away(self, session_id: str) -> None:
-        """Save an open session and forget it, unless it works or somebody looks at it."""
+        """Save an open session and forget it, unless it runs or has subscribers."""
         async with self._opening:
             session = self._open.get(session_id)
             if session is None or session.running:
@@ -136,7 +139,7 @@ class Sessions:
                 self.store.let_go(session_id)
 
     async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
-        """Whether the last turn's end is missing, and no program is left to write it."""
+        """Whether the last turn has no end, and no program runs that could write it."""
         if session_id in await self.store.interrupted():
             return True
         ends = (e for e in reversed(events) if isinstance(e, TurnStarted | TurnComplete))
@@ -145,9 +148,9 @@ class Sessions:
         return not await self.store.running_elsewhere(session_id)
 
     async def branch(self, session_id: str, turn_id: str = "") -> Session:
-        """A new session with all that came before that turn, or with everything.
+        """Create a session with all that came before that turn, or with everything.
 
-        The old one stays as it is. Of a damaged one, what can be read goes along (H-5).
+        The old one stays as it is. Of a damaged one the readable part is copied (H-5).
         """
         old = await self.open(session_id)
         await old.flush()
@@ -165,7 +168,7 @@ class Sessions:
         return await self.open(info.id)
 
     async def list(self) -> list[SessionInfo]:
-        """Newest first; open sessions as they are this moment, crashed ones as failed."""
+        """All sessions, newest first; open ones in their present state, crashed ones as failed."""
         ended = set(await self.store.interrupted())
         infos = [
             replace(info, state="error")
@@ -176,7 +179,7 @@ class Sessions:
         return sorted(infos, key=lambda info: info.updated, reverse=True)
 
     def _latest(self, stored: SessionInfo) -> SessionInfo:
-        """What is known here, unless another program has gone on with the session."""
+        """The open session's state, or the stored one if another program went on with it."""
         session = self._open.get(stored.id)
         if session is None or (stored.updated > session.info.updated and not session.running):
             return stored
@@ -187,7 +190,7 @@ class Sessions:
 
     async def delete(self, session_id: str) -> None:
         if session := self._open.pop(session_id, None):
-            with suppress(StorageError):  # nobody will miss it
+            with suppress(StorageError):  # it is deleted anyway
                 await session.close()
         await self.store.delete(session_id)
         await asyncio.to_thread(
@@ -202,3 +205,18 @@ class Sessions:
         for error in done:
             if isinstance(error, BaseException):
                 raise error
+
+
+async def _recount(state: SessionState, messages: Sequence[Message]) -> None:
+    """Begin a new session with a conversation that a client or a file tells."""
+    info = state.info
+    recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
+    if len(messages) > MOST_AT_ONCE:  # nobody sees the session yet
+        state.publish(recounted, await asyncio.to_thread(state.transcript.apply, recounted))
+    else:
+        state.record(recounted)
+    if info.origin != "server":  # of a file, which anybody may have written
+        state.record(Exposed("untrusted", "what was said elsewhere"))
+    elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
+        state.record(Exposed("untrusted", "results that the client tells of"))
+    await state.flush()

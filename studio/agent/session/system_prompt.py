@@ -1,4 +1,4 @@
-"""The system prompt, and what the model is told when a part of it changes.
+"""The system prompt: composes it, and the notes to the model when a part of it changes.
 
 The system prompt and the tools of a history never change, because providers bind and
 cache what comes first (H-9). When the date, the mode, the instructions or the tools
@@ -28,9 +28,10 @@ def dated(today: date) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrompt:
-    """The instructions of a turn and what changes in them; ``tools`` are those that may be used.
+    """The instructions of a turn and what may change in them.
 
-    ``today`` is None where the model is told nothing but what the person says.
+    ``tools`` are the ones that may be used. ``today`` is None for an agent without
+    instructions and tools: its model gets only what the person says.
     """
 
     today: date | None
@@ -46,7 +47,10 @@ class SystemPrompt:
         return f"{self.instructions}\n\nThe conversation began on {dated(self.today)}."
 
     def untold(self, told: Mapping[Topic, str], system: str, frozen: Iterable[str]) -> list[Told]:
-        """What the model has to be told, given what the history began with."""
+        """The notes to a model that has this system prompt and the ``frozen`` tools.
+
+        ``told`` are the last notes by topic.
+        """
         news: list[Told] = []
 
         def tell(topic: Topic, text: str, known: bool) -> None:

@@ -1,39 +1,37 @@
-"""The builder of turns: routing, agent, history, rules, limits and guards of the next turn."""
+"""The turn builder: chooses the model, agent, history, rules, limits and guards of a turn."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.attachments import readable
+from studio.agent.budget import Budget, RequestMeter
 from studio.agent.changes.draft_store import TurnDrafts
 from studio.agent.changes.undo import Undo
-from studio.agent.context import Compactor, ContextUsage, ModelAccess
 from studio.agent.context.cache_ledger import CacheLedger
-from studio.agent.limits import Budget, RequestMeter
+from studio.agent.context.compaction import Compactor
+from studio.agent.context.summarizer import ModelAccess
 from studio.agent.loop.agent_loop import AgentLoop
-from studio.agent.loop.guards import AnswerGuard, WrapUpGuard
-from studio.agent.loop.loop_guard import LoopGuard
+from studio.agent.loop.guards import AnswerGuard, RepetitionGuard, WrapUpGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.loop.structured_output import in_words
 from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnState
-from studio.agent.permission.approval import Approvals
+from studio.agent.permission.approval import Approvals, ToolAccess
 from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import Policy
-from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode
-from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -53,13 +51,12 @@ from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.processes.sandbox import HidingSandbox
-from studio.providers.base import Request
 from studio.tools import Workspace
 from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, load_agent_setup
 from .model_router import STUCK
-from .native_history import NativeHistory
+from .native_history import HistoryBasis, NativeHistory
 from .session_state import SessionState
 from .system_prompt import SystemPrompt
 
@@ -70,8 +67,8 @@ FOUND = Exposed("untrusted", "what the provider finds on the web")
 class ParentTurn:
     """What a turn inherits from the turn that begins it.
 
-    It uses the same budget, may never do more (T-6), and counts as exposed to
-    whatever the other has read. ``record`` takes what it reads itself.
+    It uses the same budget, may never do more (T-6), and is exposed to what the
+    parent has read. ``record`` records in the parent what the turn itself reads.
     """
 
     budget: Budget
@@ -82,10 +79,10 @@ class ParentTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
-    """What is asked of one turn; the agent's file and the settings decide the rest.
+    """The options of one turn; the agent's file and the settings decide the rest.
 
-    ``rules`` are added to the agent's and the session's. ``parent`` is of the turn
-    that begins this one, ``within`` is an upper limit of its own. ``tools`` and
+    ``rules`` are added to the agent's and the session's. ``parent`` is the turn that
+    begins this one, ``within`` the most that this turn may do. ``tools`` and
     ``results`` are the client's, see ``Session.turn``.
     """
 
@@ -99,16 +96,16 @@ class TurnOptions:
     generation: Generation = AS_IT_IS
     caps: Caps = NO_CAPS
     escalated: bool = False
-    """The turn before got stuck: the next tier takes over."""
+    """Whether the turn before got stuck, so that the next tier takes over."""
 
     @property
     def bounded(self) -> bool:
-        """Whether it has bounds of its own, which no other turn may go beyond."""
+        """Whether the turn has limits of its own, so that no other tier may take it over."""
         return self.limits is not None or self.caps != NO_CAPS
 
     @property
     def ceiling(self) -> Policy | None:
-        """What the turn may do at most."""
+        """The most that the turn may do; None if nothing limits it."""
         above = self.parent.policy if self.parent is not None else None
         if above is None or self.within is None:
             return self.within or above
@@ -126,24 +123,24 @@ class TurnBuilder:
             session.transcript, self.history, lambda: services.summarise, session.flush
         )
         self.opened: list[Event] = []
-        """What happened when the history was opened for the turn that is being built."""
+        """The events of opening the history for the turn that is being built."""
         self.steering: deque[MessageQueued] = deque()
-        """Queued messages that are to reach the running turn."""
+        """Queued messages that the running turn reads with its next request."""
         self.escalates: tuple[CompletionReason, ...] = ()
         """The ends of the running turn after which the next tier takes over."""
         self.parent: ParentTurn | None = None
-        """What a turn that the running one begins has of it."""
+        """What the running turn hands on to the turns that it begins."""
         self._session = session
         self._services = services
         self._undo = undo
         self._content_filter = ContentFilter(session.transcript)
         self._ledger: CacheLedger | None = None
         self._notice = ""
-        """The last notice about the rules in the folder."""
+        """The last notice about the folder's rules; it is shown once."""
         self._message_budget: Budget | None = None
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
-        """Raises ConfigurationError or ProviderError for whatever is missing."""
+        """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
         self._add_client_results(options.results)
         if not options.escalated:
             self._message_budget = None
@@ -157,7 +154,7 @@ class TurnBuilder:
             self._ledger = CacheLedger(last)
         mode = routed[0].mode if routed else options.mode or setup.agent.mode
         limits = options.limits or self._services.limits(setup.agent, mode)
-        model = self._model_access(setup, budget, last)
+        model = self.model_access(setup, budget, last)
         access = await self._tool_access(setup, options)
         parent, schema = options.parent, options.generation.schema
         if parent is not None:
@@ -177,7 +174,7 @@ class TurnBuilder:
             opened=self.opened,
         )
         state = TurnState()
-        guards: list[Guard] = [LoopGuard(), WrapUpGuard(limits, budget)]
+        guards: list[Guard] = [RepetitionGuard(), WrapUpGuard(limits, budget)]
         if schema is not None:
             guards.append(AnswerGuard(schema))
         events = TurnEvents(session.record, state, guards)
@@ -202,7 +199,7 @@ class TurnBuilder:
 
         Returns whether nothing was ever sent before.
         """
-        session, provider, said = self._session, setup.provider, self._session.pending.said
+        session, provider, said = self._session, setup.provider, self._session.pending.unsent
         facts = self._facts
         for block in started.said:
             if reason := provider.media_problem(block, facts):
@@ -213,7 +210,7 @@ class TurnBuilder:
         if setup.layers.notice and setup.layers.notice != self._notice:
             self.opened.append(Notice(setup.layers.notice))
         self._notice = setup.layers.notice
-        if any(spec.hosted for spec in setup.offered):  # what it finds is not seen here
+        if any(spec.hosted for spec in setup.offered):  # its results do not pass the content filter
             seen = session.transcript
             known = "untrusted" in seen.exposed and not seen.exposed_by_own
             self.opened += [] if known else [FOUND]
@@ -223,8 +220,10 @@ class TurnBuilder:
         return is_new
 
     async def _tool_access(self, setup: AgentSetup, options: TurnOptions) -> ToolAccess:
-        """What the tools may use: rules in layers, the folder, a sandbox. Raises
-        ConfigurationError."""
+        """What the tools may use: rules in layers, the folder, a sandbox.
+
+        Raises ConfigurationError.
+        """
         session, agent = self._session, setup.agent
         info, rules, workspace = session.info, session.rules, setup.workspace
         self._content_filter.kinds = setup.masks
@@ -306,7 +305,7 @@ class TurnBuilder:
             self._session.record(Exposed("untrusted", f"{call.name}, a tool of the client"))
 
     async def _route(self, said: Sequence[Said], options: TurnOptions) -> list[Routed]:
-        """Choose the model for this turn, and change the chat to it (L-13)."""
+        """Choose the model for this turn, and change the session to it (L-13)."""
         routing = self._services.router
         self.escalates = ()
         if not routing.on:
@@ -333,12 +332,12 @@ class TurnBuilder:
         return [routed] if routed else []
 
     async def _budget(self, agent: Agent, options: TurnOptions) -> Budget:
-        """What all requests for one message may use together (L-14)."""
+        """The budget of all requests for one message (L-14)."""
         if self._message_budget is None:
             capped = replace(agent, caps=options.caps.within(agent.caps))
             above = options.parent.budget if options.parent else None
             new = self.history.new
-            self._message_budget = await self._services.budget(
+            self._message_budget = await self._services.budgets.for_turn(
                 self._session.info, capped, above, new=new
             )
         return self._message_budget
@@ -351,60 +350,33 @@ class TurnBuilder:
         return await self._undo.end(turn_id)
 
     async def open(self, setup: AgentSetup) -> list[Event]:
-        """Open the native history, or begin one that fits; returns the events of that."""
-        info, stale = self._session.info, self._session.transcript.stale
-        events = await self.history.open(
+        """Open the native history, or begin a new one; returns the events of that."""
+        stale = self._session.transcript.stale
+        transcript, pending = self._session.transcript, self._session.pending
+        basis = HistoryBasis(
             setup.provider,
             setup.model,
             setup.prompt.system,
             setup.offered,
-            self._session.transcript.messages,
-            self._session.pending.said,
-            self._session.pending.epoch,
-            self._services.model(info.provider, info.model),
-            self._session.transcript.last_calls,
+            transcript.messages,
+            self._facts,
+        )
+        events = await self.history.open(
+            basis, pending.unsent, pending.epoch, transcript.last_calls
         )
         if stale:
             events += await self.history.renew(stale, quiet=True)
-            self._session.pending.said.clear()  # the conversation had it
+            self._session.pending.unsent.clear()  # the new history has it
         return events
 
-    async def summarise(self, setup: AgentSetup) -> None:
-        """Sum up the beginning of the conversation; see ``Compactor.summarise``."""
-        info = self._session.info
-        budget = await self._services.budget(info, setup.agent, None)
-        last = await self._session.store.last_sent(info.id)
-        access = self._model_access(setup, budget, last)
-        await self.compactor.summarise(access, self._session.record)
-        self._session.pending.said.clear()
-
-    async def stub(self, _: AgentSetup) -> None:
-        """Begin a history with old results shortened."""
-        await self.compactor.stub(self._session.record)
-        self._session.pending.said.clear()
-
-    async def context(self) -> ContextUsage:
-        """What takes how much of the model's context, as the next request would be."""
-        info, history = self._session.info, self.history
-        facts = self._services.model(info.provider, info.model)
-        window = facts.context_window
-        if not history.epoch:
-            history = NativeHistory(self._session.store, info.id)
-            await history.look()
-        with suppress(StudioError, ProviderError):  # no key, say: that is told where it matters
-            provider = await self._services.provider(info.provider)
-            window = await provider.context_window(
-                Request(info.model, (), facts=facts, session=info.id)
-            )
-        return await self.compactor.view(history, window)
-
-    def _model_access(
+    def model_access(
         self, setup: AgentSetup, budget: Budget, last: LedgerEntry | None
     ) -> ModelAccess:
+        """The model for a turn's requests; ``last`` is the last request of the session."""
         info, facts = self._session.info, self._facts
         size = max(last.usage.input if last else 0, 1)
         rates = asyncio.to_thread(token_rates, info.provider, setup.model, size, facts)
-        meter = RequestMeter(budget, self._services.usage.rate, rates)
+        meter = RequestMeter(budget, self._services.budgets.rate, rates)
         policy = self._services.retry_policy
         return ModelAccess(setup.provider, setup.model, facts, info.id, meter, policy)
 
@@ -416,7 +388,7 @@ class TurnBuilder:
         return await asyncio.to_thread(self._services.workspace, self._session.info)
 
     def _updates(self, prompt: SystemPrompt, schema: JsonObject | None) -> list[Told]:
-        """What the model has not been told yet."""
+        """The notes for the next request: what the model has not been told yet (H-6)."""
         history, told = self.history, self._session.transcript.told
         frozen = [spec.name for spec in history.tools]
         untold = prompt.untold(told, history.system, frozen)
@@ -426,6 +398,7 @@ class TurnBuilder:
 
 
 def _generation(asked: Generation, info: SessionInfo, agent: Agent) -> Generation:
-    """The options of this turn, or else the chat's, or else those of the agent's file."""
-    warmth = agent.temperature if asked.temperature is None else asked.temperature
-    return replace(asked, effort=asked.effort or info.effort or agent.effort, temperature=warmth)
+    """The options of this turn, or else the session's, or else those of the agent's file."""
+    temperature = agent.temperature if asked.temperature is None else asked.temperature
+    effort = asked.effort or info.effort or agent.effort
+    return replace(asked, effort=effort, temperature=temperature)

@@ -172,7 +172,7 @@ class ChatLoop:
 
     async def _update_costs(self) -> None:
         """Update the costs in the status line."""
-        spent = await self.engine.books.spent("session", self.session.info.id)
+        spent = await self.engine.usage_costs.spent("session", self.session.info.id)
         self._spent = format_dollars(total(spent.values()).cost)
         self.screen.refresh()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias, get_args
 
 from studio.agent.attachments import attach, check_total_size
+from studio.agent.session.event_channel import EventEnvelope
 from studio.cli.commands.usage import print_usage
 from studio.cli.event_printer import TextPrinter
 from studio.cli.saved_sessions import (
@@ -23,7 +24,6 @@ from studio.cli.saved_sessions import (
 )
 from studio.domain.agents import PermissionMode
 from studio.domain.blocks import SummaryBlock, TextBlock, UserBlock
-from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Notice, Summarised
 from studio.domain.messages import Text
@@ -278,7 +278,7 @@ class SlashCommands:
 
     async def _compact(self, _: str) -> None:
         with self._printing_notices():
-            await self._chat.session.memory.summarise()
+            await self._chat.session.context.summarise()
 
     async def _summary(self, words: str) -> None:
         session = self._chat.session
@@ -288,11 +288,11 @@ class SlashCommands:
             self._chat.screen.markdown(summary.text)
         elif what == "edit":
             with self._printing_notices():
-                await session.memory.edit_summary(summary.summary_id, text.strip())
+                await session.context.edit_summary(summary.summary_id, text.strip())
             self._say("The model gets your summary from now on.")
         elif what == "undo":
             with self._printing_notices():
-                await session.memory.undo_summary(summary.summary_id)
+                await session.context.undo_summary(summary.summary_id)
         else:
             raise ConfigurationError("Say what: /summary show, /summary edit TEXT, /summary undo")
 
@@ -310,12 +310,12 @@ class SlashCommands:
             raise ConfigurationError("There is nothing to keep yet.")
         block = session.transcript.blocks[found[-1]]
         assert isinstance(block, TextBlock | UserBlock)
-        await session.memory.pin(found[-1], not block.pinned)
+        await session.context.pin(found[-1], not block.pinned)
         self._say("Kept whole for the model." if block.pinned else "Not kept whole any longer.")
 
     async def _usage(self, _: str) -> None:
         chat = self._chat
-        usage = await chat.engine.books.spent("model", chat.session.info.id)
+        usage = await chat.engine.usage_costs.spent("model", chat.session.info.id)
         print_usage(usage, "model", chat.screen)
 
     async def _export(self, name: str) -> None:

@@ -89,7 +89,7 @@ async def _keys(engine: Engine) -> list[str]:
     from studio.providers.registry import PROVIDER_TITLES
     from studio.storage.config.server_token import ENTRY
 
-    found = [await engine.connections.key(name) for name in PROVIDER_TITLES]
+    found = [await engine.providers.key(name) for name in PROVIDER_TITLES]
     await engine.keychain.get(ENTRY)
     known = {*found, *engine.keychain.known()}
     return sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)

@@ -26,7 +26,7 @@ def arguments(parser: CommandParser) -> None:
 async def run(context: CommandContext, options: Namespace) -> int:
     """List a provider's models: those fetched first, then those built in."""
     engine, console = await context.engine(), context.console
-    name = options.provider or await engine.connections.default()
+    name = options.provider or await engine.providers.default()
     listing = await engine.list_models(name, refresh=options.refresh)
     if options.json:
         found = [asdict(model) for model in listing.models]

@@ -68,8 +68,7 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Run one of the subcommands."""
-    from studio.agent.permission.rules import parse_rule
-    from studio.agent.session.session_rules import SessionRules
+    from studio.agent.permission.rules import SessionRules, parse_rule
 
     engine, console = await context.engine(), context.console
     rules = engine.rules
@@ -175,7 +174,7 @@ def _plain(rules: Sequence[Rule]) -> list[dict[str, object]]:
 
 
 def _line(number: str, rule: Rule, where: str) -> str:
-    from studio.agent.permission.visible_text import escape_invisible
+    from studio.agent.permission.invisible_characters import escape_invisible
 
     written = escape_invisible(str(rule)).replace("\n", "\\n")
     return f"{number:>4}  {rule.verdict:5}  {written}{f'  {where}' if where else ''}\n"

@@ -39,7 +39,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     session_id = (
         await find_session_id(engine, options.session) if options.session is not None else ""
     )
-    sums = await engine.books.spent(options.by, session_id, options.since)
+    sums = await engine.usage_costs.spent(options.by, session_id, options.since)
     if options.json:
         console.write_json([{options.by: key, **_json(spent)} for key, spent in sums.items()])
     else:

@@ -15,6 +15,7 @@ PROVIDER = ProviderDescriptor(
     hosted_suffix="cloud",
     icon="laptop",
     key="none",
+    connected_setting="ollama_connected",
     address="http://localhost:11434",
     address_variable="OLLAMA_HOST",
     start_command="ollama serve",

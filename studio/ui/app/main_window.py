@@ -53,7 +53,7 @@ class MainWindow(QMainWindow):
         self.closed: asyncio.Future[int] = loop.create_future()
         self.theme = theme
         self.settings = settings
-        self.studio: Engine | None = None
+        self.engine: Engine | None = None
         self.runner = TurnRunner(self._show_error, self._on_event)
         self.remote_approvals: RemoteApprovals | None = None
         """None before ``ready``."""
@@ -118,36 +118,36 @@ class MainWindow(QMainWindow):
     async def load(self, building: Awaitable[Engine]) -> None:
         """Take the engine and show what is saved; a database that cannot be used is explained."""
         try:
-            studio = await building
+            engine = await building
             await asyncio.to_thread(self.chat.prepare)
         except StorageError as error:
             more = "Nothing was changed. The window closes now."
             box = self._show_box(QMessageBox.Icon.Critical, "Agent Studio", str(error), more)
             box.finished.connect(self.close)
             return
-        self.studio = self._inspector.studio = self.chat_list.studio = studio
-        self.pages.set_studio(studio)
-        self.preferences.set_studio(studio)
-        studio.on_problem(self.banner.say)
-        await studio.look_for_providers()
-        self.chat.model.attach(studio)
+        self.engine = self._inspector.engine = self.chat_list.engine = engine
+        self.pages.set_engine(engine)
+        self.preferences.set_engine(engine)
+        engine.on_problem(self.banner.say)
+        await engine.look_for_providers()
+        self.chat.model.attach(engine)
         await self.chat_list.refresh()
-        if studio.settings.values.first_run_done or await studio.sessions.list():
+        if engine.settings.values.first_run_done or await engine.sessions.list():
             await self.chat.model.start_new()
             self._show_new()
         else:
             self.pages.show_welcome(self._show_new)
-        for name in studio.connected:
-            self._later(studio.refresh_models(name))
-        if studio.settings.values.inspector_open and self.sides.roomy:
+        for name in engine.connected:
+            self._later(engine.refresh_models(name))
+        if engine.settings.values.inspector_open and self.sides.roomy:
             self._inspector.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
-        self.server.set_keychain(studio.keychain)
+        self.server.set_keychain(engine.keychain)
         self.server.apply_settings()
-        self._later(self._watch_other_programs(studio))
+        self._later(self._watch_other_programs(engine))
 
-    async def _watch_other_programs(self, studio: Engine) -> None:
+    async def _watch_other_programs(self, engine: Engine) -> None:
         """Show what other programs on the same data ask, and what they change."""
         from studio.ui.remote_approvals import RemoteApprovals
 
@@ -157,7 +157,7 @@ class MainWindow(QMainWindow):
         remote.notified.connect(self.chat_list.schedule_refresh)
         for changed in (remote.notified, self.chat_list.ended):
             changed.connect(lambda: self._later(self._refresh_chat()))
-        await remote.start(studio)
+        await remote.start(engine)
 
     async def _refresh_chat(self) -> None:
         """Show the chat on screen, and its row, as other programs left them."""
@@ -175,7 +175,7 @@ class MainWindow(QMainWindow):
         self.chat.offer(await self.chat_list.last())
 
     def new_chat(self) -> None:
-        if self.studio is None:
+        if self.engine is None:
             return
         self._later(self.chat.model.start_new())
         self._show_new()
@@ -184,9 +184,9 @@ class MainWindow(QMainWindow):
         self._later(self._open(session_id))
 
     async def _open(self, session_id: str) -> None:
-        if self.studio is None:
+        if self.engine is None:
             return
-        session = await self.studio.sessions.open(session_id)
+        session = await self.engine.sessions.open(session_id)
         self.pages.setCurrentWidget(self.chat)
         self.sides.close_overlays()
         self.chat.model.open(session)
@@ -197,8 +197,8 @@ class MainWindow(QMainWindow):
 
     def _rename(self, session_id: str, title: str) -> None:
         async def work() -> None:
-            assert self.studio is not None
-            session = await self.studio.sessions.open(session_id)
+            assert self.engine is not None
+            session = await self.engine.sessions.open(session_id)
             await session.change(title=title)
             await self.chat_list.refresh()
             self.chat.model.options_changed()
@@ -207,10 +207,10 @@ class MainWindow(QMainWindow):
 
     def _delete(self, session_id: str) -> None:
         async def work() -> None:
-            assert self.studio is not None
+            assert self.engine is not None
             if self.chat.session is not None and self.chat.session.info.id == session_id:
                 await self.chat.model.start_new()
-            await self.studio.sessions.delete(session_id)
+            await self.engine.sessions.delete(session_id)
             await self.chat_list.refresh()
 
         self._later(work())
@@ -299,7 +299,7 @@ class MainWindow(QMainWindow):
                 self.chat.view.flush()
                 self.chat.view.go_to_waiting()
 
-        if self.studio is not None:
+        if self.engine is not None:
             self._later(work())
 
     def _pane(self, step: int) -> None:
@@ -333,10 +333,10 @@ class MainWindow(QMainWindow):
         await self._tasks.aclose()
         await self.chat.finish()
         await self.notifier.aclose()
-        if self.studio is not None:
+        if self.engine is not None:
             try:
                 await self.settings.save()
-                await self.studio.close()
+                await self.engine.close()
                 await self.runner.finish()
             except StudioError as error:
                 print(error)

@@ -38,7 +38,7 @@ class PageStack(QStackedWidget):
         self._made: dict[str, Page] = {}
         self.addWidget(chat)
 
-    def set_studio(self, engine: Engine) -> None:
+    def set_engine(self, engine: Engine) -> None:
         self._engine = engine
 
     @property

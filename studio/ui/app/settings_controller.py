@@ -46,7 +46,7 @@ class SettingsController(QObject):
         super().__init__(window)
         self._window, self._theme, self._settings = window, theme, settings
         self._chat, self._server, self._later = chat, server, later
-        self._studio: Engine | None = None
+        self._engine: Engine | None = None
         self.dialog: SettingsDialog | None = None
         """None until it was first wanted."""
         self._watcher: QFileSystemWatcher | None = None
@@ -57,9 +57,9 @@ class SettingsController(QObject):
         self._server_settings: list[object] = []
         """The server's settings when they were last applied."""
 
-    def set_studio(self, studio: Engine) -> None:
+    def set_engine(self, engine: Engine) -> None:
         """From now on the settings can be opened, and their file is watched."""
-        self._studio = studio
+        self._engine = engine
         self._server_settings = self._read_server_settings()
         self._settings.subscribe(self._changed_by_others)
         self._watcher = QFileSystemWatcher(self)
@@ -69,25 +69,25 @@ class SettingsController(QObject):
 
     def open(self, page: str = "general", at: str = "") -> None:
         """Show a page of the settings; ``at`` is a provider or a limit on it."""
-        if self._studio is None:
+        if self._engine is None:
             return
         if self.dialog is None:
-            self.dialog = self._make_dialog(self._studio)
+            self.dialog = self._make_dialog(self._engine)
         self.dialog.open_page(page, at)
 
-    def _make_dialog(self, studio: Engine) -> SettingsDialog:
+    def _make_dialog(self, engine: Engine) -> SettingsDialog:
         from studio.ui.settings.dialog import SettingsDialog
         from studio.ui.settings.registry import SettingsServices
 
         services = SettingsServices(
             file=self._settings,
-            keychain=studio.keychain,
-            catalogue=studio.catalogue,
-            make_provider=studio.connections.lister,
-            engine=studio,
+            keychain=engine.keychain,
+            catalogue=engine.catalogue,
+            make_provider=engine.providers.lister,
+            engine=engine,
             chat=self._chat,
             server=self._server.process,
-            snapshot_date=month(studio.snapshot_date),
+            snapshot_date=month(engine.snapshot_date),
         )
         dialog = SettingsDialog(self._theme, services, self._window)
         dialog.changed.connect(self._changed)
@@ -99,8 +99,8 @@ class SettingsController(QObject):
 
     async def _apply(self) -> None:
         """Apply the settings to the chat: which providers and models it offers."""
-        assert self._studio is not None
-        await self._studio.look_for_providers()
+        assert self._engine is not None
+        await self._engine.look_for_providers()
         self._chat.model.options.settings_changed()
 
     # Another program
@@ -126,10 +126,10 @@ class SettingsController(QObject):
         self._later(self._apply_from_others())
 
     async def _apply_from_others(self) -> None:
-        assert self._studio is not None
+        assert self._engine is not None
         await self._apply()
-        for name in self._studio.connected:  # asks only those whose address is another one now
-            self._later(self._studio.refresh_models(name))
+        for name in self._engine.connected:  # asks only those whose address is another one now
+            self._later(self._engine.refresh_models(name))
 
     def _server_changed(self) -> None:
         self._server_settings = self._read_server_settings()

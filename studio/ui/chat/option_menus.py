@@ -36,7 +36,7 @@ def split_key(key: str) -> tuple[str, str]:
 
 
 def model_items(
-    studio: Engine, providers: Sequence[str], current: str, thinking: Sequence[MenuItem]
+    engine: Engine, providers: Sequence[str], current: str, thinking: Sequence[MenuItem]
 ) -> list[MenuItem]:
     """The models of every connected provider; the chosen one stays even if unlisted (P-3).
 
@@ -48,7 +48,7 @@ def model_items(
     sections: dict[str, list[MenuItem]] = {}
     chosen, model = split_key(current)
     for name in providers:
-        if offered := studio.offered(name, model if name == chosen else ""):
+        if offered := engine.offered(name, model if name == chosen else ""):
             sections[name] = [
                 MenuItem(model_key(name, one.id), one.title, detail=_window(one)) for one in offered
             ]

@@ -200,7 +200,7 @@ class ChatPage(QWidget):
                 session.transcript,
                 self.model.waiting_since,
                 read_only=bool(session.damage),
-                blocking=session.files.blocking,
+                blocking=session.undo.blocking,
             )
             if reloaded and below > NEAR_END:
                 view.scroll_to(value)
@@ -333,7 +333,7 @@ class ChatPage(QWidget):
             code=False,
         )
         if text is not None and text != block.text:
-            await session.memory.edit_summary(summary_id, text)
+            await session.context.edit_summary(summary_id, text)
 
     async def _open_file(self, part: Image | File) -> None:
         if not await self._viewer.open(part):

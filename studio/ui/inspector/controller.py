@@ -14,7 +14,7 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from studio.agent.context import ContextUsage
+    from studio.agent.context.compaction import ContextUsage
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.events import Event
@@ -38,7 +38,7 @@ class InspectorController(QObject):
     ) -> None:
         super().__init__(sides)
         self._theme, self._sides, self._chat, self._later = theme, sides, chat, later
-        self.studio: Engine | None = None
+        self.engine: Engine | None = None
         self.inspector: Inspector | None = None
         self._begun: float | None = None
         """When the running turn began, by ``time.monotonic``."""
@@ -114,48 +114,48 @@ class InspectorController(QObject):
             self._show(session)
 
     def _show(self, session: Session) -> None:
-        from studio.agent.usage_accounting import session_caps
+        from studio.agent.budget import session_caps
 
         from .facts import ChatCosts, run_facts
 
-        if self.studio is not None and self.inspector is not None:
-            model = self.studio.model(session.info.provider, session.info.model)
+        if self.engine is not None and self.inspector is not None:
+            model = self.engine.model(session.info.provider, session.info.model)
             summing = self._chat.model.actions.summarising(session)
             costs = self._costs or ChatCosts()
             facts = run_facts(session, model, costs, self._begun, self._context, summing=summing)
             self.inspector.set_run(facts)
-            caps = session_caps(session.info, self.studio.settings.values)
+            caps = session_caps(session.info, self.engine.settings.values)
             self.inspector.cap.show_cap(caps.dollars)
 
     def _save_cap(self, dollars: float) -> None:
         """Save what this chat may cost."""
-        from studio.agent.usage_accounting import session_caps
+        from studio.agent.budget import session_caps
 
-        session, studio = self._chat.session, self.studio
-        if session is not None and studio is not None:
-            caps = session_caps(session.info, studio.settings.values)
+        session, engine = self._chat.session, self.engine
+        if session is not None and engine is not None:
+            caps = session_caps(session.info, engine.settings.values)
             self._later(session.change(caps=replace(caps, dollars=dollars)))
 
     def _read(self) -> None:
         session = self._chat.session
-        if self._sides.inspector_shown and session is not None and self.studio is not None:
-            self._later(self._read_chat(self.studio, session))
+        if self._sides.inspector_shown and session is not None and self.engine is not None:
+            self._later(self._read_chat(self.engine, session))
 
     def _show_epoch(self, number: int) -> None:
         self._epoch = number
         self._read()
 
-    async def _read_chat(self, studio: Engine, session: Session) -> None:
+    async def _read_chat(self, engine: Engine, session: Session) -> None:
         from .facts import chat_costs, history_facts, request_rows
         from .history_page import HistoryFacts
 
         self._reads = number = self._reads + 1
-        costs = await chat_costs(studio, session.info.id)
-        epochs = await studio.store.epochs(session.info.id)
+        costs = await chat_costs(engine, session.info.id)
+        epochs = await engine.store.epochs(session.info.id)
         if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
             self._epoch = None
-        context = await session.memory.context()
-        native = await studio.store.native(session.info.id, self._epoch)
+        context = await session.context.usage()
+        native = await engine.store.native(session.info.id, self._epoch)
         # Several readings may run at once, and an older one end after a newer.
         if (
             self.inspector is not None

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from studio.agent.context import ContextUsage, PartKind
+from studio.agent.context.compaction import ContextUsage
+from studio.agent.context.token_count import PartKind
 from studio.agent.engine import Engine
 from studio.agent.loop.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
@@ -136,9 +137,9 @@ class ChatCosts:
 
 async def chat_costs(engine: Engine, session_id: str) -> ChatCosts:
     """Read a chat's requests, and price them."""
-    entries = await engine.ledger(session_id)
-    today = await engine.books.today()
-    costs = await engine.books.costs(entries)
+    entries = await engine.store.ledger(session_id)
+    today = await engine.usage_costs.today()
+    costs = await engine.usage_costs.costs(entries)
     requests = [
         (entry, of_request(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
     ]

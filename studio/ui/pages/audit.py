@@ -224,7 +224,7 @@ class AuditPage(Page):
 
     async def _look(self) -> None:
         wanted = self._wanted
-        entries = await self._engine.audit(wanted, limit=PAGE)
+        entries = await self._engine.store.audit(wanted, limit=PAGE)
         self.model.begin(entries, len(entries) < PAGE)
         self._show(QModelIndex())
         count = await self._engine.store.audit_count(wanted)
@@ -238,7 +238,7 @@ class AuditPage(Page):
     async def _more(self) -> None:
         entries = self.model.entries
         beyond = entries[-1].id if entries else 0
-        page = await self._engine.audit(self._wanted, beyond=beyond, limit=PAGE)
+        page = await self._engine.store.audit(self._wanted, beyond=beyond, limit=PAGE)
         self.model.append(page, len(page) < PAGE)
 
     def _show(self, index: QModelIndex) -> None:

@@ -390,13 +390,13 @@ class FirstRunController(QObject):
     def __init__(
         self,
         theme: Theme,
-        studio: Engine,
+        engine: Engine,
         chat: ChatPage,
         later: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         super().__init__(chat)
-        self._studio, self._chat, self._later = studio, chat, later
-        page = self._page = FirstRun(theme, studio.connections.test, studio.keep_key)
+        self._engine, self._chat, self._later = engine, chat, later
+        page = self._page = FirstRun(theme, engine.providers.test, engine.keep_key)
         page.demo.connect(lambda: self._start_with("simulator"))
         page.builtin.connect(lambda: self._start_with("builtin"))
         page.ollama.connect(lambda: self._start_with("ollama"))
@@ -410,10 +410,10 @@ class FirstRunController(QObject):
 
     async def _probe_ollama(self) -> None:
         """One second is enough for a server on this computer."""
-        connections = self._studio.connections
+        providers = self._engine.providers
         try:
             async with asyncio.timeout(1):
-                provider = connections.make("ollama", "", connections.base_url("ollama"))
+                provider = providers.make("ollama", "", providers.base_url("ollama"))
                 models = await provider.models()
         except (TimeoutError, StudioError):
             self._page.set_ollama("Not running", False)
@@ -426,16 +426,16 @@ class FirstRunController(QObject):
 
     async def _start(self, provider: str) -> None:
         """Remember what was chosen and begin."""
-        studio = self._studio
-        values = studio.settings.values
+        engine = self._engine
+        values = engine.settings.values
         values.first_run_done = True
         values.default_provider = provider
         values.ollama_connected = values.ollama_connected or provider == "ollama"
-        await studio.settings.save()
-        await studio.look_for_providers()
-        await studio.refresh_models(provider)
+        await engine.settings.save()
+        await engine.look_for_providers()
+        await engine.refresh_models(provider)
         if provider == "simulator":
-            folder = str(await asyncio.to_thread(studio.demo_folder))
+            folder = str(await asyncio.to_thread(engine.demo_folder))
             text = "What is in this folder?"
             await self._chat.model.start_new(provider=provider, text=text, folder=folder)
         else:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from studio.agent.permission.visible_text import escape_invisible
+from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.errors import StudioError
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.config.permission_rules import StandingRule
@@ -26,7 +26,7 @@ from .tasks import Tasks
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.agent.session.session_rules import SessionRules
+    from studio.agent.permission.rules import SessionRules
 
 _WRAP = int(Qt.TextFlag.TextWrapAnywhere) | int(Qt.AlignmentFlag.AlignVCenter)
 LEAST = 24
@@ -101,10 +101,10 @@ class RuleList(QWidget):
     """``fill`` shows rules; ``look`` is run after one came, changed or went."""
 
     def __init__(
-        self, theme: Theme, studio: Engine, tasks: Tasks, look: Callable[[], Awaitable[None]]
+        self, theme: Theme, engine: Engine, tasks: Tasks, look: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__()
-        self._theme, self._studio, self._tasks, self._look = theme, studio, tasks, look
+        self._theme, self._engine, self._tasks, self._look = theme, engine, tasks, look
         self._shown: Sequence[ListedRule] | None = None
         self._chat: SessionRules | None = None
         """The rules of the chat that is open."""
@@ -180,7 +180,7 @@ class RuleList(QWidget):
 
     def _offer_places(self, chat: bool) -> None:
         current = self.where.current or EVERYWHERE
-        folders = list(self._studio.settings.values.recent_folders)
+        folders = list(self._engine.settings.values.recent_folders)
         if current not in (EVERYWHERE, CHAT, *folders):
             folders.append(current)
         items = [MenuItem(EVERYWHERE, "Everywhere")]
@@ -194,7 +194,7 @@ class RuleList(QWidget):
         column.setSpacing(6)
         column.addWidget(Label(self._theme, title, "ui_strong"))
         rows = FormCard(self._theme)
-        tools = self._studio.tools()
+        tools = self._engine.tools()
         for one in rules:
             tool = tools.get(one.rule.tool)
             icon = tool.spec.icon if tool else "globe"
@@ -255,7 +255,7 @@ class RuleList(QWidget):
 
     async def _removed(self, one: ListedRule) -> None:
         if one.where != CHAT:
-            await self._studio.rules.remove(one.id)
+            await self._engine.rules.remove(one.id)
         elif self._chat is not None:
             await self._chat.remove(one.id)
 
@@ -266,7 +266,7 @@ class RuleList(QWidget):
         verdicts: dict[str, Verdict] = {key: key for key, _ in GROUPS}
         verdict = verdicts[self.verdict.current]
         try:
-            rule = parse_rule(self.field.text().strip(), self._studio.tools(), verdict)
+            rule = parse_rule(self.field.text().strip(), self._engine.tools(), verdict)
         except StudioError as error:
             self._say(str(error))
             return
@@ -277,13 +277,13 @@ class RuleList(QWidget):
         folder = None if where in (EVERYWHERE, CHAT) else Path(where)
         same = old is not None and (old.where == CHAT) == (where == CHAT)
         if old is None or not same:
-            await (chat.add(rule) if chat else self._studio.rules.add(rule, folder))
+            await (chat.add(rule) if chat else self._engine.rules.add(rule, folder))
             if old is not None:
                 await self._removed(old)
         elif chat is not None:
             await chat.change(old.id, rule)
         else:
-            await self._studio.rules.change(old.id, rule, folder)
+            await self._engine.rules.change(old.id, rule, folder)
         if self._changing is old:
             self._change(None)
             self.field.clear()

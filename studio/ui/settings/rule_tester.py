@@ -31,12 +31,12 @@ class RuleTester(Card):
     def __init__(
         self,
         theme: Theme,
-        studio: Engine,
+        engine: Engine,
         tasks: Tasks,
         chat: Callable[[], Session | None],
     ) -> None:
         super().__init__(theme, "surface", "hair")
-        self._studio, self._tasks, self._chat = studio, tasks, chat
+        self._engine, self._tasks, self._chat = engine, tasks, chat
         self._asked = 0
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
@@ -61,7 +61,7 @@ class RuleTester(Card):
 
     def try_again(self) -> None:
         """Decide anew about what stands in the field."""
-        folders = self._studio.settings.values.recent_folders
+        folders = self._engine.settings.values.recent_folders
         items = [MenuItem(CHAT, "This chat")] if self._chat() else []
         items += [MenuItem(folder, short_path(folder)) for folder in folders]
         self.where.set_items(items or [MenuItem(NONE, "No folder")])
@@ -78,14 +78,14 @@ class RuleTester(Card):
             self._show("", "neutral", "Type a call to see what would become of it. Nothing is run.")
             return
         try:
-            call = parse_rule(text, self._studio.tools())
+            call = parse_rule(text, self._engine.tools())
             target = "" if call.pattern == "*" else call.pattern
             chosen = self.where.current
             chat = self._chat() if chosen == CHAT else None
-            folder = self._studio.own_folder() if chosen in (NONE, CHAT) else Path(chosen)
-            found = await self._studio.explain(call.tool, target, chat.info if chat else folder)
+            folder = self._engine.own_folder() if chosen in (NONE, CHAT) else Path(chosen)
+            found = await self._engine.explain(call.tool, target, chat.info if chat else folder)
             words, kind = WORDS[found.verdict]
-            spec = self._studio.tools()[call.tool].spec
+            spec = self._engine.tools()[call.tool].spec
             if spec.effect == "draft" and found.verdict != "deny" and not found.insists:
                 words = "Draft first" if found.verdict == "ask" else "Written at once"
             why = found.why

@@ -307,7 +307,7 @@ class ChatListController(QObject):
     ) -> None:
         super().__init__(sidebar)
         self._sidebar, self._later, self._listed = sidebar, later, listed
-        self.studio: Engine | None = None
+        self.engine: Engine | None = None
         self._search: asyncio.Task[Any] | None = None
         self._refreshing = asyncio.Lock()
         self._soon = self._timer(SOON)
@@ -337,24 +337,24 @@ class ChatListController(QObject):
         async with self._refreshing:
             if self._sidebar.chats.state() == QAbstractItemView.State.EditingState:
                 self.schedule_refresh()  # a title is being typed: do not take it away
-            elif self.studio is not None:
-                await self._list(self.studio)
+            elif self.engine is not None:
+                await self._list(self.engine)
 
-    async def _list(self, studio: Engine) -> None:
-        agents = await studio.agents()
+    async def _list(self, engine: Engine) -> None:
+        agents = await engine.agents()
         icons = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
-        infos = await studio.sessions.list()
+        infos = await engine.sessions.list()
         self._sidebar.set_sessions(infos, icons)
-        self._sidebar.set_drafts(len(await studio.store.drafts()))
-        self._sidebar.set_cost(await studio.books.today())
+        self._sidebar.set_drafts(len(await engine.store.drafts()))
+        self._sidebar.set_cost(await engine.usage_costs.today())
         self._listed()
-        await self._check_elsewhere(studio, infos)
+        await self._check_elsewhere(engine, infos)
 
-    async def _check_elsewhere(self, studio: Engine, infos: list[SessionInfo]) -> None:
+    async def _check_elsewhere(self, engine: Engine, infos: list[SessionInfo]) -> None:
         """Refresh again after ``AGAIN`` while other programs work in chats."""
         busy = [info.id for info in infos if info.state in ("running", "waiting")]
         before = self._busy_elsewhere
-        self._busy_elsewhere = {one for one in busy if await studio.store.running_elsewhere(one)}
+        self._busy_elsewhere = {one for one in busy if await engine.store.running_elsewhere(one)}
         if self._busy_elsewhere:
             self._again.start()
         else:
@@ -364,14 +364,14 @@ class ChatListController(QObject):
 
     async def last(self) -> tuple[str, str] | None:
         """Id and title of the chat that was used last."""
-        assert self.studio is not None
-        infos = await self.studio.sessions.list()
+        assert self.engine is not None
+        infos = await self.engine.sessions.list()
         return next(((info.id, info.title) for info in infos if info.title), None)
 
     async def waiting(self) -> str | None:
         """The id of the next chat that waits for the person."""
-        assert self.studio is not None
-        infos = await self.studio.sessions.list()
+        assert self.engine is not None
+        infos = await self.engine.sessions.list()
         return next((info.id for info in infos if info.state == "waiting"), None)
 
     def on_event(self, event: Event) -> None:
@@ -397,5 +397,5 @@ class ChatListController(QObject):
         self._search = self._later(self._find(text))
 
     async def _find(self, text: str) -> None:
-        if self.studio is not None and text.strip():
-            self._sidebar.set_hits(await self.studio.sessions.search(text))
+        if self.engine is not None and text.strip():
+            self._sidebar.set_hits(await self.engine.sessions.search(text))

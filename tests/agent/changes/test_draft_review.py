@@ -166,7 +166,7 @@ async def test_a_set_of_drafts_is_discarded_and_outlives_the_program(tmp_path: P
         await say(session)
         session_id = session.info.id
     async with engine_home(tmp_path, CHAT, turn()) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         drafts = session.drafts.waiting()
         assert [(d.path, d.action, d.target) for d in drafts] == [
             ("a", "write", ""),
@@ -263,7 +263,7 @@ async def test_a_conflict_may_be_discarded_or_replaced_by_the_model(tmp_path: Pa
         (home.folder / "a").write_text("mine\n")
         (home.folder / "b").write_text("mine\n")
         await session.decide_all("approve", [a.id, b.id])
-        branch = await home.studio.sessions.branch(session.info.id)
+        branch = await home.engine.sessions.branch(session.info.id)
         assert {draft.status for draft in branch.drafts.all} == {"superseded"}
         assert await session.decide(b.id, "discard") == "discarded"
         await say(session)
@@ -379,8 +379,8 @@ async def test_what_is_written_while_the_chat_closes_is_known_to_be(
             await asyncio.sleep(0)
         asked.cancel()
         await asyncio.wait([asked])
-        await home.studio.sessions.close()
-        again = await home.studio.sessions.open(session.info.id)
+        await home.engine.sessions.close()
+        again = await home.engine.sessions.open(session.info.id)
         approved = again.drafts.all[0].status == "approved"
         assert approved == (home.folder / "a").exists()
         assert not wrong

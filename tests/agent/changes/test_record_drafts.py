@@ -97,7 +97,7 @@ async def test_a_record_is_drafted_shown_approved_and_undone(
         assert '"mail": "ada@new.example"' in about.after
         session_id = session.info.id
     async with engine_home(tmp_path, CHAT, [Turn(Text("Good.")), Turn(Text("Fine."))]) as two:
-        (entry,) = await two.studio.store.drafts()
+        (entry,) = await two.engine.store.drafts()
         assert (entry.place, entry.action, entry.status) == ("contacts/ada", "write", "waiting")
         capsys.readouterr()
         assert await two.command("drafts", "show", entry.draft_id) == 0
@@ -105,7 +105,7 @@ async def test_a_record_is_drafted_shown_approved_and_undone(
             "Write contacts/ada (+1 −1)\n    {\n"
             '  -   "mail": "ada@old.example"\n  +   "mail": "ada@new.example"\n    }\n'
         )
-        session = await two.studio.sessions.open(session_id)
+        session = await two.engine.sessions.open(session_id)
         draft = session.drafts.get(entry.draft_id)
         assert isinstance(draft, RecordDraft) and draft.before == START["ada"]
         with pytest.raises(ConfigurationError, match="cannot be edited by hand"):
@@ -163,7 +163,7 @@ async def test_a_store_that_is_gone_leaves_the_draft_waiting(tmp_path: Path) -> 
         session_id = session.info.id
     (tmp_path / "studio" / "tools" / "contacts.py").unlink()
     async with engine_home(tmp_path, CHAT, []) as two:
-        session = await two.studio.sessions.open(session_id)
+        session = await two.engine.sessions.open(session_id)
         (draft,) = session.drafts.waiting()
         assert await session.decide(draft.id, "approve") == "waiting"
         ((_, detail),) = session.transcript.draft_details
@@ -186,7 +186,7 @@ async def test_files_and_records_stand_side_by_side(tmp_path: Path) -> None:
         assert (home.folder / "contacts" / "ada").read_text() == "a file\n"
         files = session.transcript.blocks[-1]
         turn_id = getattr(files, "turn_id", "")
-        event = await session.files.restore(turn_id, undo=True)
+        event = await session.undo.restore(turn_id, undo=True)
         assert event.drafts == (file.id,)  # a turn's undo is about files; records go one by one
         assert session.drafts.get(record.id) == record.__class__(
             record.id, "contacts", "ada", START["ada"], None, "approved"

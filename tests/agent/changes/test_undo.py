@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.session.session import Session
+from studio.agent.session.session_state import SessionState
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -121,19 +122,19 @@ async def test_after_a_restart_and_in_a_branch(tmp_path: Path) -> None:
         after = tree(home.folder)
         session_id, turn_id = session.info.id, files(session)[0].turn_id
     async with engine_home(tmp_path, PROVIDER, turns(run("true"))) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         await session.undo_turn(turn_id)
         assert tree(home.folder) == before
-        branch = await home.studio.sessions.branch(session_id)
+        branch = await home.engine.sessions.branch(session_id)
         assert files(branch)[0].undone
         await branch.redo_turn(turn_id)
         assert tree(home.folder) == after
-        await home.studio.sessions.delete(session_id)
+        await home.engine.sessions.delete(session_id)
         await branch.undo_turn(turn_id)
         assert tree(home.folder) == before
         branch_id = branch.info.id
     async with engine_home(tmp_path, PROVIDER, turns(run("true"))) as home:
-        branch = await home.studio.sessions.open(branch_id)
+        branch = await home.engine.sessions.open(branch_id)
         await say(branch, rules=ALLOWED)  # what was undone is told once, also after a restart
         assert str(home.asked[0].json).count("undid what you changed") == 1
 
@@ -187,9 +188,9 @@ async def test_a_later_turn_is_undone_first(tmp_path: Path) -> None:
         first, second = (block.turn_id for block in files(session))
         undone = await session.undo_turn(first)
         assert undone.left == ("a",) and undone.paths == ("b",) and undone.undone
-        assert session.files.blocking(first) == [second]
+        assert session.undo.blocking(first) == [second]
         await session.undo_turn(second)
-        assert session.files.blocking(first) == []
+        assert session.undo.blocking(first) == []
         assert (await session.undo_turn(first)).left == ()
         assert tree(home.folder) == {}
 
@@ -265,7 +266,7 @@ async def test_a_folder_that_is_too_big_says_so(
     async with engine_home(tmp_path, PROVIDER, script) as home:
         for number in range(30):
             (home.folder / f"f{number}").touch()
-        home.studio.services.folders.bounds = SnapshotLimits(files=20)
+        home.engine.services.folders.bounds = SnapshotLimits(files=20)
         session = await home.session()
         events = await say(session, rules=ALLOWED)
         assert [e.text for e in events if isinstance(e, Notice)] == [
@@ -306,12 +307,11 @@ async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
         session = await home.session()
         await say(session, rules=ALLOWED)
         info, turn_id = session.info, files(session)[0].turn_id
-        events = await home.studio.store.events(info.id)
+        events = await home.engine.store.events(info.id)
         end = next(n for n, event in enumerate(events) if isinstance(event, FilesChanged))
-        channel = home.studio.sessions.events
-        dead = Session(
-            info, home.studio.store, home.studio.services, channel, events[:end], interrupted=True
-        )
+        services, channel = home.engine.services, home.engine.sessions.events
+        state = SessionState(info, home.engine.store, channel, services.draft_targets, events[:end])
+        dead = Session(state, services, interrupted=True)
         await dead.find_changes()
         assert [block.turn_id for block in files(dead)] == [turn_id]
         assert (await dead.undo_turn(turn_id)).paths == ("a",)
@@ -335,13 +335,13 @@ async def test_what_is_too_old_is_let_go(tmp_path: Path) -> None:
         fill(home.folder)
         session = await home.session()
         await say(session, rules=ALLOWED)
-        turn_id, studio = files(session)[0].turn_id, home.studio
-        wanted = await studio.store.changes.expire()
+        turn_id, engine = files(session)[0].turn_id, home.engine
+        wanted = await engine.store.changes.expire()
         assert digest_of(b"alpha\n") in wanted
-        await studio.database.write(
+        await engine.database.write(
             lambda db: db.execute("UPDATE file_changes SET at = at - ?", (31 * DAY,)) and None
         )
-        assert await studio.store.changes.expire() == set()
+        assert await engine.store.changes.expire() == set()
         with pytest.raises(ConfigurationError, match="Nothing is known"):
             await session.undo_turn(turn_id)
 
@@ -382,7 +382,7 @@ async def test_h5_what_could_not_be_recorded_is_said(tmp_path: Path) -> None:
             event = envelope.event
             events.append(event)
             if isinstance(event, ToolFinished):
-                with contextlib.closing(sqlite3.connect(home.studio.paths.database)) as db, db:
+                with contextlib.closing(sqlite3.connect(home.engine.paths.database)) as db, db:
                     db.execute("ALTER TABLE file_changes RENAME TO gone")
         told = "What this turn changed was not recorded, so it cannot be undone."
         assert [e.text for e in events if isinstance(e, Notice)] == [told]

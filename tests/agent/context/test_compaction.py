@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.context import SHORTENED
+from studio.agent.context.truncation import SHORTENED
 from studio.agent.loop.prompts import SUMMARY_SYSTEM
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits
@@ -36,7 +36,7 @@ SUMMARY = "They talked at length about a rather long line of words."
 
 def small(home: EngineHome, window: int = WINDOW, model: str = "sim-model") -> None:
     """The model has a small window, and the simulator keeps it."""
-    home.studio.settings.values.models[f"{home.provider}/{model}"] = {"context_window": window}
+    home.engine.settings.values.models[f"{home.provider}/{model}"] = {"context_window": window}
     home.simulator.window = window
 
 
@@ -95,9 +95,9 @@ async def test_old_results_become_stubs_first(tmp_path: Path, provider: str) -> 
         assert all(f"(m{number})" in last for number in range(8))
         assert last.count("A line of this file") // 150 >= 3, "the last three results are whole"
         assert accepted(home)
-        epochs = await home.studio.store.epochs(session.info.id)
+        epochs = await home.engine.store.epochs(session.info.id)
         assert len(epochs) >= 2
-        first = await home.studio.store.native(session.info.id, epochs[0].number)
+        first = await home.engine.store.native(session.info.id, epochs[0].number)
         assert first is not None and "was left out" not in json.dumps(first.items)
 
 
@@ -118,7 +118,7 @@ async def test_a_summary_takes_the_place_of_the_beginning(tmp_path: Path, provid
         assert len(said) == 8
         beside = [e for e in events if isinstance(e, StepEnded) and e.beside]
         assert len(beside) == len(summaries(session))
-        ledger = await home.studio.ledger(session.info.id)
+        ledger = await home.engine.store.ledger(session.info.id)
         assert len(ledger) == len(home.asked), "what a summary costs is counted"
         assert not session.transcript.stale
 
@@ -171,35 +171,35 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
     async with engine_home(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
-        await session.memory.summarise()
+        await session.context.summarise()
         (summary,) = summaries(session)
         assert summary.state == "holds" and summary.after < summary.before
-        await session.memory.edit_summary(summary.summary_id, "Edited by hand.")
+        await session.context.edit_summary(summary.summary_id, "Edited by hand.")
         await say(session, "Go on")
         assert "Edited by hand." in sent_last(home) and SUMMARY not in sent_last(home)
-        await session.memory.undo_summary(summary.summary_id)
+        await session.context.undo_summary(summary.summary_id)
         small(home, 10_000)
         await say(session, "Go on")
         assert "Edited by hand." not in sent_last(home)
         for number in range(4):
             assert f"(m{number}) {LONG[:20]}" in sent_last(home)
-        epochs = await home.studio.store.epochs(session.info.id)
+        epochs = await home.engine.store.epochs(session.info.id)
         assert len(epochs) == 4
         assert accepted(home)
         with pytest.raises(ConfigurationError, match="empty"):
-            await session.memory.edit_summary(summary.summary_id, "  ")
+            await session.context.edit_summary(summary.summary_id, "  ")
 
 
 async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", chatter) as home:
         session = await home.session()
         await talk(session, 4)
-        await session.memory.summarise()
-        await session.memory.undo_summary(summaries(session)[0].summary_id)
+        await session.context.summarise()
+        await session.context.undo_summary(summaries(session)[0].summary_id)
         assert "It is summed up again when you ask" in str(session.transcript.blocks[-1])
-        home.studio.settings.values.models["anthropic/sim-model"] = {"context_window": WINDOW}
+        home.engine.settings.values.models["anthropic/sim-model"] = {"context_window": WINDOW}
         await say(session, "Go on")
-        used = (await session.memory.context()).used
+        used = (await session.context.usage()).used
         assert used > 0.75 * WINDOW and len(summaries(session)) == 1
         await talk(session, 3)
         assert len(summaries(session)) == 2, "it no longer fits"
@@ -213,15 +213,15 @@ async def test_pins_stay_whole(tmp_path: Path, provider: str) -> None:
         await talk(session, 4)
         blocks = session.transcript.blocks
         said = [n for n, block in enumerate(blocks) if isinstance(block, UserBlock)]
-        await session.memory.pin(said[1])
-        await session.memory.pin(said[1] + 2)  # its answer, below the agent's line
-        await session.memory.summarise()
+        await session.context.pin(said[1])
+        await session.context.pin(said[1] + 2)  # its answer, below the agent's line
+        await session.context.summarise()
         await say(session, "Go on")
         last = sent_last(home)
         assert "(m1)" in last and "(m0)" not in last and "(m2)" not in last
         assert last.index(SUMMARY) < last.index("(m1)") < last.index("Yes. xx")
-        await session.memory.pin(said[1], False)
-        await session.memory.pin(said[0])
+        await session.context.pin(said[1], False)
+        await session.context.pin(said[0])
         await say(session, "Go on")
         last = sent_last(home)
         assert "(m0) This" in last and "(m1)" not in last
@@ -235,16 +235,16 @@ async def test_a_summary_holds_after_a_restart_and_in_a_branch(
     async with engine_home(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
-        await session.memory.summarise()
+        await session.context.summarise()
         identifier = session.info.id
     async with engine_home(tmp_path, provider, chatter, seed=1) as home:
-        session = await home.studio.sessions.open(identifier)
+        session = await home.engine.sessions.open(identifier)
         await say(session, "Go on")
         assert SUMMARY in sent_last(home) and "(m1)" not in sent_last(home)
-        branch = await home.studio.sessions.branch(identifier)
+        branch = await home.engine.sessions.branch(identifier)
         await say(branch, "Go on")
         assert SUMMARY in sent_last(home) and "(m1)" not in sent_last(home)
-        await branch.memory.undo_summary(summaries(branch)[0].summary_id)
+        await branch.context.undo_summary(summaries(branch)[0].summary_id)
         await say(branch, "Go on")
         assert "(m1)" in sent_last(home)
         await say(session, "Go on")
@@ -299,7 +299,7 @@ async def test_an_answer_that_filled_the_window_is_gone_on_with(
         return chatter(view)
 
     async with engine_home(tmp_path, provider, fills) as home:
-        home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": WINDOW}
+        home.engine.settings.values.models[f"{provider}/sim-model"] = {"context_window": WINDOW}
         session = await home.session()
         await talk(session, 3)
         full = True
@@ -330,7 +330,7 @@ async def test_a_message_larger_than_the_window_is_explained(tmp_path: Path, pro
 async def test_summaries_can_be_switched_off(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", chatter) as home:
         small(home)
-        home.studio.settings.values.summarise = False
+        home.engine.settings.values.summarise = False
         session = await home.session()
         events: list[Event] = []
         for _ in range(9):
@@ -350,7 +350,7 @@ async def test_a_summary_is_stopped(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", stalls) as home:
         session = await home.session()
         await talk(session, 3)
-        asking = asyncio.ensure_future(session.memory.summarise())
+        asking = asyncio.ensure_future(session.context.summarise())
         await home.simulator.wait_requests(4)
         await home.simulator.requests[-1].stalled.wait()
         session.stop()
@@ -365,16 +365,16 @@ async def test_there_has_to_be_something_to_sum_up(tmp_path: Path) -> None:
         session = await home.session()
         await talk(session, 1)
         with pytest.raises(ConfigurationError, match="too little"):
-            await session.memory.summarise()
+            await session.context.summarise()
 
 
 async def test_the_demo_sums_up_too(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", []) as home:
-        session = await home.studio.sessions.create(
+        session = await home.engine.sessions.create(
             folder=str(home.folder), agent="Coder", provider="simulator", model="demo-fast"
         )
         for words in ("Hello", f"Thanks {LONG}", "Hello again"):
             assert (await say(session, words))[-1].reason == "done"  # type: ignore[union-attr]
-        await session.memory.summarise()
+        await session.context.summarise()
         (summary,) = summaries(session)
         assert summary.text.startswith("*Simulated:*") and "- Hello" in summary.text

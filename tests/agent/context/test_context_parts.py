@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.context import shorten_results
 from studio.agent.context.compaction import Measures
 from studio.agent.context.summarizer import in_lines
 from studio.agent.context.token_count import PAGE, blob_tokens
-from studio.agent.context.truncation import CUTS, KEPT_RESULTS, cut
+from studio.agent.context.truncation import CUTS, KEPT_RESULTS, cut, shorten_results
 from studio.domain.blocks import (
     AgentBlock,
     NoticeBlock,
@@ -24,8 +23,8 @@ from studio.domain.blocks import (
     ToolBlock,
     TranscriptBlock,
     UserBlock,
+    blocks_to_messages,
 )
-from studio.domain.blocks_to_messages import blocks_to_messages
 from studio.domain.events import Pinned, Summarised, SummaryUndone, TextDelta, TurnStarted
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.transcript import Transcript
@@ -203,10 +202,10 @@ def worker(view: RequestView) -> Turn:
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, provider: str) -> None:
     async with engine_home(tmp_path, provider, worker) as home:
-        home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
+        home.engine.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
         (home.folder / "a.txt").write_text("alpha is what stands in this line\n" * 200)
         session = await home.session()
-        assert (await session.memory.context()).parts == ()
+        assert (await session.context.usage()).parts == ()
         image = Image("image/png", sample_files.picture())
         note = File("note.txt", "text/plain", b"A note. " * 500)
         said = [Text("Look " * 300), note]
@@ -214,7 +213,7 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
             said.append(image)  # type: ignore[arg-type]
         async for _ in session.turn(said):
             pass
-        context = await session.memory.context()
+        context = await session.context.usage()
         parts = {part.kind: part.tokens for part in context.parts}
         usage = session.transcript.last_usage
         assert usage.input <= context.used <= usage.input + 60, "the answer is the only gap"
@@ -224,9 +223,9 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
         assert context.window == 50_000 and context.free == 50_000 - context.used
         identifier = session.info.id
     async with engine_home(tmp_path, provider, worker, seed=1) as home:
-        home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
-        session = await home.studio.sessions.open(identifier)
-        again = await session.memory.context()
+        home.engine.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
+        session = await home.engine.sessions.open(identifier)
+        again = await session.context.usage()
         assert again == context, "the same after a restart"
         await say(session, "Again")
         assert not home.simulator.violations

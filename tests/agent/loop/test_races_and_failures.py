@@ -14,10 +14,11 @@ import pytest
 
 from studio.agent.agent_files import AgentFiles
 from studio.agent.permission.policy import Policy
-from studio.agent.permission.project_rules import read_project
+from studio.agent.permission.rule_suggestions import suggest_rules
+from studio.agent.permission.rules import read_project
+from studio.agent.session.event_channel import EventEnvelope
 from studio.app import build
 from studio.domain.blocks import ToolBlock
-from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import (
     AwaitingReply,
@@ -44,7 +45,7 @@ CHAT = "openai-compatible"
 @contextmanager
 def refusing(home: EngineHome, table: str, when: str = "1") -> Iterator[None]:
     """The database refuses new rows in a table for a while, as a full disk would."""
-    with closing(sqlite3.connect(home.studio.paths.database, isolation_level=None)) as db:
+    with closing(sqlite3.connect(home.engine.paths.database, isolation_level=None)) as db:
         db.execute(
             f"CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN {when} "
             "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
@@ -142,7 +143,7 @@ async def test_a_reader_that_walks_away_leaves_a_finished_turn(tmp_path: Path) -
         assert ends(heard) == ["cancelled"] and not session.transcript.running
         assert session.info.state == "cancelled"
         assert all(b.finished for b in session.transcript.blocks if isinstance(b, ToolBlock))
-        stored = await home.studio.store.get(session.info.id)
+        stored = await home.engine.store.get(session.info.id)
         assert stored is not None and stored.state == "cancelled"
         assert ends(await say(session, "Again")) == ["done"]
         assert not home.simulator.violations
@@ -162,7 +163,7 @@ async def test_a_reader_that_is_cancelled_while_the_turn_is_prepared(tmp_path: P
         task.cancel()
         await asyncio.wait([task])
         assert not session.running and not session.transcript.running
-        events = await home.studio.store.events(session.info.id)
+        events = await home.engine.store.events(session.info.id)
         assert ends(events) == ["cancelled"]
         assert ends(await say(session, "Well?")) == ["done"]
         sent = str(home.simulator.requests[-1].json)
@@ -184,9 +185,9 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
 
         task = asyncio.create_task(drive())
         await asyncio.wait_for(going.wait(), HANG)
-        await home.studio.sessions.close()
+        await home.engine.sessions.close()
         await asyncio.wait_for(task, HANG)
-        events = await home.studio.store.events(session.info.id)
+        events = await home.engine.store.events(session.info.id)
         assert ends(events) == ["cancelled"]
 
 
@@ -238,7 +239,7 @@ async def test_a_message_of_a_turn_that_could_not_begin_reaches_the_model(
             return
         session_id = session.info.id
     async with engine_home(tmp_path, CHAT, script[1:]) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         assert ends(await say(session, "")) == ["done"]
         assert str(home.simulator.requests[-1].json).count("Two, while") == 1
         assert not home.simulator.violations
@@ -261,14 +262,14 @@ async def test_a_reply_that_could_not_be_stored_never_leaves_its_results_alone(
             assert ends(events) == ["error"]
             assert any(isinstance(e, Failed) and e.fault == "storage" for e in events)
         session_id = session.info.id
-        native = await home.studio.store.native(session_id)
+        native = await home.engine.store.native(session_id)
         assert native is not None and [i["role"] for i in native.items] == ["user"]
         assert ends(await say(session, "Go on")) == ["done"]
         assert not home.simulator.violations
-        native = await home.studio.store.native(session_id)
+        native = await home.engine.store.native(session_id)
         assert native is not None and str(native.items).count("Go on") == 1
     async with engine_home(tmp_path, provider, [Turn(Text("Still here."))]) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         assert ends(await say(session, "And now?")) == ["done"]
         assert not home.simulator.violations
 
@@ -374,7 +375,9 @@ def test_always_never_covers_another_program() -> None:
 
     def always(command: str) -> str:
         policy, asked = Policy("ask"), {"command": command}
-        return ", ".join(map(str, policy.always(run.spec, asked, policy.decide(run.spec, asked))))
+        return ", ".join(
+            map(str, suggest_rules(policy, run.spec, asked, policy.decide(run.spec, asked)))
+        )
 
     for command in ("* x", "[a-z]* x", '"a b" c', "ls; * x", "ls | x=$(y) $x"):
         assert always(command) == "", command
@@ -440,7 +443,7 @@ async def test_tools_that_misbehave_are_results(tmp_path: Path) -> None:
     names = ["cancels", "endless", "floods"]
     script = [Turn(*(Call(name, {}) for name in names)), Turn(Text("Still here."))]
     async with engine_home(tmp_path, CHAT, script) as home:
-        file = home.studio.paths.tools / "odd.py"
+        file = home.engine.paths.tools / "odd.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
             "import asyncio, itertools\n"
@@ -459,9 +462,9 @@ async def test_tools_that_misbehave_are_results(tmp_path: Path) -> None:
             "    for _ in range(100):\n"
             "        context.emit('x' * 100_000)\n"
         )
-        await asyncio.to_thread(home.studio.discover_tools)
-        home.studio.paths.agents.mkdir(parents=True)
-        (home.studio.paths.agents / "Odd.md").write_text("---\nname: Odd\n---\nUse all tools.\n")
+        await asyncio.to_thread(home.engine.discover_tools)
+        home.engine.paths.agents.mkdir(parents=True)
+        (home.engine.paths.agents / "Odd.md").write_text("---\nname: Odd\n---\nUse all tools.\n")
         session = await home.session(agent="Odd")
         events = await say(session)
         assert ends(events) == ["done"]
@@ -524,7 +527,7 @@ async def test_two_programs_never_work_in_one_session_at_once(tmp_path: Path) ->
     script = [Turn(Call("ask", {"question": "?"})), Turn(Text("Done.")), Turn(Text("Mine."))]
     async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
-        other = await build(home.studio.paths, home.studio.settings)
+        other = await build(home.engine.paths, home.engine.settings)
         other.keychain.keep_for_session(CHAT, KEY)
         try:
             same = await other.sessions.open(session.info.id)
@@ -637,7 +640,7 @@ async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> 
         assert ends(await say(session, "Hello?")) == ["error"]
         session_id = session.info.id
     async with engine_home(tmp_path, CHAT, [Turn(Text("I see."))]) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         await session.change(model="sim-model")
         assert ends(await say(session, "Well?")) == ["done"]
         sent = str(home.simulator.requests[-1].json)
@@ -652,7 +655,7 @@ async def test_one_session_that_cannot_be_saved_keeps_no_other_from_it(tmp_path:
                 await say(first)
             assert ends(await say(second)) == ["done"]
             with pytest.raises(StorageError):
-                await home.studio.sessions.close()
+                await home.engine.sessions.close()
         await first.close()
-        events = await home.studio.store.events(first.info.id)
+        events = await home.engine.store.events(first.info.id)
         assert len(ends(events)) == 1, "kept until the disk took it"

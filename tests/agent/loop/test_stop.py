@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.limits import Amount
+from studio.agent.budget import Amount
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.events import (
@@ -77,8 +77,8 @@ async def test_while_it_waits_for_a_place_in_a_budget(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", [Turn(Words("Done."))]) as home:
         session = await home.session()
         await session.change(caps=Caps(tokens=12_000))
-        agent = await home.studio.agent("Coder", home.folder)
-        budget = await home.studio.services.budget(session.info, agent, None)
+        agent = await home.engine.agent("Coder", home.folder)
+        budget = await home.engine.services.budgets.for_turn(session.info, agent, None)
         other = await budget.reserve(Amount(1), Amount(11_000))
         await stopped(session, seen(TurnStarted), after=0.3)
         assert not home.asked
@@ -96,7 +96,7 @@ async def test_while_a_summary_is_written(tmp_path: Path) -> None:
             async for _ in session.turn([Text("Go")]):
                 pass
         before = list(session.transcript.blocks)
-        writing = asyncio.ensure_future(session.memory.summarise())
+        writing = asyncio.ensure_future(session.context.summarise())
         await home.simulator.wait_requests(4)
         session.stop()
         await writing
@@ -135,7 +135,7 @@ async def test_while_a_page_does_not_come(tmp_path: Path) -> None:
     call = Call("fetch", {"url": f"http://127.0.0.1:{port}/"})
     script = [Turn(call, stop="tool_use"), Turn(Words("Done."))]
     async with server, engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.fetch_private = True
+        home.engine.settings.values.fetch_private = True
         session = await home.session("Researcher")
         events = await stopped(session, seen(ToolStarted), "fetch", after=arrived)
         assert [e for e in events if isinstance(e, ToolFinished)] == []

@@ -83,18 +83,18 @@ async def test_restart_goes_on_in_the_same_session(tmp_path: Path, provider: str
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
         await say(session, "One")
-        before = list((await home.studio.store.native(session.info.id)).items)  # type: ignore[union-attr]
+        before = list((await home.engine.store.native(session.info.id)).items)  # type: ignore[union-attr]
         session_id, sent = session.info.id, home.asked[-1].json
     async with engine_home(tmp_path, provider, [Turn(Text("Second."), stop="end")]) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         assert session.info.title == "One" and session.info.state == "done"
         assert [b.text for b in session.transcript.blocks if hasattr(b, "live")][-1] == "First."
         events = await say(session, "Two")
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
-        native = await home.studio.store.native(session_id)
+        native = await home.engine.store.native(session_id)
         assert native is not None and native.items[: len(before)] == before and native.epoch == 1
         assert not home.simulator.violations and sent
-        found = await home.studio.sessions.search("alpha")
+        found = await home.engine.sessions.search("alpha")
         assert [hit.session_id for hit in found] == [session_id]
 
 
@@ -380,11 +380,11 @@ async def test_a_crash_between_call_and_result_is_repaired(tmp_path: Path, provi
         await session.flush()
         session_id = session.info.id
         # The process would be gone now: nothing below may write the results.
-        native = await home.studio.store.native(session_id)
+        native = await home.engine.store.native(session_id)
         assert native is not None
         items = list(native.items)
         copy = await home.session()
-        await home.studio.store.begin_epoch(
+        await home.engine.store.begin_epoch(
             copy.info.id,
             native.provider,
             native.protocol,
@@ -396,7 +396,7 @@ async def test_a_crash_between_call_and_result_is_repaired(tmp_path: Path, provi
         copied = copy.info.id
         await turn.aclose()
     async with engine_home(tmp_path, provider, [Turn(Text("Back."), stop="end")]) as home:
-        session = await home.studio.sessions.open(copied)
+        session = await home.engine.sessions.open(copied)
         events = await say(session, "Go on")
         assert events[-1].reason == "done" and not home.simulator.violations  # type: ignore[union-attr]
         assert any(
@@ -419,7 +419,7 @@ async def test_another_provider_takes_over_in_the_middle(tmp_path: Path, provide
         await say(session)
         session_id = session.info.id
     async with engine_home(tmp_path, other, [Turn(Text("Mine now."), stop="end")]) as home:
-        session = await home.studio.sessions.open(session_id)
+        session = await home.engine.sessions.open(session_id)
         await session.change(provider=other, model="sim-other")
         events = await say(session, "Go on")
         assert events[-1].reason == "done" and not home.simulator.violations  # type: ignore[union-attr]

@@ -132,8 +132,8 @@ async def test_the_model_gets_a_page_masked_and_the_persons_words_as_they_are(
         url = f"{here.url}/"
         script = [Turn(Call("fetch", {"url": url}), stop="tool_use"), Turn(Text("Done."))]
         async with engine_home(tmp_path, "anthropic", script) as home:
-            home.studio.settings.values.fetch_private = True
-            home.studio.settings.values.mask = ["email"]
+            home.engine.settings.values.fetch_private = True
+            home.engine.settings.values.mask = ["email"]
             output, sent = await fetched(home, url)
         assert "ann@example.org" not in output + sent
         assert "[email 1]" in output and "[email 1]" in sent
@@ -147,7 +147,7 @@ async def test_the_model_gets_a_page_masked_and_the_persons_words_as_they_are(
 async def test_a_kind_that_is_unknown_stops_the_turn(tmp_path: Path) -> None:
     """What is not masked by mistake is out."""
     async with engine_home(tmp_path, "anthropic", [Turn(Text("Hi"))]) as home:
-        home.studio.settings.values.mask = ["emial"]
+        home.engine.settings.values.mask = ["emial"]
         session = await home.session("Assistant")
         events = await say(session)
         assert not home.asked and "emial" in str(events)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from studio.agent.permission.policy import Policy
+from studio.agent.permission.rule_suggestions import suggest_rules
 from studio.domain.agents import PermissionMode, Role
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
@@ -144,7 +145,7 @@ def test_always_adds_rules_that_are_narrow(folder: Path, line: str, rules: str) 
     """T-7: one for each part that needs one, few enough to read; together they allow the call."""
     policy = Policy("ask", {"person": allow("run(ls *)")}, workspace=Workspace(folder))
     asked: JsonObject = {"command": line}
-    found = policy.always(run.spec, asked, policy.decide(run.spec, asked))
+    found = suggest_rules(policy, run.spec, asked, policy.decide(run.spec, asked))
     assert ", ".join(map(str, found)) == rules
     if found:
         assert policy.adding("session", *found).decide(run.spec, asked).verdict == "allow"
@@ -251,7 +252,7 @@ def test_outside_of_the_folder(folder: Path, tmp_path: Path) -> None:
         for path in ("../elsewhere", str(place)):
             found = policy.decide(read.spec, {"path": path})
             assert (found.verdict, found.opens) == ("ask", place.resolve())
-    [always] = policy.always(read.spec, {"path": str(place)}, found)
+    [always] = suggest_rules(policy, read.spec, {"path": str(place)}, found)
     assert (
         policy.adding("session", always).decide(read.spec, {"path": "../elsewhere"}).verdict
         == "allow"

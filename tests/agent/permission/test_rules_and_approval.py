@@ -64,7 +64,7 @@ async def test_a_question_says_why_what_it_adds_and_what_that_covers(tmp_path: P
         assert told(fifth) == ["run(ls *)", "run(true *)"]
         assert fifth.covers == ("echo three && true",)
         assert not questions(await say(session))
-        assert await home.studio.rules.list() == []
+        assert await home.engine.rules.list() == []
 
 
 @pytest.mark.parametrize(("scope", "elsewhere"), [("folder", 1), ("always", 0)])
@@ -73,7 +73,7 @@ async def test_a_rule_of_a_scope_stands_after_a_restart(
 ) -> None:
     async with engine_home(tmp_path, "anthropic", turns("echo one")) as home:
         assert questions(await say(await home.session(), answer=scope))
-        (standing,) = await home.studio.rules.list()
+        (standing,) = await home.engine.rules.list()
         assert standing.folder == (str(home.folder) if scope == "folder" else "")
     async with engine_home(tmp_path, "anthropic", turns("echo two", "echo three")) as home:
         assert not questions(await say(await home.session()))
@@ -82,10 +82,10 @@ async def test_a_rule_of_a_scope_stands_after_a_restart(
         session = await home.session()
         await session.change(folder=str(other))
         assert len(questions(await say(session, answer="deny"))) == elsewhere
-        await home.studio.rules.remove(standing.id)
-        assert await home.studio.rules.list() == []
+        await home.engine.rules.remove(standing.id)
+        assert await home.engine.rules.list() == []
         with pytest.raises(ConfigurationError, match="no rule"):
-            await home.studio.rules.remove(standing.id)
+            await home.engine.rules.remove(standing.id)
 
 
 async def test_t7_a_rule_of_a_chat_is_taken_back_also_under_a_running_turn(tmp_path: Path) -> None:
@@ -144,12 +144,12 @@ async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: 
             await session.rules.change(0, Rule("allow", "run"))
         other = await home.session()
         assert questions(await say(other, answer="deny")) and await other.rules.list() == []
-        tried = await home.studio.explain("run", "echo x", session.info)
+        tried = await home.engine.explain("run", "echo x", session.info)
         assert (tried.verdict, tried.layer) == ("deny", "session")
-        assert (await home.studio.explain("run", "echo x", other.info)).verdict == "ask"
-        assert (await home.studio.explain("run", "echo x", home.folder)).verdict == "ask"
+        assert (await home.engine.explain("run", "echo x", other.info)).verdict == "ask"
+        assert (await home.engine.explain("run", "echo x", home.folder)).verdict == "ask"
         await other.change(permission_mode="plan")
-        assert (await home.studio.explain("run", "echo x", other.info)).verdict == "deny"
+        assert (await home.engine.explain("run", "echo x", other.info)).verdict == "deny"
 
 
 async def test_t7_what_another_program_takes_back_is_gone_with_the_next_turn(
@@ -159,7 +159,7 @@ async def test_t7_what_another_program_takes_back_is_gone_with_the_next_turn(
         session = await home.session()
         assert questions(await say(session, answer="session"))
         (rule,) = await session.rules.list()
-        assert await home.studio.store.rules.remove(session.info.id, rule.id)
+        assert await home.engine.store.rules.remove(session.info.id, rule.id)
         assert questions(await say(session, answer="deny"))
 
 
@@ -186,7 +186,7 @@ async def test_a_folder_never_widens_rights_until_it_is_trusted(tmp_path: Path) 
     async with engine_home(
         tmp_path, "anthropic", turns("echo a", "echo b", "echo c", "rm -f x")
     ) as home:
-        rules = home.studio.rules
+        rules = home.engine.rules
         assert await rules.trusted(home.folder) == "nothing"
         await rules.trust(home.folder)  # the person wrote what is there, whatever it is
         assert await rules.trusted(home.folder) == "trusted"
@@ -200,7 +200,7 @@ async def test_a_folder_never_widens_rights_until_it_is_trusted(tmp_path: Path) 
         assert await rules.trusted(home.folder) == "untrusted"
 
         async def mine() -> Agent:
-            return await home.studio.agent("Mine", home.folder)
+            return await home.engine.agent("Mine", home.folder)
 
         assert (await mine()).permissions == ()
         session = await home.session()
@@ -229,7 +229,7 @@ async def test_a_broken_permissions_file_is_said_and_skipped(tmp_path: Path, tex
     async with engine_home(tmp_path, "anthropic", []) as home:
         (home.folder / ".agents").mkdir()
         (home.folder / ".agents" / "permissions.yaml").write_text(text)
-        layers = await home.studio.rules.layers(home.folder)
+        layers = await home.engine.rules.layers(home.folder)
         assert "permissions.yaml" in layers.notice and not layers.rules["project"]
 
 
@@ -259,9 +259,9 @@ async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str
         (home.folder / ".agents").mkdir()
         (home.folder / ".agents" / "permissions.yaml").write_text("allow: [run(ls)]")
         assert await _cli(home, "trust", folder) == 0
-        assert await home.studio.rules.trusted(home.folder) == "trusted"
+        assert await home.engine.rules.trusted(home.folder) == "trusted"
         assert await _cli(home, "untrust", folder) == 0
-        assert await home.studio.rules.trusted(home.folder) == "untrusted"
+        assert await home.engine.rules.trusted(home.folder) == "untrusted"
 
 
 async def test_t7_the_command_line_about_one_chat(
@@ -269,14 +269,14 @@ async def test_t7_the_command_line_about_one_chat(
 ) -> None:
     """T-7: the rules of a session are listed, tried and taken back; an agent's are listed."""
     async with engine_home(tmp_path, "anthropic", turns("echo one", "echo two", "ls")) as home:
-        agents = home.studio.paths.agents
+        agents = home.engine.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         file = agents / "own.md"
         file.write_text("---\nname: Own\npermissions: {deny: [run(rm *)]}\n---\nx\n")
         session, other = await home.session("Own"), await home.session()
         named = ("--session", session.info.id[:12])
         assert questions(await say(session, answer="session"))
-        await home.studio.rules.add(Rule("ask", "fetch", "x"))
+        await home.engine.rules.add(Rule("ask", "fetch", "x"))
         (rule,) = await session.rules.list()
         capfd.readouterr()
         assert await _cli(home, "list", *named) == 0
@@ -314,7 +314,7 @@ async def test_t7_the_command_line_about_one_chat(
         assert await _cli(home, "list", *named) == 0  # where its agent is gone, too
         assert "run(ls *)" in capfd.readouterr().out
         assert await _cli(home, "list", "--session", "nothing") == 1
-        assert [one.id for one in await home.studio.rules.list()] == [1]
+        assert [one.id for one in await home.engine.rules.list()] == [1]
 
 
 async def test_t7_no_rule_is_offered_whose_script_cannot_be_read(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def test_calls_go_to_the_one_who_asked_and_come_back(tmp_path: Path, provi
         states = [b.state for b in session.transcript.blocks if isinstance(b, ToolBlock)]
         assert states == ["done"] * 3
         assert reason(await turn(session, "Thanks", tools=[WEATHER])) == "done"
-        audit = await home.studio.audit(newest_first=False)
+        audit = await home.engine.store.audit(newest_first=False)
         assert [entry.state for entry in audit] == ["done"] * 3
         assert next(entry.decided_by for entry in audit) == "the client"
 
@@ -126,8 +126,8 @@ async def test_what_was_never_brought_is_said(tmp_path: Path, provider: str) -> 
         (home.folder / "a").write_text("found\n")
         session = await home.session()
         await turn(session, tools=[WEATHER])
-        await home.studio.sessions.close()
-        session = await home.studio.sessions.open(session.info.id)
+        await home.engine.sessions.close()
+        session = await home.engine.sessions.open(session.info.id)
         assert [call.name for call in session.transcript.handed_over] == ["weather"]
         assert reason(await turn(session, "And?")) == "done"
         assert sent(home, "Whoever runs this tool sent no result.") and sent(home, "found")
@@ -165,7 +165,7 @@ async def test_a_conversation_that_somebody_tells(tmp_path: Path, provider: str)
         Message("assistant", (Text("It rains."),)),
     ]
     async with engine_home(tmp_path, provider, [Turn(Words("Alice."))]) as home:
-        session = await home.studio.sessions.create(
+        session = await home.engine.sessions.create(
             folder=str(home.folder), agent="Coder", provider=home.provider, model="sim-model",
             origin="server", instructions="Be brief.", told=told,
         )  # fmt: skip
@@ -179,12 +179,12 @@ async def test_a_conversation_that_somebody_tells(tmp_path: Path, provider: str)
         in_order = places[2:]
         assert in_order == sorted(in_order)
         assert places[0] < places[1]
-        assert not await home.studio.audit()
-        again = await home.studio.store.get(session.info.id)
+        assert not await home.engine.store.audit()
+        again = await home.engine.store.get(session.info.id)
         assert again is not None and (again.origin, again.instructions) == ("server", "Be brief.")
         kinds = [type(block) for block in session.transcript.blocks]
         assert kinds.count(UserBlock) == 2 and kinds.count(TextBlock) == 3
-        assert [hit.session_id for hit in await home.studio.sessions.search("rains")]
+        assert [hit.session_id for hit in await home.engine.sessions.search("rains")]
 
 
 async def test_the_bare_model_gets_nothing_but_what_is_said(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ async def test_the_bare_model_gets_nothing_but_what_is_said(tmp_path: Path) -> N
         await turn(session, "Hello")
         assert home.asked[0].json["messages"] == [{"role": "user", "content": "Hello"}]
         assert "tools" not in home.asked[0].json
-        session = await home.studio.sessions.create(
+        session = await home.engine.sessions.create(
             folder=str(home.folder), agent="Plain", provider=home.provider, model="sim-model",
             instructions="Speak Latin.",
         )  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from studio.agent.session.event_channel import EventChannel
-from studio.domain.envelope import EventEnvelope
+from studio.agent.session.event_channel import EventChannel, EventEnvelope
 from studio.domain.events import MessageQueued, Notice, TurnComplete, TurnStarted
 from studio.domain.messages import Text as Said
 from studio.simulator import Call, Text, Turn
@@ -63,7 +62,7 @@ async def test_the_stream_of_a_turn_and_every_subscriber_get_the_same_envelopes(
         session = await home.session()
         everywhere: list[EventEnvelope] = []
         here: list[EventEnvelope] = []
-        home.studio.sessions.events.subscribe(everywhere.append)
+        home.engine.sessions.events.subscribe(everywhere.append)
         session.subscribe(here.append)
         read: list[EventEnvelope] = []
         async for one in session.turn([Said("Go")]):

@@ -29,7 +29,7 @@ HARD = "Refactor the whole project: design a new architecture and migrate every 
 
 def models(home: EngineHome, *, asked: str = "", **tiers: str) -> None:
     """Routing is on, with these models for the tiers."""
-    values = home.studio.settings.values
+    values = home.engine.settings.values
     values.routing = True
     values.tiers = {tier: f"{PROVIDER}/{model}" for tier, model in tiers.items()}
     values.routing_model = f"{PROVIDER}/{asked}" if asked else ""
@@ -50,7 +50,7 @@ def answer(view: RequestView) -> Turn:
 
 async def test_it_is_off_until_the_person_wants_it(tmp_path: Path) -> None:
     async with engine_home(tmp_path, PROVIDER, answer) as home:
-        home.studio.settings.values.tiers = {"small": f"{PROVIDER}/tiny"}
+        home.engine.settings.values.tiers = {"small": f"{PROVIDER}/tiny"}
         session = await home.session(model="usual")
         events = await say(session, QUICK)
         assert not of(Routed, events) and session.info.model == "usual"
@@ -77,7 +77,7 @@ async def test_a_message_goes_to_the_tier_that_it_looks_like(tmp_path: Path) -> 
             assert session.info.model == model and not session.info.model_chosen
             shown = [b.text for b in session.transcript.blocks if isinstance(b, NoticeBlock)]
             assert shown == [routed.why]
-            kept = await home.studio.store.get(session.info.id)
+            kept = await home.engine.store.get(session.info.id)
             assert kept is not None and (kept.model, kept.model_chosen) == (model, False)
         assert not home.simulator.violations
 
@@ -103,14 +103,14 @@ async def test_what_the_person_chose_stays(tmp_path: Path) -> None:
         models(home, small="tiny", large="big")
         later = await home.session(model="usual")
         await later.change(provider=PROVIDER, model="mine")
-        chosen = await home.studio.sessions.create(
+        chosen = await home.engine.sessions.create(
             folder=str(home.folder),
             agent="Coder",
             provider=PROVIDER,
             model="mine",
             model_chosen=True,
         )
-        agents = home.studio.paths.agents
+        agents = home.engine.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         (agents / "own.md").write_text("---\nname: Own\nmodel: mine\n---\nGo.\n")
         own = await home.session(agent="Own", model="mine")
@@ -125,12 +125,12 @@ async def test_what_the_person_chose_stays(tmp_path: Path) -> None:
 async def test_a_tier_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None:
     async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, large="big")
-        home.studio.settings.values.tiers["small"] = "anthropic/no-key-for-it"
-        home.studio.settings.values.tiers["cloud"] = "not a name"
+        home.engine.settings.values.tiers["small"] = "anthropic/no-key-for-it"
+        home.engine.settings.values.tiers["cloud"] = "not a name"
         for words in (QUICK, HARD):
             session = await home.session(model="usual")
             assert (await say(session, words))[0].model == "big"  # type: ignore[union-attr]
-        home.studio.settings.values.tiers = {}
+        home.engine.settings.values.tiers = {}
         session = await home.session(model="usual")
         assert (await say(session, QUICK))[0].model == "usual"  # type: ignore[union-attr]
 
@@ -138,7 +138,7 @@ async def test_a_tier_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None
 async def test_a_model_that_cannot_see_gets_no_picture(tmp_path: Path) -> None:
     async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, small="blind", large="seeing")
-        home.studio.settings.values.models = {f"{PROVIDER}/blind": {"images": False}}
+        home.engine.settings.values.models = {f"{PROVIDER}/blind": {"images": False}}
         session = await home.session(model="usual")
         from support.sample_files import picture
 
@@ -163,9 +163,9 @@ async def test_a_small_model_may_be_asked(tmp_path: Path) -> None:
         assert events[0].model == "huge" and routed.mode == "background"  # type: ignore[union-attr]
         assert routed.asked == f"{PROVIDER}/sorter" and routed.usage.input == 77
         assert session.transcript.total_usage.input == 177
-        spent = await home.studio.books.spent("model", session.info.id)
+        spent = await home.engine.usage_costs.spent("model", session.info.id)
         assert spent["sorter"].usage.input == 77 and spent["huge"].usage.input == 100
-        entries = await home.studio.ledger(session.info.id)
+        entries = await home.engine.store.ledger(session.info.id)
         assert [(e.model, e.step) for e in entries] == [("sorter", 0), ("huge", 1)]
         assert not home.simulator.violations
 
@@ -186,7 +186,7 @@ async def test_without_its_word_the_rules_decide(
     monkeypatch.setattr(model_router, "DEADLINE", 1.0 if trouble == "slow" else 60.0)
     async with engine_home(tmp_path, PROVIDER, play) as home:
         models(home, asked="sorter", small="tiny", large="big")
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         if trouble == "budget":
             values.turn_tokens = 10
         session = await home.session(model="usual")
@@ -234,7 +234,7 @@ async def test_l14_all_tiers_of_a_message_draw_on_one_cap(tmp_path: Path, cap: i
     async with engine_home(tmp_path, PROVIDER, circles) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big")
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         values.turn_tokens = cap
         session = await home.session(model="usual")
         events = await say(session, "What is in a.txt?")
@@ -257,7 +257,7 @@ async def test_l14_the_small_model_that_is_asked_draws_on_the_same_cap(tmp_path:
 
     async with engine_home(tmp_path, PROVIDER, play) as home:
         models(home, asked="sorter", small="tiny")
-        home.studio.settings.values.turn_tokens = 30_000
+        home.engine.settings.values.turn_tokens = 30_000
         events = await say(await home.session(model="usual"), QUICK)
         (end,) = of(TurnComplete, events)
         assert (end.reason, end.cap) == ("token_limit", "turn") and len(home.asked) == 1

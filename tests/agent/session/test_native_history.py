@@ -52,10 +52,10 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
     surface = PROTOCOLS[provider]
     async with engine_home(tmp_path, provider, STEPS * 2) as home:
         (home.folder / "a.txt").write_text("alpha\n")
-        home.studio.services.today = lambda: date(2026, 11, 22)
+        home.engine.services.today = lambda: date(2026, 11, 22)
         session = await home.session()
         await say(session, "One")
-        home.studio.services.today = lambda: date(2026, 11, 23)
+        home.engine.services.today = lambda: date(2026, 11, 23)
         await session.change(permission_mode="plan")
         events = await say(session, "Two")
         told = {event.topic: event.text for event in events if isinstance(event, Told)}
@@ -63,20 +63,20 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
         identifier, requests = session.info.id, sent(home)
         assert not home.simulator.violations
     async with engine_home(tmp_path, provider, STEPS, seed=1) as home:
-        home.studio.services.today = lambda: date(2026, 11, 23)
-        home.studio.paths.agents.mkdir(parents=True, exist_ok=True)
-        (home.studio.paths.agents / "coder.md").write_text(
+        home.engine.services.today = lambda: date(2026, 11, 23)
+        home.engine.paths.agents.mkdir(parents=True, exist_ok=True)
+        (home.engine.paths.agents / "coder.md").write_text(
             "---\nname: Coder\ndescription: Codes.\ntools: [list, glob, read, search, write, edit, move, "
             "delete, run, ask]\n---\nAlways answer in verse.\n"
         )
-        session = await home.studio.sessions.open(identifier)
+        session = await home.engine.sessions.open(identifier)
         events = await say(session, "Three")
         told = {event.topic: event.text for event in events if isinstance(event, Told)}
         assert list(told) == ["instructions"] and "verse" in told["instructions"]
         requests += sent(home)
         assert "verse" in json.dumps(requests[-1][MESSAGES[surface]])
         assert not home.simulator.violations
-        assert [epoch.number for epoch in await home.studio.store.epochs(identifier)] == [1]
+        assert [epoch.number for epoch in await home.engine.store.epochs(identifier)] == [1]
     assert len(requests) == 6
     for before, after in itertools.pairwise(requests):
         grows(before, after, surface)
@@ -89,10 +89,10 @@ async def test_the_chain_proves_that_requests_grow(tmp_path: Path) -> None:
         await say(session, "One")
         identifier = session.info.id
     async with engine_home(tmp_path, "anthropic", STEPS) as home:
-        session = await home.studio.sessions.open(identifier)
+        session = await home.engine.sessions.open(identifier)
         await say(session, "Two")
-        entries = await home.studio.ledger(identifier)
-        native = await home.studio.store.native(identifier)
+        entries = await home.engine.store.ledger(identifier)
+        native = await home.engine.store.native(identifier)
         assert native is not None and len(entries) == 4
         chain = [native.beginning]
         for item in native.items:
@@ -120,7 +120,7 @@ async def test_the_ledger_says_what_broke_a_cache_and_what_it_cost(tmp_path: Pat
         await say(session, "Three")
         await session.change(model="claude-opus-5")
         await say(session, "Four")
-        entries = [entry.sent for entry in await home.studio.ledger(session.info.id)]
+        entries = [entry.sent for entry in await home.engine.store.ledger(session.info.id)]
         assert [entry.expected for entry in entries if entry] == [0, 5000, 6000, 7000]
         first, second, third, fourth = entries
         assert first and second and third and fourth
@@ -157,7 +157,7 @@ async def test_a_damaged_history_is_rebuilt(tmp_path: Path, provider: str, harm:
                 )
             db.execute("UPDATE epochs SET items = ?", (len(kept),))
     async with engine_home(tmp_path, provider, [Turn(Text("On."))]) as home:
-        session = await home.studio.sessions.open(identifier)
+        session = await home.engine.sessions.open(identifier)
         assert not session.damage
         events = await say(session, "Two")
         begun = next(event for event in events if isinstance(event, HistoryBegun))
@@ -179,13 +179,13 @@ async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path)
     with closing(sqlite3.connect(tmp_path / "studio" / "studio.db")) as db, db:
         db.execute("UPDATE transcript SET body = 'x' WHERE seq = 5")
     async with engine_home(tmp_path, "anthropic", STEPS) as home:
-        session = await home.studio.sessions.open(identifier)
+        session = await home.engine.sessions.open(identifier)
         assert session.damage
         with pytest.raises(ConfigurationError, match="can only be read"):
             await say(session, "Two")
         with pytest.raises(ConfigurationError, match="can only be read"):
-            await session.memory.compact()
-        new = await home.studio.sessions.branch(identifier)
+            await session.context.compact()
+        new = await home.engine.sessions.branch(identifier)
         assert not new.damage and new.info.parent == identifier
         events = await say(new, "Two")
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
@@ -204,13 +204,13 @@ async def test_a_branch_has_what_came_before(tmp_path: Path, provider: str) -> N
             b.turn_id for b in session.transcript.blocks if getattr(b, "text", "") == "Two"
         )
         count = len(session.transcript.blocks)
-        branch = await home.studio.sessions.branch(session.info.id, turn_id)
+        branch = await home.engine.sessions.branch(session.info.id, turn_id)
         await say(branch, "Three")
         body = json.dumps(sent(home)[-1])
         assert "One" in body and "Three" in body and '"Two"' not in body
         assert not home.simulator.violations and len(session.transcript.blocks) == count
-        assert (await home.studio.store.usage(branch.info.id)).total < (
-            await home.studio.store.usage(session.info.id)
+        assert (await home.engine.store.usage(branch.info.id)).total < (
+            await home.engine.store.usage(session.info.id)
         ).total
 
 
@@ -224,15 +224,15 @@ async def test_compaction_begins_a_new_epoch(tmp_path: Path, provider: str) -> N
         session: Session = await home.session()
         await say(session, "One")
         before = len(session.transcript.blocks)
-        await session.memory.compact()
+        await session.context.compact()
         await say(session, "Two")
         old, new = sent(home)[-3], sent(home)[-1]
         assert len(json.dumps(new)) < len(json.dumps(old))
         assert "left out" in json.dumps(new) and "file 5" in json.dumps(new)
         assert not home.simulator.violations
-        epochs = await home.studio.store.epochs(session.info.id)
+        epochs = await home.engine.store.epochs(session.info.id)
         assert len(epochs) == 2 and len(session.transcript.blocks) > before
-        first = await home.studio.store.native(session.info.id, 1)
+        first = await home.engine.store.native(session.info.id, 1)
         assert first is not None and "file 0" in json.dumps(first.items)
 
 
@@ -247,7 +247,7 @@ async def test_what_was_cut_off_is_counted(tmp_path: Path) -> None:
                 session.stop()
         ended = [e for e in session.transcript.blocks if isinstance(e, StepEnded)]
         assert not ended
-        assert (await home.studio.store.usage(session.info.id)).input == 100
+        assert (await home.engine.store.usage(session.info.id)).input == 100
 
 
 def Words(text: str) -> list:

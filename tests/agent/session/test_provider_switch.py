@@ -115,7 +115,7 @@ async def test_h7_a_crash_in_the_middle_of_tools(tmp_path: Path, first: str) -> 
     """The program dies while a tool runs; after the restart another provider goes on."""
     sessions: dict[str, str] = {}
     async with switch_scene(tmp_path) as on:
-        database = on.home.studio.paths.database
+        database = on.home.engine.paths.database
         crashed = database.with_name("crashed.db")
         turns = []
         for other in PROTOCOLS:
@@ -139,7 +139,7 @@ async def test_h7_a_crash_in_the_middle_of_tools(tmp_path: Path, first: str) -> 
     async with switch_scene(tmp_path) as on:
         for other, identifier in sessions.items():
             if other != first:
-                session = await on.home.studio.sessions.open(identifier)
+                session = await on.home.engine.sessions.open(identifier)
                 assert [b.state for b in session.transcript.blocks if isinstance(b, ToolBlock)] == [
                     "done",
                     "cancelled",

@@ -46,7 +46,7 @@ from support.sample_files import picture
 
 async def test_h7_a_blind_model_gets_words_and_the_next_one_the_pictures(tmp_path: Path) -> None:
     async with switch_scene(tmp_path) as on:
-        await on.home.studio.list_models("ollama")  # says which models see
+        await on.home.engine.list_models("ollama")  # says which models see
         session = await on.session("anthropic")
         await enclosing(on, session)
         await switch(on, session, "ollama", "demo-thinker:latest")
@@ -74,7 +74,7 @@ async def test_h7_rebuilt_for_a_model_that_reads_only_words(tmp_path: Path, prov
         Message("user", (ToolResult("c", "read", (Words("[photo.png]"), PHOTO)),)),
     ]
     async with switch_scene(tmp_path) as on:
-        one = await on.home.studio.provider(provider)
+        one = await on.home.engine.provider(provider)
         body = json.dumps(one.rebuild(messages, blind), ensure_ascii=False)
         assert body.count("(Left out: picture. ") == 2 and "(Left out: plan.pdf. " in body
         assert base64_of(PHOTO.data) not in body and base64_of(PLAN.data) not in body
@@ -109,7 +109,7 @@ async def test_h7_how_drafts_ended_is_told_again(tmp_path: Path, provider: str) 
         await on.say(session, Words("More?"))
         assert json.dumps(on.views[-1].body).count("The draft of c.txt is written.") == told == 1
     async with switch_scene(tmp_path) as on:
-        session = await on.home.studio.sessions.open(identifier)
+        session = await on.home.engine.sessions.open(identifier)
         await on.say(session, Words("And now?"))
         assert json.dumps(on.views[-1].body).count("The draft of c.txt is written.") == 1
 
@@ -169,7 +169,7 @@ async def test_h7_sealed_thoughts_are_missed_too(tmp_path: Path, first: str) -> 
         await on.say(session, Words("Go on."), replies=replies)
         assert said_of(session) == "Now on sim-other. Everything was carried over."
         assert not any(isinstance(b, ReasoningBlock) for b in session.transcript.blocks)
-        native = await on.home.studio.store.native(session.info.id)
+        native = await on.home.engine.store.native(session.info.id)
         assert native is not None
         sealed = has_reasoning(native.items)
         assert sealed == (first in ("anthropic", "openai"))  # others seal nothing
@@ -252,7 +252,7 @@ def table_of(page: str) -> dict[str, dict[str, str]]:
 async def found_of(on: SwitchScene, first: str, other: str) -> dict[str, str]:
     """What is really carried over, in the words of the page; None of what was not there."""
     session = await on.session(first)
-    one = await on.home.studio.provider(first)
+    one = await on.home.engine.provider(first)
     said = [block for block in (PHOTO, PLAN, NOTES) if not one.media_problem(block)]
     searched = ServerTool(query="it", found=(Found("The title found", "https://a.example/page"),))
     await session.change(permission_mode="plan")

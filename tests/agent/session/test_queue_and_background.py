@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from studio.agent.loop.prompts import LAST_STEP, NEARLY_OUT
+from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits
 from studio.domain.blocks import EndBlock, UserBlock
-from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -41,7 +41,7 @@ def end_of(events: list[Event]) -> TurnComplete:
 
 
 def own_agent(home: EngineHome, text: str) -> None:
-    file = home.studio.paths.agents / "own.md"
+    file = home.engine.paths.agents / "own.md"
     file.parent.mkdir(exist_ok=True)
     file.write_text(f"---\nname: Own\n{text}\n---\nWork.\n")
 
@@ -70,15 +70,15 @@ async def test_l1_h6_the_inline_cap_is_told_and_the_background_goes_on(
 async def test_l1_l11_both_modes_are_settings_and_an_agent_may_differ(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", []) as home:
         own_agent(home, "mode: inline\nsteps: 3\nseconds: 2.5")
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         values.background_steps, values.background_seconds = 7, 70.0
-        coder = await home.studio.agent("Coder", home.folder)
-        own = await home.studio.agent("Own", home.folder)
-        limits = home.studio.limits(coder, "inline")
+        coder = await home.engine.agent("Coder", home.folder)
+        own = await home.engine.agent("Own", home.folder)
+        limits = home.engine.limits(coder, "inline")
         assert (limits.steps, limits.seconds, limits.parallel_tools) == (5, 30.0, 5)
-        limits = home.studio.limits(coder, "background")
+        limits = home.engine.limits(coder, "background")
         assert (limits.steps, limits.seconds) == (7, 70.0)
-        limits = home.studio.limits(own, "background")
+        limits = home.engine.limits(own, "background")
         assert (limits.steps, limits.seconds) == (3, 2.5)
 
 
@@ -91,7 +91,7 @@ async def test_l3_how_many_tools_run_at_a_time_is_a_setting(
     script = [Turn(*calls, stop="tool_use"), Turn(Words("Met."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         own_agent(home, own)
-        home.studio.settings.values.parallel_tools = setting
+        home.engine.settings.values.parallel_tools = setting
         pair, there, most = asyncio.Barrier(2), 0, 0
 
         @tool(effect="read", time_limit=60)
@@ -108,7 +108,7 @@ async def test_l3_how_many_tools_run_at_a_time_is_a_setting(
             there -= 1
             return "Met."
 
-        home.studio.toolbox.tools["meet"] = meet
+        home.engine.toolbox.tools["meet"] = meet
         events = await say(await home.session("Own"))
         results = [event for event in events if isinstance(event, ToolFinished)]
         assert len(results) == 4 and not any(one.is_error for one in results)
@@ -236,8 +236,8 @@ async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> No
 
 
 async def _only(home: EngineHome) -> Session:
-    infos = await home.studio.sessions.list()
-    return await home.studio.sessions.open(infos[0].id)
+    infos = await home.engine.sessions.list()
+    return await home.engine.sessions.open(infos[0].id)
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
@@ -247,7 +247,7 @@ async def test_l1_what_a_model_cannot_read_steers_it_in_words(
     """H-5: a picture that would be refused does not reach a model that reads none."""
     script = [look("a"), Turn(Words("As you wish."))]
     async with engine_home(tmp_path, provider, script) as home:
-        home.studio.settings.values.models[f"{provider}/sim-model"] = {"images": False}
+        home.engine.settings.values.models[f"{provider}/sim-model"] = {"images": False}
         session = await home.session()
 
         def show(envelope: EventEnvelope) -> None:

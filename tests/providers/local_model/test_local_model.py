@@ -78,9 +78,9 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
     paths = Paths.below(tmp_path / "home")
     settings = SettingsFile(paths.settings)
     await settings.load()
-    studio = await build(paths, settings)
+    engine = await build(paths, settings)
     try:
-        session = await studio.sessions.create(
+        session = await engine.sessions.create(
             folder=str(folder), agent="Assistant", provider="builtin", model="smollm2-135m"
         )
         events = await turn(session, "List the files here and tell me what README.md says.")
@@ -108,7 +108,7 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
         answer = "".join(event.text for event in events if isinstance(event, TextDelta))
         assert "notes.txt" in answer
     finally:
-        await studio.close()
+        await engine.close()
 
 
 async def test_small_talk_needs_no_tool(model: ModelProcess) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.permission.policy import Policy
+from studio.agent.permission.rule_suggestions import suggest_rules
 from studio.domain.errors import ToolFailed
 from studio.domain.events import ToolFinished
 from studio.domain.permissions import Rule
@@ -334,7 +335,7 @@ async def test_a_redirect_to_another_host_is_not_covered_by_the_first_ones_permi
         ]
         script = [turn for call in calls for turn in (Turn(call, stop="tool_use"), END)]
         async with engine_home(tmp_path, "anthropic", script) as home:
-            home.studio.settings.values.fetch_private = True
+            home.engine.settings.values.fetch_private = True
             session = await home.session("Assistant")
 
             async def fetched(*rules: Rule) -> ToolFinished:
@@ -370,7 +371,7 @@ def test_a_rule_knows_an_address_however_it_is_written(url: str) -> None:
 def test_always_never_means_every_address() -> None:
     policy = Policy("ask")
     asked = {"url": "https://good.example"}
-    [rule] = policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked))
+    [rule] = suggest_rules(policy, fetch.spec, asked, policy.decide(fetch.spec, asked))
     assert str(rule) == "fetch(https://good.example/*)"
     asked = {"url": "https://a@good.example/"}
-    assert policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked)) == ()
+    assert suggest_rules(policy, fetch.spec, asked, policy.decide(fetch.spec, asked)) == ()

@@ -97,7 +97,7 @@ async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
     async with desktop() as seen, at_window(tmp_path, COMPATIBLE, script) as person:
         person.say("First")
         await person.done()
-        person.studio.settings.values.notify = False
+        person.engine.settings.values.notify = False
         person.say("Again")
         await until(lambda: person.session.transcript.questions)
         person.window.new_chat()
@@ -105,7 +105,7 @@ async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
         (session,) = person.window.runner.running
         session.answer_permission(session.transcript.questions[0].id, "once")
         await until(lambda: not session.running)
-        person.studio.settings.values.notify = True
+        person.engine.settings.values.notify = True
         await leave(person, "Second")
         await until(lambda: person.window.notifier._shown)
         assert [body[3] for body in seen.bodies] == ["Coder needs your answer"]

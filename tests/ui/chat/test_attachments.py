@@ -217,7 +217,7 @@ async def test_what_the_model_refuses_is_said_before_it_is_sent(tmp_path: Path) 
         assert send.accessibleName() == send.toolTip().replace(" (Enter)", "")
         assert send.accessibleName() == "Send. The model refuses a.pdf"
         person.window.chat.menus.choose_model("anthropic/claude-sonnet-4-5")
-        person.studio.keychain.keep_for_session("anthropic", "sk-ant-test-0123456789")
+        person.engine.keychain.keep_for_session("anthropic", "sk-ant-test-0123456789")
         person.window.chat.model.options_changed()
         await until(lambda: chip.attachment.state == "ready")
         assert send.accessibleName() == "Send"
@@ -305,7 +305,7 @@ async def test_files_that_could_not_be_sent_come_back(tmp_path: Path) -> None:
         (person.folder / "a.txt").write_text("x")
         person.window.chat.composer.attachments.add_paths([str(person.folder / "a.txt")])
         await settled(person, 1)
-        await person.studio.database.close()  # a chat cannot be made any more
+        await person.engine.database.close()  # a chat cannot be made any more
         person.say("Go")
         await until(lambda: person.composer.text == "Go")
         assert [chip.attachment.name for chip in chips(person)] == ["a.txt"]

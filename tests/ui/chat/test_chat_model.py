@@ -71,10 +71,10 @@ class Pane:
 async def pane(tmp_path: Path, script: Script) -> AsyncIterator[Pane]:
     """A new chat of an engine whose provider is the simulator."""
     async with engine_home(tmp_path, COMPATIBLE, script) as home:
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         values.default_provider, values.default_model[COMPATIBLE] = COMPATIBLE, "sim-model"
         shown = Pane(home)
-        shown.model.attach(home.studio)
+        shown.model.attach(home.engine)
         await shown.model.start_new(COMPATIBLE, folder=str(home.folder))
         await shown.model.options.found()
         try:
@@ -217,7 +217,7 @@ async def test_what_the_person_chooses_is_kept_in_the_session(tmp_path: Path) ->
 
 async def test_settings_reach_a_new_chat_until_something_is_chosen(tmp_path: Path) -> None:
     async with pane(tmp_path, []) as chat:
-        options, values = chat.model.options, chat.home.studio.settings.values
+        options, values = chat.model.options, chat.home.engine.settings.values
         values.default_permission_mode = "plan"
         options.settings_changed()
         assert options.permission_mode == "plan"
@@ -254,7 +254,7 @@ async def test_a_chat_that_another_program_continued_is_shown_as_it_is(
         await chat.done()
         shown = model.session
         assert shown is not None
-        sessions = chat.home.studio.sessions
+        sessions = chat.home.engine.sessions
         other = await sessions.branch(shown.info.id)
         monkeypatch.setattr(sessions, "open", AsyncMock(return_value=other))
         await model.external.refresh()

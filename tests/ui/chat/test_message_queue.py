@@ -213,7 +213,7 @@ async def test_l14_a_turns_limit_that_one_request_exceeds_is_raised_in_the_setti
         await until(lambda: not field.visibleRegion().isEmpty())
         field.setText("No limit")
         person.press(Key.Key_Return)
-        assert person.studio.settings.values.turn_tokens == 0
+        assert person.engine.settings.values.turn_tokens == 0
         dialog.close()
         person.window.activateWindow()
         await until(person.window.isActiveWindow)

@@ -69,8 +69,8 @@ async def test_silence_is_said_and_can_be_ended(tmp_path: Path) -> None:
     """L-12: an idle stream is noticed and visible; the request can be made again at once."""
     script = [Turn(Text("Half of it"), faults=[stall(at=-2)]), Turn(Text("All of it."))]
     async with at_window(tmp_path, COMPATIBLE, script) as person:
-        person.studio.services.retry_policy = replace(
-            person.studio.services.retry_policy, silence=0.2
+        person.engine.services.retry_policy = replace(
+            person.engine.services.retry_policy, silence=0.2
         )
         person.say("One")
         strip = person.window.chat.strip
@@ -256,14 +256,14 @@ async def test_how_much_it_thinks_is_chosen_with_the_model(tmp_path: Path) -> No
 async def test_many_models_of_other_providers_have_menus_of_their_own(tmp_path: Path) -> None:
     """P-3: the chosen provider's come first, then what belongs to the model, then the others."""
     async with at_window(tmp_path, COMPATIBLE, []) as person:
-        own = person.studio.settings.values.own_models
+        own = person.engine.settings.values.own_models
         own["anthropic"], own[COMPATIBLE] = ["one", "two"], ["mine"]
         thinking = [MenuItem("", "Thinking"), MenuItem("effort high", "High")]
 
         def menu() -> QMenu:
             made = QMenu(person.window)
             items = model_items(
-                person.studio, ("anthropic", COMPATIBLE), f"{COMPATIBLE}/mine", thinking
+                person.engine, ("anthropic", COMPATIBLE), f"{COMPATIBLE}/mine", thinking
             )
             fill_menu(made, person.window.theme, items, picked.append)
             return made

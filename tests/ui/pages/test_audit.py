@@ -34,7 +34,7 @@ async def page_of(person: Person) -> AuditPage:
 
 
 async def fill(person: Person, count: int) -> None:
-    await person.studio.database.write(
+    await person.engine.database.write(
         lambda db: db.executemany(
             """INSERT INTO audit (session_id, turn_id, call_id, agent, tool, effect, target,
             arguments, at, state, decided_by, seconds, summary) VALUES

@@ -31,7 +31,7 @@ async def watched(person: Person) -> None:
 
 
 async def opened(person: Person, page: str) -> SettingsDialog:
-    await until(lambda: person.studio.catalogue.listing("ollama").state == "ready")
+    await until(lambda: person.engine.catalogue.listing("ollama").state == "ready")
     person.window.preferences.open(page)
     dialog = person.window.preferences.dialog
     assert dialog is not None

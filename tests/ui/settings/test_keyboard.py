@@ -30,8 +30,8 @@ def with_rules(file: SettingsFile) -> None:
 
 async def opened(person: Person) -> SettingsDialog:
     """The settings, with a rule to remove on each page that lists some."""
-    await until(lambda: person.studio.catalogue.listing("ollama").state == "ready")
-    await person.studio.rules.add(Rule("allow", "run", "pytest *"), None)
+    await until(lambda: person.engine.catalogue.listing("ollama").state == "ready")
+    await person.engine.rules.add(Rule("allow", "run", "pytest *"), None)
     person.window.preferences.open()
     dialog = person.window.preferences.dialog
     assert dialog is not None

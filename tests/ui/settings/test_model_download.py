@@ -74,7 +74,7 @@ async def test_a_download_shows_how_far_it_is_and_can_be_cancelled(tmp_path: Pat
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with at_window(tmp_path, "ollama", []) as person:
-        person.studio.settings.values.base_urls["ollama"] = address
+        person.engine.settings.values.base_urls["ollama"] = address
         pull = await row(person)
         pull.name.setText("big")
         person.click(pull.get)

@@ -17,8 +17,8 @@ from .turn_runner import TurnRunner
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
+    from studio.agent.session.event_channel import EventEnvelope
     from studio.agent.session.session import Session
-    from studio.domain.envelope import EventEnvelope
     from studio.domain.events import Event
     from studio.domain.permissions import Answer
 

@@ -57,10 +57,10 @@ class RecoveryActions:
         """The chat's caps; the one that ended the turn is doubled, or twice what was used."""
         engine = self._chat.engine
         assert engine is not None
-        from studio.agent.usage_accounting import session_caps
+        from studio.agent.budget import session_caps
 
         caps = session_caps(session.info, engine.settings.values)
-        used = engine.accounts.used(session.info.id)
+        used = engine.budgets.used(session.info.id)
         if reason == "money_limit":
             return replace(caps, dollars=2 * max(caps.dollars, round(used.dollars, 2)))
         return replace(caps, tokens=2 * max(caps.tokens, used.tokens))
@@ -85,7 +85,7 @@ class RecoveryActions:
     async def _compact(self, session: Session) -> None:
         self._input.set_state("running")
         try:
-            await session.memory.compact()
+            await session.context.compact()
         except BaseException:
             self._input.set_state("idle")
             raise
@@ -102,7 +102,7 @@ class RecoveryActions:
         self._chat.show(branch)
         self._chat.notify("session")
         if compact:
-            await branch.memory.compact()
+            await branch.context.compact()
 
     # Earlier messages
 

@@ -201,7 +201,7 @@ class SessionOptions:
         except StudioError as error:
             self._chat.report(str(error))
             name = engine.settings.values.default_agent or self.agent
-            found = name, provider or await engine.connections.default(), ""
+            found = name, provider or await engine.providers.default(), ""
         if self._chat.session is None:
             self.agent, self.provider, self.model_id = found
             self._chat.notify("options")

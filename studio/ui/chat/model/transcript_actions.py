@@ -55,7 +55,7 @@ class TranscriptActions:
             await session.redo_turn(turn_id)
             return
         if action == "later":
-            for other in session.files.blocking(turn_id):
+            for other in session.undo.blocking(turn_id):
                 await session.undo_turn(other)
         await session.undo_turn(turn_id)
 
@@ -87,7 +87,7 @@ class TranscriptActions:
         self._summarising.add(session.info.id)
         self._chat.notify("summary")
         try:
-            await session.memory.summarise()
+            await session.context.summarise()
         finally:
             self._summarising.discard(session.info.id)
             self._chat.notify("summary")
@@ -103,9 +103,9 @@ class TranscriptActions:
 
     def undo_summary(self, summary_id: str) -> None:
         if self._chat.session is not None:
-            self._chat.run(self._chat.session.memory.undo_summary(summary_id))
+            self._chat.run(self._chat.session.context.undo_summary(summary_id))
 
     def pin(self, block: int, pinned: bool) -> None:
         """Keep a message whole for the model, or no longer."""
         if self._chat.session is not None:
-            self._chat.run(self._chat.session.memory.pin(block, pinned))
+            self._chat.run(self._chat.session.context.pin(block, pinned))

@@ -10,8 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
-from studio.agent.permission.project_rules import PERMISSIONS
-from studio.agent.permission.rules import Trust
+from studio.agent.permission.rules import PERMISSIONS, Trust
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
@@ -92,8 +91,8 @@ class PermissionsPage(SettingsPage):
             "What agents may do without asking. Never always wins, and rules of a folder or "
             "chat come before those for everywhere.",
         )
-        studio, tasks, chat = services.engine, services.tasks, services.chat
-        self._studio, self._tasks, self._chat = studio, tasks, chat
+        engine, tasks, chat = services.engine, services.tasks, services.chat
+        self._engine, self._tasks, self._chat = engine, tasks, chat
         self._standing: Sequence[StandingRule] = ()
         self._looks = 0
         self._choosing = asyncio.Lock()
@@ -117,9 +116,9 @@ class PermissionsPage(SettingsPage):
         self._folders, self._tools = Slot(), Slot()
         self.add_group("Folders with rules or agents of their own", self._folders)
         self.add_group("Tools", self._tools)
-        self.standing = RuleList(theme, studio, tasks, self._look)
+        self.standing = RuleList(theme, engine, tasks, self._look)
         self.column.addWidget(self.standing)
-        self.tryout = RuleTester(theme, studio, tasks, lambda: chat.session)
+        self.tryout = RuleTester(theme, engine, tasks, lambda: chat.session)
         self.add_group("What would happen if…", self.tryout)
         self.column.addStretch(1)
         chat.opened.connect(self._look_again)
@@ -135,7 +134,7 @@ class PermissionsPage(SettingsPage):
             self._look_again()
 
     def refresh(self) -> None:
-        values = self._studio.settings.values
+        values = self._engine.settings.values
         self.mode.set_current(values.default_permission_mode)
         self.sandbox.show_value(values.sandbox)
         self._tasks.start(self._look())
@@ -145,12 +144,12 @@ class PermissionsPage(SettingsPage):
         """Show rules and folders as they are now; of several looks the last begun is shown."""
         self._looks += 1
         number, session = self._looks, self._chat.session
-        standing = await self._studio.rules.list()
+        standing = await self._engine.rules.list()
         trust: dict[str, Trust] = {}
-        known = [*self._studio.settings.values.recent_folders, *await self._studio.rules.folders()]
-        trusted = set(await self._studio.rules.folders())
+        known = [*self._engine.settings.values.recent_folders, *await self._engine.rules.folders()]
+        trusted = set(await self._engine.rules.folders())
         for folder in dict.fromkeys(known):
-            found = await self._studio.rules.trusted(Path(folder))
+            found = await self._engine.rules.trusted(Path(folder))
             if found != "nothing" or folder in trusted:
                 trust[folder] = found
         of_chat = await session.rules.list() if session else []
@@ -158,7 +157,7 @@ class PermissionsPage(SettingsPage):
         if number != self._looks:
             return
         self._standing = standing
-        kinds = tool_groups(self._studio.tools())
+        kinds = tool_groups(self._engine.tools())
         self._fill_folders(trust)
         self._fill_tools(kinds)
         shown = {name for kind in kinds for name in kind.tools}
@@ -176,31 +175,31 @@ class PermissionsPage(SettingsPage):
         if not self._chat.model.options.folder:
             return []
         folder, name = Path(self._chat.model.options.folder), self._chat.model.options.agent
-        layers = await self._studio.rules.layers(folder)
+        layers = await self._engine.rules.layers(folder)
         own = [
             ListedRule(r, f"From {PERMISSIONS.as_posix()}") for r in layers.rules.get("project", ())
         ]
         try:
-            agent = await self._studio.agent(name, folder, layers.trust)
+            agent = await self._engine.agent(name, folder, layers.trust)
         except ConfigurationError:  # it is gone; the chat says so
             return own
         return [*own, *(ListedRule(rule, f"From the agent {name}") for rule in agent.permissions)]
 
     async def _look_at_sandbox(self) -> None:
-        sandbox = await self._studio.sandbox()
+        sandbox = await self._engine.sandbox()
         told = "Commands change nothing outside the folder, and have no network unless allowed."
         self.confined.setText(sandbox.reason or (told if sandbox.kind != "none" else sandbox.label))
 
     # Mode and sandbox
 
     def _mode_chosen(self, mode: str) -> None:
-        self._studio.settings.values.default_permission_mode = next(
+        self._engine.settings.values.default_permission_mode = next(
             k for k in PERMISSION_MODES if k == mode
         )
         self.changed.emit()
 
     def _sandbox_set(self, on: bool) -> None:
-        self._studio.settings.values.sandbox = on
+        self._engine.settings.values.sandbox = on
         self.changed.emit()
         self._tasks.start(self._look_at_sandbox())
 
@@ -232,12 +231,12 @@ class PermissionsPage(SettingsPage):
         box.open()
 
     async def _trust(self, folder: str) -> None:
-        await self._studio.rules.trust(Path(folder))
+        await self._engine.rules.trust(Path(folder))
         await self._look()
 
     def _untrust(self, folder: str) -> None:
         async def work() -> None:
-            await self._studio.rules.untrust(Path(folder))
+            await self._engine.rules.untrust(Path(folder))
             await self._look()
 
         self._tasks.start(work())
@@ -294,11 +293,11 @@ class PermissionsPage(SettingsPage):
             async with self._choosing:  # one choice after the other: the last one counts
                 if verdict != kind.usual:
                     for name in kind.tools:
-                        await self._studio.rules.add(Rule(verdict, name))
-                self._standing = await self._studio.rules.list()
+                        await self._engine.rules.add(Rule(verdict, name))
+                self._standing = await self._engine.rules.list()
                 for one in self._whole(kind):
                     if one.rule.verdict != verdict or verdict == kind.usual:
-                        await self._studio.rules.remove(one.id)
+                        await self._engine.rules.remove(one.id)
             await self._look()
 
         self._tasks.start(work())

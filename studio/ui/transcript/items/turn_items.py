@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.agent.context import SHORTENED
+from studio.agent.context.truncation import SHORTENED
 from studio.agent.loop.user_messages import describe_end
 from studio.domain.blocks import (
     AgentBlock,

@@ -1,4 +1,4 @@
-"""Visible text: spells out invisible characters of other people's words in a question.
+"""Invisible characters: spells them out where other people's words are shown in a question.
 
 Otherwise a command that looks like another one, or a reason that looks like one of
 the program's own lines, could make the person allow what they do not see.

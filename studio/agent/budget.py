@@ -1,10 +1,10 @@
-"""Limits on tokens, money, time and requests an hour: of a turn, a session and a day (L-14).
+"""The budget: what a turn may use of tokens, money and requests, and what was used (L-14).
 
 A request is allowed before it is sent, from an estimate, and what it really used is
 booked when it is done. It is booked on several accounts: the turn's, the session's,
 the day's, and those of the turn that began this one. So all agents that work for
-one turn stop together, at most one request beyond the limit. ``WorkClock`` counts
-the seconds of work.
+one turn stop together, at most one request beyond the limit. ``Budgets`` keeps the
+accounts of the day and of each session, and makes the budget of a turn from them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,19 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
-from studio.domain.agents import Caps
+from studio.agent.session.event_channel import EventEnvelope
+from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.errors import ProviderError, StudioError
-from studio.domain.events import Cap
+from studio.domain.events import Cap, Routed, StepEnded
 from studio.domain.models import ModelInfo, Usage
+from studio.domain.sessions import SessionInfo
+from studio.storage.config.settings import Settings, SettingsFile
+from studio.storage.sessions.store import SessionStore
 
-from .usage_costs import TokenRates
+from .usage_costs import TokenRates, UsageCosts, total
 
 NEARLY = 0.85
 """Of a cap, from which on an agent is told to come to an end."""
@@ -214,26 +219,96 @@ def _dollars(rates: TokenRates | None, usage: Usage) -> float:
     return (rates.of(usage) or 0.0) if rates is not None else 0.0
 
 
-class WorkClock:
-    """Counts the seconds of work; it is paused while the person is asked (L-11)."""
+REFRESH_SECONDS = 2.0
+"""How old the sum of the day may be: it may have thousands of requests, and a server
+thousands of turns."""
+MOST_SESSIONS = 1000
+"""Sessions whose account is kept at most; that of another is made of what is stored."""
 
-    def __init__(self) -> None:
-        self._worked = 0.0
-        self._since: float | None = time.monotonic()
-        self._waits = 0
 
-    @property
-    def seconds(self) -> float:
-        running = 0.0 if self._since is None else time.monotonic() - self._since
-        return self._worked + running
+def session_caps(session: SessionInfo, values: Settings) -> Caps:
+    """The caps of a session: its own, else those that the settings give every one."""
+    if session.caps != NO_CAPS:
+        return session.caps
+    return Caps(values.session_tokens, values.session_dollars)
 
-    def pause(self) -> None:
-        self._waits += 1
-        if self._since is not None:
-            self._worked += time.monotonic() - self._since
-            self._since = None
 
-    def resume(self) -> None:
-        self._waits -= 1
-        if self._waits == 0:
-            self._since = time.monotonic()
+class Budgets:
+    """Makes the budget of each turn; keeps the accounts of the day and of each session.
+
+    What other programs with the same data used is read from storage when a turn
+    begins, and may be ``REFRESH_SECONDS`` old.
+    """
+
+    def __init__(
+        self, settings: SettingsFile, store: SessionStore, usage_costs: UsageCosts
+    ) -> None:
+        self.rate = RequestRate(lambda: settings.values.requests_per_hour)
+        self._settings = settings
+        self._store = store
+        self._usage_costs = usage_costs
+        self._day = Account("day", NO_CAPS)
+        self._midnight = 0.0
+        self._refreshed = -REFRESH_SECONDS
+        self._sessions: dict[str, Account] = {}
+        self._own: dict[str, float] = {}
+        """Turns whose requests this program made, and when it made the last one."""
+
+    def count_request(self, envelope: EventEnvelope) -> None:
+        """Remember which of the stored requests are this program's own."""
+        if isinstance(envelope.event, StepEnded | Routed):
+            turn_id, now = envelope.run_id, time.time()
+            self._own.pop(turn_id, None)
+            self._own[turn_id] = now
+            while self._own[oldest := next(iter(self._own))] < now - HOUR:
+                del self._own[oldest]
+
+    async def for_turn(
+        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
+    ) -> Budget:
+        """The budget of a turn: the agent's caps, the session's, the day's, its parent's.
+
+        ``new``: the session has used nothing yet.
+        """
+        values = self._settings.values
+        turn = Caps(values.turn_tokens, values.turn_dollars)
+        await self._refresh()
+        own = await self._of_session(session, new)
+        above = parent.accounts if parent is not None else ()
+        return Budget([Account("turn", turn.within(agent.caps)), own, *above, self._day])
+
+    def used(self, session_id: str) -> Amount:
+        """What a session has used; nothing if it had no turn since the program started."""
+        account = self._sessions.get(session_id)
+        return account.used if account is not None else Amount()
+
+    async def _of_session(self, session: SessionInfo, new: bool) -> Account:
+        account, caps = self._sessions.get(session.id), session_caps(session, self._settings.values)
+        if account is None or caps != NO_CAPS:  # another program may have worked in it
+            spent = {} if new else await self._usage_costs.spent("session", session.id)
+            used = total(spent.values())
+            account = self._sessions.pop(session.id, None) or Account("session", caps)
+            account.used = account.used.at_least(Amount(used.usage.total, used.cost))
+            if len(self._sessions) >= MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+        self._sessions.pop(session.id, None)
+        self._sessions[session.id] = account  # the last one used is the last to go
+        account.caps = caps
+        return account
+
+    async def _refresh(self) -> None:
+        values = self._settings.values
+        now = datetime.now()
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        if midnight != self._midnight:
+            self._midnight, self._day.used = midnight, Amount()
+        self._day.caps = Caps(values.day_tokens, values.day_dollars)
+        if time.monotonic() - self._refreshed < REFRESH_SECONDS:
+            return
+        self._refreshed = time.monotonic()
+        if self._day.caps != NO_CAPS:
+            spent = total((await self._usage_costs.spent("day", since=midnight)).values())
+            self._day.used = self._day.used.at_least(Amount(spent.usage.total, spent.cost))
+        if values.requests_per_hour:
+            entries = await self._store.ledger(since=time.time() - HOUR)
+            self.rate.known(entry.at for entry in entries if entry.turn_id not in self._own)

@@ -67,7 +67,7 @@ async def spoken(home: EngineHome, *models: str, agent: str = "Coder") -> Sessio
 def days_back(home: EngineHome, session: Session, days: int) -> str:
     """Have a session's requests made on an earlier day; returns that day."""
     at = time.time() - days * 86_400
-    with closing(sqlite3.connect(home.studio.paths.database)) as db, db:
+    with closing(sqlite3.connect(home.engine.paths.database)) as db, db:
         db.execute("UPDATE usage SET at = ? WHERE session_id = ?", (at, session.info.id))
     return time.strftime("%Y-%m-%d", time.localtime(at))
 
@@ -88,21 +88,21 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
     one, two, three, four = [told(provider, usage) for usage in figures]
     model = MODELS[provider]
     async with engine_home(tmp_path, provider, script) as home:
-        studio = home.studio
+        engine = home.engine
         first = await spoken(home, model, model)
         second = await spoken(home, model, agent="Writer")
-        entries = await studio.ledger(first.info.id)
+        entries = await engine.store.ledger(first.info.id)
         assert [(entry.step, entry.usage) for entry in entries] == [(1, one), (2, two), (1, three)]
         assert {(e.provider, e.model, e.agent, e.cost) for e in entries} == {
             (provider, model, "Coder", None)
         }
         prices = [
-            request_cost(provider, model, used, studio.model(provider, model))
+            request_cost(provider, model, used, engine.model(provider, model))
             for used in (one, two, three, four)
         ]
         assert None not in prices
         assert all(prices) == (provider != "ollama")
-        assert await studio.books.costs(entries) == prices[:3]
+        assert await engine.usage_costs.costs(entries) == prices[:3]
 
         earlier = days_back(home, second, 3)
         today = days_back(home, first, 0)  # all of it on one day, also at midnight
@@ -116,14 +116,14 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
         }
         used = (one, two, three, four)
         for by, keys in expected.items():
-            found = await studio.books.spent(by, first.info.id if by == "turn" else "")
+            found = await engine.usage_costs.spent(by, first.info.id if by == "turn" else "")
             assert list(found) == list(keys)
             for key, which in keys.items():
                 spent = found[key]
                 assert spent.usage == sum((used[n] for n in which), Used())
                 assert (spent.requests, spent.own, spent.unpriced) == (len(which), 0.0, 0)
                 assert spent.estimate == pytest.approx(sum(prices[n] or 0 for n in which))
-        assert list(await studio.books.spent("day", since=time.time() - 86_400)) == [today]
+        assert list(await engine.usage_costs.spent("day", since=time.time() - 86_400)) == [today]
         assert not home.simulator.violations
 
 
@@ -134,26 +134,26 @@ async def test_p5_one_s_own_price_comes_before_the_tables_and_a_figure_before_bo
     script = [Turn(Text("A."), usage=Usage(1_000_000, out=0, cost=figure)) for figure in
               (None, None, 0.125, 0.0, None)]  # fmt: skip
     async with engine_home(tmp_path, "openai-compatible", script) as home:
-        studio = home.studio
-        studio.settings.values.turn_dollars = 0.0  # no cap: this is about prices
+        engine = home.engine
+        engine.settings.values.turn_dollars = 0.0  # no cap: this is about prices
         session = await spoken(home, "gpt-4o")
-        assert (await studio.books.spent("model"))["gpt-4o"].estimate == pytest.approx(2.5)
+        assert (await engine.usage_costs.spent("model"))["gpt-4o"].estimate == pytest.approx(2.5)
         entry = {"input_price": 7.0, "output_price": 1.0}
-        studio.settings.values.models["openai-compatible/gpt-4o"] = entry
-        assert (await studio.books.spent("model"))["gpt-4o"].estimate == pytest.approx(7.0)
+        engine.settings.values.models["openai-compatible/gpt-4o"] = entry
+        assert (await engine.usage_costs.spent("model"))["gpt-4o"].estimate == pytest.approx(7.0)
         for _ in range(3):
             await say(session)
-        entries = await studio.ledger(session.info.id)
-        assert await studio.books.costs(entries) == pytest.approx([7.0, 7.0, 0.125, 0.0])
-        spent = (await studio.books.spent("model"))["gpt-4o"]
+        entries = await engine.store.ledger(session.info.id)
+        assert await engine.usage_costs.costs(entries) == pytest.approx([7.0, 7.0, 0.125, 0.0])
+        spent = (await engine.usage_costs.spent("model"))["gpt-4o"]
         assert (spent.own, spent.estimate) == (0.125, pytest.approx(14.0))
         assert (spent.requests, spent.source) == (4, "Partly an estimate")
         # What nobody has a price for is counted, and is no request for nothing.
         await session.change(model="nobody-knows")
         await say(session)
-        spent = (await studio.books.spent("model"))["nobody-knows"]
+        spent = (await engine.usage_costs.spent("model"))["nobody-knows"]
         assert (spent.requests, spent.unpriced, spent.cost, spent.source) == (1, 1, 0.0, "")
-        assert (await studio.books.spent("session"))[session.info.id].unpriced == 1
+        assert (await engine.usage_costs.spent("session"))[session.info.id].unpriced == 1
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "openai-compatible"])
@@ -164,10 +164,10 @@ async def test_l12_an_attempt_that_failed_is_counted_too(tmp_path: Path, provide
     script = [broken, Turn(Text("The rest."), usage=Usage(7000, out=10))]
     async with engine_home(tmp_path, provider, script, patience=RetryPolicy(base=0.0)) as home:
         session = await spoken(home, MODELS[provider])
-        failed, whole = await home.studio.ledger(session.info.id)
+        failed, whole = await home.engine.store.ledger(session.info.id)
         assert failed.usage.input > 0 and failed.usage.cache_read == 1000 and failed.step == 1
         assert whole.usage == Used(7000, output=10) and whole.step == 1
-        (spent,) = (await home.studio.books.spent("turn")).values()
+        (spent,) = (await home.engine.usage_costs.spent("turn")).values()
         assert spent.requests == 2 and spent.usage == failed.usage + whole.usage
         assert spent.own == (0.25 if provider == "openai-compatible" else 0.0)
 
@@ -180,7 +180,7 @@ def big(read: int = 0) -> Turn:
 
 
 async def last(home: EngineHome, session: Session) -> Sent:
-    sent = (await home.studio.ledger(session.info.id))[-1].sent
+    sent = (await home.engine.store.ledger(session.info.id))[-1].sent
     assert sent is not None
     return sent
 
@@ -220,7 +220,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
         thinking = await last(home, session)
         assert thinking.broke == "The thinking setting changed."
 
-        await session.memory.compact()
+        await session.context.compact()
         await say(session)
         anew = await last(home, session)
         assert "shorten" in anew.broke.lower()
@@ -233,14 +233,14 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
         days_back(home, session, 1)
         assert not home.simulator.violations
     async with engine_home(tmp_path, provider, [big()]) as home:
-        session = await home.studio.sessions.open(identifier)
+        session = await home.engine.sessions.open(identifier)
         await say(session)
         pause = await last(home, session)
         assert pause.broke.startswith("The pause of 24 h was longer than the ")
 
         broken = [dropped, thinking, anew, model, pause]
         assert all(one.expected == 20_000 and one.lost > 0 for one in broken)
-        (spent,) = (await home.studio.books.spent("session")).values()
+        (spent,) = (await home.engine.usage_costs.spent("session")).values()
         assert spent.lost == pytest.approx(sum(one.lost for one in broken))
         assert 0 < spent.lost < spent.cost
 
@@ -251,7 +251,7 @@ async def test_h9_nothing_is_expected_of_a_cache_nobody_knows(
 ) -> None:
     async with engine_home(tmp_path, provider, [big(), big(), big()]) as home:
         session = await spoken(home, MODELS[provider], MODELS[provider], "another")
-        for entry in await home.studio.ledger(session.info.id):
+        for entry in await home.engine.store.ledger(session.info.id):
             assert entry.sent is not None
             assert (entry.sent.expected, entry.sent.broke, entry.sent.lost) == (0, "", 0.0)
 
@@ -267,14 +267,14 @@ async def test_h9_histories_that_grow_are_read_from_a_real_cache(
         session = await home.session(model=MODELS[provider])
         await say(session, long)
         await say(session, "And?")
-        entries = await home.studio.ledger(session.info.id)
+        entries = await home.engine.store.ledger(session.info.id)
         assert [entry.usage.cache_read > 0 for entry in entries] == [False, True, True, True]
         for entry in entries[1:]:
             assert entry.sent is not None and not entry.sent.broke
             assert entry.sent.expected > 9000
         await session.change(model=OTHER[provider])
         await say(session, "Well?")
-        fresh, after = [entry.sent for entry in await home.studio.ledger(session.info.id)][4:]
+        fresh, after = [entry.sent for entry in await home.engine.store.ledger(session.info.id)][4:]
         assert fresh and after
         assert fresh.broke == "The model changed." and fresh.lost > 0 and not after.broke
         assert not home.simulator.violations

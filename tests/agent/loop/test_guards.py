@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.loop.loop_guard import FRUITLESS, LoopGuard
+from studio.agent.loop.guards import FRUITLESS, RepetitionGuard
 from studio.agent.loop.prompts import LOOPING
 from studio.agent.loop.turn_context import FinishedCall
-from studio.domain.envelope import EventEnvelope
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.events import (
     StepStarted,
     Told,
@@ -66,7 +66,7 @@ CIRCLES: dict[str, list[list[FinishedCall]]] = {
 
 @pytest.mark.parametrize("case", CIRCLES)
 def test_l8_circles_are_noticed(case: str) -> None:
-    stall = LoopGuard()
+    stall = RepetitionGuard()
     *before, last = CIRCLES[case]
     assert not any(stall.circles(step) for step in before)
     assert stall.circles(last)
@@ -89,18 +89,18 @@ WORKING: dict[str, list[list[FinishedCall]]] = {
 
 @pytest.mark.parametrize("case", WORKING)
 def test_l8_work_is_not_a_circle(case: str) -> None:
-    stall = LoopGuard()
+    stall = RepetitionGuard()
     assert not any(stall.circles(step) for step in WORKING[case])
 
 
 def test_l8_the_order_of_keys_does_not_matter() -> None:
-    stall = LoopGuard()
+    stall = RepetitionGuard()
     assert not stall.circles([made("grep", {"a": 1, "b": {"c": 2, "d": 3}}, "x")])
     assert stall.circles([made("grep", {"b": {"d": 3, "c": 2}, "a": 1}, "x")])
 
 
 def test_l8_after_the_person_did_something_it_is_new() -> None:
-    stall = LoopGuard()
+    stall = RepetitionGuard()
     assert not stall.circles([look()])
     stall.changed()
     assert not stall.repeats([look().call]) and not stall.circles([look()])
@@ -115,7 +115,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_l8_a_step_with_a_call_never_made_is_no_circle(steps: list[list[tuple[str, int]]]) -> None:
-    stall, known = LoopGuard(), set[tuple[str, int]]()
+    stall, known = RepetitionGuard(), set[tuple[str, int]]()
     for step in steps:
         circles = stall.circles([made(name, {"n": n}, name) for name, n in step])
         if not known.issuperset(step):
@@ -204,8 +204,8 @@ async def test_l8_l9_a_draft_that_is_approved_meanwhile_is_a_change(tmp_path: Pa
             await decided.wait()
             return "Waited."
 
-        home.studio.toolbox.tools["wait"] = wait
-        agent = home.studio.paths.agents / "coder.md"
+        home.engine.toolbox.tools["wait"] = wait
+        agent = home.engine.paths.agents / "coder.md"
         agent.parent.mkdir(exist_ok=True)
         agent.write_text("---\nname: Coder\ntools: [write, list, read, wait]\n---\nWork.\n")
         session = await home.session()

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent import usage_accounting as accounts
-from studio.agent.limits import Account, Amount, Budget, OverBudget, RequestRate
+from studio.agent.budget import Account, Amount, Budget, OverBudget, RequestRate
 from studio.agent.loop.prompts import NEARLY_OUT
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
@@ -141,14 +140,14 @@ async def test_l14_money_and_the_day(tmp_path: Path) -> None:
         Turn(Words("Done."), usage=Usage(100_000, out=1000)),
     ]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        values = home.studio.settings.values
+        values = home.engine.settings.values
         values.day_dollars = 0.5
         session = await home.session(model="claude-sonnet-4-5")  # 3 and 15 dollars a million
         end = end_of(list(await say(session)))
         assert (end.reason, end.cap) == ("money_limit", "day")
         assert "$0.50 for today" in end.detail
     async with engine_home(tmp_path, "anthropic", [Turn(Words("Hi."))]) as home:
-        home.studio.settings.values.day_dollars = 0.2  # after a restart the day is known
+        home.engine.settings.values.day_dollars = 0.2  # after a restart the day is known
         session = await home.session(model="claude-sonnet-4-5")
         assert end_of(list(await say(session))).cap == "day"
         assert not home.asked
@@ -163,13 +162,13 @@ async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_pr
         await session.change(caps=Caps(tokens=8_000))
         assert end_of(list(await say(session))).reason == "done"
         async with engine_home(tmp_path, "anthropic", script) as other:
-            there = await other.studio.sessions.open(session.info.id)
+            there = await other.engine.sessions.open(session.info.id)
             assert end_of(list(await say(there))).reason == "done"
-            assert other.studio.accounts.used(session.info.id).tokens == 6_020
-        again = await home.studio.sessions.open(session.info.id)
+            assert other.engine.budgets.used(session.info.id).tokens == 6_020
+        again = await home.engine.sessions.open(session.info.id)
         end = end_of(list(await say(again)))
         assert (end.reason, end.cap) == ("token_limit", "session")
-        assert home.studio.accounts.used(session.info.id).tokens == 6_020
+        assert home.engine.budgets.used(session.info.id).tokens == 6_020
         assert len(home.asked) == 1
 
 
@@ -179,11 +178,11 @@ async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) 
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         assert end_of(list(await say(session))).reason == "done"
-        await home.studio.sessions.delete(session.info.id)
-        (spent,) = (await home.studio.books.spent("day")).values()
+        await home.engine.sessions.delete(session.info.id)
+        (spent,) = (await home.engine.usage_costs.spent("day")).values()
         assert (spent.requests, spent.usage.total) == (1, 3_010)
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.day_tokens = 3_000
+        home.engine.settings.values.day_tokens = 3_000
         assert end_of(list(await say(await home.session()))).cap == "day"
         assert not home.asked
 
@@ -191,12 +190,12 @@ async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) 
 async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
     script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.day_tokens = 4_000
+        home.engine.settings.values.day_tokens = 4_000
         assert end_of(list(await say(await home.session()))).reason == "done"
         assert end_of(list(await say(await home.session()))).cap == "day"
-        with closing(sqlite3.connect(home.studio.paths.database)) as db, db:
+        with closing(sqlite3.connect(home.engine.paths.database)) as db, db:
             db.execute("UPDATE usage SET at = at - 86400")
-        home.studio.accounts._midnight -= 86_400  # all this was yesterday
+        home.engine.budgets._midnight -= 86_400  # all this was yesterday
         assert end_of(list(await say(await home.session()))).reason == "done"
 
 
@@ -206,7 +205,7 @@ async def test_l14_h6_the_agent_is_told_before_its_cap(
 ) -> None:
     script = [Turn(LOOK, stop="tool_use", usage=Usage(10_000, out=90_000)), Turn(Words("Done."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.turn_tokens = cap
+        home.engine.settings.values.turn_tokens = cap
         events = await say(await home.session())
         told = [e.text for e in events if isinstance(e, Told) and e.topic == "wrap_up"]
         assert len(told) == times and str(home.asked[-1].json).count(NEARLY_OUT) == times
@@ -215,14 +214,14 @@ async def test_l14_h6_the_agent_is_told_before_its_cap(
 async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
     script = [Turn(LOOK, stop="tool_use"), Turn(Words("Done."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.requests_per_hour = 1
+        home.engine.settings.values.requests_per_hour = 1
         events = await say(await home.session())
         failed = [e for e in events if isinstance(e, Failed)]
         assert failed[0].fault == "rate_limited" and "1 request an hour" in failed[0].title
         assert "60 minutes" in failed[0].detail
         assert len(home.asked) == 1
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.requests_per_hour = 1  # after a restart the hour is known
+        home.engine.settings.values.requests_per_hour = 1  # after a restart the hour is known
         events = await say(await home.session())
         assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
         assert not home.asked
@@ -232,7 +231,7 @@ async def test_l14_requests_on_their_way_count_for_the_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever looks what other programs did must not forget what this one does just now."""
-    monkeypatch.setattr(accounts, "LOOK", 0.0)
+    monkeypatch.setattr("studio.agent.budget.REFRESH_SECONDS", 0.0)
     on_their_way = asyncio.Semaphore(0)
 
     def play(view: RequestView) -> Turn:
@@ -240,7 +239,7 @@ async def test_l14_requests_on_their_way_count_for_the_hour(
         return Turn(Words("Hm."), faults=[stall()])
 
     async with engine_home(tmp_path, "anthropic", play) as home:
-        home.studio.settings.values.requests_per_hour = 2
+        home.engine.settings.values.requests_per_hour = 2
         begun = [await home.session() for _ in range(2)]
         turns = [asyncio.ensure_future(say(session)) for session in begun]
         async with within():
@@ -260,10 +259,10 @@ async def test_l14_each_request_counts_once_for_the_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stored of this program's own is known already; another program's is not."""
-    monkeypatch.setattr(accounts, "LOOK", 0.0)
+    monkeypatch.setattr("studio.agent.budget.REFRESH_SECONDS", 0.0)
     script = [Turn(Words(f"Answer {n}.")) for n in range(5)]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.studio.settings.values.requests_per_hour = 4
+        home.engine.settings.values.requests_per_hour = 4
         session = await home.session()
         for _ in range(2):
             assert end_of(list(await say(session))).reason == "done"
@@ -285,7 +284,7 @@ async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_pat
     cap = 30_000
     async with engine_home(tmp_path, "anthropic", script) as home:
         begun = _spreading(home)
-        home.studio.settings.values.turn_tokens = cap
+        home.engine.settings.values.turn_tokens = cap
         session = await home.session()
         begun.append(session)
         end = end_of(list(await say(session)))
@@ -298,7 +297,7 @@ async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_pat
 def _spreading(home: EngineHome) -> list[Session]:
     """A tool that begins turns on its session's budget."""
     begun: list[Session] = []
-    studio = home.studio
+    engine = home.engine
 
     @tool(effect="read", steady=False, time_limit=None)
     async def spread(context: Context, into: int, nonce: int) -> str:
@@ -307,7 +306,7 @@ def _spreading(home: EngineHome) -> list[Session]:
         into: How many.
         nonce: Makes each call another one.
         """
-        parent = await studio.sessions.open(context.session_id)
+        parent = await engine.sessions.open(context.session_id)
 
         async def child() -> None:
             session = await home.session()
@@ -318,8 +317,8 @@ def _spreading(home: EngineHome) -> list[Session]:
         await asyncio.gather(*(child() for _ in range(into)))
         return "They are at work."
 
-    studio.toolbox.tools["spread"] = spread
-    agent = studio.paths.agents / "coder.md"
+    engine.toolbox.tools["spread"] = spread
+    agent = engine.paths.agents / "coder.md"
     agent.parent.mkdir(exist_ok=True)
     agent.write_text("---\nname: Coder\ntools: [spread, list]\n---\nSpread.\n")
     return begun
@@ -340,20 +339,20 @@ async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path
     ]
     async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("alpha")
-        studio = home.studio
+        engine = home.engine
         children: list[list[Event]] = []
 
         @tool(effect="read", time_limit=None)
         async def hand_over(context: Context) -> str:
             """Hand the task to another agent."""
-            parent = await studio.sessions.open(context.session_id)
+            parent = await engine.sessions.open(context.session_id)
             child = await home.session()
             turn = child.turn([Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent)
             children.append([envelope.event async for envelope in turn])
             return "It is done."
 
-        studio.toolbox.tools["hand_over"] = hand_over
-        agent = studio.paths.agents / "reader.md"
+        engine.toolbox.tools["hand_over"] = hand_over
+        agent = engine.paths.agents / "reader.md"
         agent.parent.mkdir(exist_ok=True)
         agent.write_text("---\nname: Reader\nrole: reads\n---\nRead.\n")
         session = await home.session("Reader")
@@ -378,14 +377,14 @@ async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Pa
     ]
     async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("alpha")
-        studio = home.studio
-        studio.settings.values.sandbox = False
+        engine = home.engine
+        engine.settings.values.sandbox = False
         asked: list[str] = []
 
         @tool(effect="read", time_limit=None)
         async def hand_over(context: Context) -> str:
             """Hand the task to another agent."""
-            parent = await studio.sessions.open(context.session_id)
+            parent = await engine.sessions.open(context.session_id)
             child = await home.session()
             async for envelope in child.turn(
                 [Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent
@@ -396,8 +395,8 @@ async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Pa
                     child.answer_permission(event.question.id, "deny")
             return "It is done."
 
-        studio.toolbox.tools["hand_over"] = hand_over
-        agent = studio.paths.agents / "coder.md"
+        engine.toolbox.tools["hand_over"] = hand_over
+        agent = engine.paths.agents / "coder.md"
         agent.parent.mkdir(exist_ok=True)
         agent.write_text("---\nname: Coder\ntools: [read, run, hand_over]\n---\nWork.\n")
         events = await say(await home.session(), rules=(Rule.parse("run"),), answer="deny")
