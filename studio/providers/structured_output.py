@@ -65,22 +65,12 @@ def is_schema_refusal(words: str) -> bool:
     return "invalid schema" in words.lower()
 
 
-def mentions_json(history: Sequence[JsonObject]) -> bool:
-    """Whether somebody said "json", which OpenAI demands of who wants any JSON object."""
-    return any("json" in canonical_json(item).lower() for item in reversed(history))
-
-
-def is_object(schema: JsonObject) -> bool:
-    """Whether a schema says plainly that the answer is an object."""
-    return schema.get("type") == "object"
-
-
 def is_strict(schema: JsonObject) -> bool:
     """Whether OpenAI's strict mode takes a schema as it is.
 
     Every object names all its properties, requires them all and allows no other.
     """
-    return is_object(schema) and "anyOf" not in schema and _is_strict(schema)
+    return _is_a(schema, "object") and "anyOf" not in schema and _is_strict(schema)
 
 
 def _is_strict(schema: Json) -> bool:
@@ -193,3 +183,31 @@ def _refers_to_itself(schema: JsonObject) -> bool:
         return any(walk(inner, open_) for inner in values)
 
     return walk(schema, frozenset({"#"}))
+
+
+def text_format(request: Request, said: Sequence[JsonObject]) -> JsonObject:
+    """``text.format`` for Responses; empty for any form, or where no form would be taken.
+
+    A schema has to be an object's. Any JSON object may be asked for only where
+    ``said``, the messages, mention JSON.
+    """
+    schema = sendable_schema(request)
+    if schema == {} and _mention_json(said):
+        return {"type": "json_object"}
+    if not schema or not _is_a(schema, "object"):
+        return {}
+    return {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
+
+
+def response_format(request: Request, said: Sequence[JsonObject]) -> JsonObject:
+    """``response_format`` for Chat Completions: the same, a schema one level deeper."""
+    form = text_format(request, said)
+    if form.get("type") != "json_schema":
+        return form
+    inner: JsonObject = {key: form[key] for key in ("name", "schema", "strict")}
+    return {"type": "json_schema", "json_schema": inner}
+
+
+def _mention_json(messages: Sequence[JsonObject]) -> bool:
+    """Whether somebody said "json", which OpenAI demands of who wants any JSON object."""
+    return any("json" in canonical_json(item).lower() for item in reversed(messages))

@@ -26,10 +26,14 @@ from studio.providers.gemini.adapter import body_of as gemini_body
 from studio.providers.http import Http
 from studio.providers.ollama.adapter import OllamaProvider
 from studio.providers.openai.adapter import OpenAIProvider
-from studio.providers.openai_chat.adapter import CompatibleProvider
-from studio.providers.openai_chat.request_options import response_format, text_format, tool_choice
+from studio.providers.openai_chat.adapter import CompatibleProvider, tool_choice
 from studio.providers.stop_sequences import StopTextCutter
-from studio.providers.structured_output import closed_schema, is_strict
+from studio.providers.structured_output import (
+    closed_schema,
+    is_strict,
+    response_format,
+    text_format,
+)
 from studio.simulator import ApiName, Call, Pace, Raw, Simulator, Think, Turn, every
 from studio.simulator import Text as Say
 from support.engine_home import PROTOCOLS, engine_home

@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
 from studio.domain.errors import ProviderError, ProviderFault
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
-from studio.domain.models import Effort, ModelInfo
+from studio.domain.models import ModelInfo
 from studio.providers.base import Provider, ReplyStream, Request
 from studio.providers.errors import ErrorFactory, is_too_long
 from studio.providers.history_rebuild import pair_calls
@@ -36,7 +36,7 @@ from studio.providers.structured_output import is_format_refusal, sendable_schem
 from studio.providers.text_tool_calls import TextCallRecognizer
 
 from . import PROVIDER
-from .models import LEVELS, Memory, ModelDetails, PullProgress, context_size, pull_progress
+from .models import Memory, ModelDetails, PullProgress, context_size, facts_of, pull_progress
 from .stream import OllamaAccumulator, calls_of
 
 __all__ = ["OllamaProvider", "PullProgress", "server_address"]
@@ -262,7 +262,7 @@ class OllamaProvider(Provider):
             body["tools"] = [function_tool(tool) for tool in request.callable]
         elif (
             schema := sendable_schema(request)
-        ) is not None:  # with tools, it would forbid to call
+        ) is not None:  # beside tools, it would forbid calls
             body["format"] = schema or "json"
         think = shown.think(request.effort)
         if think is not None and self._dialect.accepts(model, "think"):
@@ -277,9 +277,7 @@ class OllamaProvider(Provider):
                     chunks = await self._endpoint.stream(stack, "/api/show", {"model": model})
                     answer = parse_object(b"".join([chunk async for chunk in chunks]))
             except (ProviderError, InvalidResponse):
-                return (
-                    ModelDetails()
-                )  # what is wrong with the server or the model, the chat will say
+                return ModelDetails()  # the chat will say what is wrong with server or model
             except Exception as error:
                 raise self._endpoint.errors.from_exception(error) from error
             self._shown[model] = ModelDetails.read(answer, model)
@@ -305,11 +303,7 @@ class OllamaProvider(Provider):
         listed = answer.get("models")
         if not isinstance(listed, list):
             raise self._endpoint.errors.error("protocol")
-        return [
-            info
-            for entry in listed
-            if isinstance(entry, dict) and (info := _info(entry)) is not None
-        ]
+        return [info for entry in as_objects(listed) if (info := facts_of(entry))]
 
 
 def estimated(request: Request) -> int:
@@ -354,33 +348,3 @@ def _fault(error: object) -> ProviderFault | None:
     if ("model" in words and "not found" in words) or "file does not exist" in words:
         return "not_found"
     return "bad_request" if "does not support" in words else None
-
-
-def _info(entry: JsonObject) -> ModelInfo | None:
-    """One entry of ``/api/tags``; None for a model that does not chat."""
-    identifier = entry.get("model") or entry.get("name")
-    if not isinstance(identifier, str) or not identifier:
-        return None
-    details = entry.get("details")
-    details = details if isinstance(details, dict) else {}
-    able = entry.get("capabilities")
-    length = details.get("context_length", entry.get("context_length"))
-    if not isinstance(able, list):
-        family = str(details.get("family") or "")
-        if "embed" in identifier or "bert" in family:
-            return None
-        return ModelInfo(identifier)
-    if "completion" not in able:
-        return None
-    efforts: tuple[Effort, ...] = ()
-    if "thinking" in able:
-        efforts = LEVELS if "gpt-oss" in identifier else ("none", "medium")
-    return ModelInfo(
-        identifier,
-        context_window=length if isinstance(length, int) else None,
-        images="vision" in able,
-        documents=False,
-        tools="tools" in able,
-        reasoning="thinking" in able,
-        efforts=efforts,
-    )

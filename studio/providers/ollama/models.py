@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json, JsonObject, as_count, as_limit, as_object, as_text
-from studio.domain.models import Effort
+from studio.domain.models import Effort, ModelInfo
 from studio.providers.base import stream_ended_early
 from studio.providers.sse import Endpoint
 
@@ -49,7 +49,6 @@ class ModelDetails:
     context_window: int | None = None
     images: bool | None = None
     tools: bool | None = None
-    reasoning: bool | None = None
     thinking: tuple[bool | str, ...] = ()
     cache_bytes: int | None = None
     weights: int | None = None
@@ -61,13 +60,11 @@ class ModelDetails:
         family = as_text(info.get("general.architecture")) or as_text(details.get("family"))
         able = answer.get("capabilities")
         able = able if isinstance(able, list) else None
-        thinks = None if able is None else "thinking" in able
         return cls(
             context_window=as_limit(info.get(f"{family}.context_length")),
             images=None if able is None else "vision" in able,
             tools=None if able is None else "tools" in able,
-            reasoning=thinks,
-            thinking=_thinking(answer, family, model) if thinks else (),
+            thinking=_thinking(answer, family, model) if able and "thinking" in able else (),
             cache_bytes=_cache_bytes(info, family),
             weights=_weights(info, details),
         )
@@ -224,6 +221,35 @@ def _weights(info: JsonObject, details: JsonObject) -> int | None:
     figure = re.search(r"\d+", as_text(details.get("quantization_level")))
     bits = _BITS.get(figure[0] if figure else "4", _BITS["4"])
     return int(count * bits / 8) or None
+
+
+def facts_of(entry: JsonObject) -> ModelInfo | None:
+    """One entry of ``/api/tags``; None for a model that does not chat."""
+    identifier = entry.get("model") or entry.get("name")
+    if not isinstance(identifier, str) or not identifier:
+        return None
+    details = as_object(entry.get("details"))
+    able = entry.get("capabilities")
+    length = details.get("context_length", entry.get("context_length"))
+    if not isinstance(able, list):
+        family = str(details.get("family") or "")
+        if "embed" in identifier or "bert" in family:
+            return None
+        return ModelInfo(identifier)
+    if "completion" not in able:
+        return None
+    efforts: tuple[Effort, ...] = ()
+    if "thinking" in able:
+        efforts = LEVELS if "gpt-oss" in identifier else ("none", "medium")
+    return ModelInfo(
+        identifier,
+        context_window=length if isinstance(length, int) else None,
+        images="vision" in able,
+        documents=False,
+        tools="tools" in able,
+        reasoning="thinking" in able,
+        efforts=efforts,
+    )
 
 
 @dataclass(frozen=True, slots=True)

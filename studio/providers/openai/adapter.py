@@ -32,18 +32,17 @@ from studio.providers.media import (
     media_refusal,
     text_of_file,
 )
-from studio.providers.openai_chat.adapter import result_text
+from studio.providers.openai_chat.adapter import result_text, tool_choice
 from studio.providers.openai_chat.errors import (
     UnsupportedParameters,
     fault_in_stream,
     fault_of_error,
 )
 from studio.providers.openai_chat.models import efforts_of, is_reasoning_model
-from studio.providers.openai_chat.request_options import text_format, tool_choice
 from studio.providers.sse import InvalidResponse, sse_objects
 from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
-from studio.providers.structured_output import is_format_refusal, is_schema_refusal
+from studio.providers.structured_output import is_format_refusal, is_schema_refusal, text_format
 
 from . import PROVIDER
 from .stream import ResponsesAccumulator, calls_of

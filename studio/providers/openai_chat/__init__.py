@@ -4,8 +4,7 @@
 - ``stream``: adds chunks up to deltas and one assistant message.
 - ``validate``: says what makes a stored history of Chat Completions or Ollama invalid.
 - ``errors``: knows OpenAI's error objects, and learns which parameters a server refuses.
-- ``request_options``: writes the tool choice and the answer's format, for both of OpenAI's APIs.
-- ``models``: knows which of OpenAI's models think, and how hard each can be asked to.
+- ``models``: reads a list of models; knows which of OpenAI's think, and how hard each can.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

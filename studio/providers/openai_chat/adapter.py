@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from studio.domain.errors import ProviderError
-from studio.domain.jsonvalue import Json, JsonObject, as_flag, as_limit, as_object
+from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
@@ -32,13 +32,12 @@ from studio.providers.media import (
 from studio.providers.sse import Endpoint, sse_objects
 from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
-from studio.providers.structured_output import is_format_refusal, is_schema_refusal
+from studio.providers.structured_output import is_format_refusal, is_schema_refusal, response_format
 from studio.providers.text_tool_calls import TextCallRecognizer
 
 from . import PROVIDER
 from .errors import UnsupportedParameters, fault_of_error
-from .models import efforts_of, is_reasoning_model
-from .request_options import chat_tool_choice, response_format
+from .models import efforts_of, facts_of, is_reasoning_model
 from .stream import UNREADABLE, ChatAccumulator, calls_of
 from .validate import chat_problem
 
@@ -255,11 +254,7 @@ class CompatibleProvider(Provider):
         listed = answer.get("data", answer.get("models"))
         if not isinstance(listed, list):
             raise self._endpoint.errors.error("protocol")
-        return [
-            info
-            for entry in listed
-            if isinstance(entry, dict) and (info := _info(entry)) is not None
-        ]
+        return [info for entry in as_objects(listed) if (info := facts_of(entry))]
 
 
 def _system(request: Request) -> JsonObject:
@@ -359,40 +354,18 @@ def function_tool(tool: ToolSpec) -> JsonObject:
     }
 
 
-def _info(entry: JsonObject) -> ModelInfo | None:
-    """One listed model; vendors add its facts under several names.
-
-    OpenRouter lists what a model reads and which parameters it takes
-    (https://openrouter.ai/docs/models), Mistral its capabilities.
-    """
-    identifier = entry.get("id") or entry.get("name")
-    if not isinstance(identifier, str) or not identifier:
-        return None
-    name = entry.get("name")
-    window = next(
-        (
-            value
-            for key in ("context_length", "max_model_len", "context_window", "max_context_length")
-            if isinstance(value := entry.get(key), int)
-        ),
-        None,
-    )
-    reads = as_object(entry.get("architecture")).get("input_modalities")
-    takes = entry.get("supported_parameters")
-    able = as_object(entry.get("capabilities"))
-    return ModelInfo(
-        identifier,
-        name=name if isinstance(name, str) and name != identifier else "",
-        context_window=window,
-        output_limit=as_limit(as_object(entry.get("top_provider")).get("max_completion_tokens")),
-        images="image" in reads if isinstance(reads, list) else as_flag(able.get("vision")),
-        documents="file" in reads if isinstance(reads, list) else None,
-        tools=_among(takes, "tools", able.get("function_calling")),
-        reasoning=_among(takes, "reasoning", able.get("reasoning")),
-        sampling=_among(takes, "temperature", None),
-    )
+def tool_choice(request: Request) -> Json:
+    """``tool_choice`` for Responses; empty where the model decides."""
+    if name := request.named:
+        hosted = any(tool.hosted for tool in request.callable)
+        return {"type": name} if hosted else {"type": "function", "name": name}
+    if request.forced:
+        return "required"
+    return "none" if request.tools and not request.callable else ""
 
 
-def _among(names: Json, name: str, flag: Json) -> bool | None:
-    """Whether a list of abilities has this one; where there is no list, the flag says so."""
-    return name in names if isinstance(names, list) else as_flag(flag)
+def chat_tool_choice(request: Request) -> Json:
+    """``tool_choice`` for Chat Completions, which has no tools of its own."""
+    if name := request.named:
+        return {"type": "function", "function": {"name": name}}
+    return tool_choice(request)

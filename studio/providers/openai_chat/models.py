@@ -1,6 +1,6 @@
-"""OpenAI models: say which of them think, and how hard each can be asked to.
+"""Models of OpenAI and of servers like it: reads a list of models, and says which of them think.
 
-The model list says nothing of it. Where the catalogue knows no more, names
+OpenAI's own list says nothing of thinking. Where the catalogue knows no more, names
 decide: the table is what the API answered, model by model, up to GPT-5.2
 (https://community.openai.com/t/1371738); later models take what GPT-5.2 does.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from studio.domain.jsonvalue import Json, JsonObject, as_flag, as_limit, as_object
 from studio.domain.models import Effort, ModelInfo
 
 _REASONS = re.compile(r"^(gpt-([5-9]|\d\d)|codex-|o\d)")
@@ -43,3 +44,42 @@ def efforts_of(model: str, facts: ModelInfo | None) -> tuple[Effort, ...]:
     if not is_reasoning_model(model, facts):
         return ()
     return next((efforts for named, efforts in _BY_NAME if named.search(model)), _NEWEST)
+
+
+def facts_of(entry: JsonObject) -> ModelInfo | None:
+    """One listed model; vendors add its facts under several names.
+
+    OpenRouter lists what a model reads and which parameters it takes
+    (https://openrouter.ai/docs/models), Mistral its capabilities.
+    """
+    identifier = entry.get("id") or entry.get("name")
+    if not isinstance(identifier, str) or not identifier:
+        return None
+    name = entry.get("name")
+    window = next(
+        (
+            value
+            for key in ("context_length", "max_model_len", "context_window", "max_context_length")
+            if isinstance(value := entry.get(key), int)
+        ),
+        None,
+    )
+    reads = as_object(entry.get("architecture")).get("input_modalities")
+    takes = entry.get("supported_parameters")
+    able = as_object(entry.get("capabilities"))
+    return ModelInfo(
+        identifier,
+        name=name if isinstance(name, str) and name != identifier else "",
+        context_window=window,
+        output_limit=as_limit(as_object(entry.get("top_provider")).get("max_completion_tokens")),
+        images="image" in reads if isinstance(reads, list) else as_flag(able.get("vision")),
+        documents="file" in reads if isinstance(reads, list) else None,
+        tools=_among(takes, "tools", able.get("function_calling")),
+        reasoning=_among(takes, "reasoning", able.get("reasoning")),
+        sampling=_among(takes, "temperature", None),
+    )
+
+
+def _among(names: Json, name: str, flag: Json) -> bool | None:
+    """Whether a list of abilities has this one; where there is no list, the flag says so."""
+    return name in names if isinstance(names, list) else as_flag(flag)
