@@ -97,8 +97,8 @@ _BAD_HISTORY: dict[str, tuple[str, ...]] = {
         r"encrypted content .{0,60}could not be (?:verified|decrypted)|invalid_encrypted_content",
     ),
 }
-"""What providers say when the history itself is at fault, as they say it: from recorded
-exchanges, public reports of issues, and the vendors' documentation."""
+"""Error texts of providers that reject the history itself: from recorded exchanges, public
+reports of issues, and the vendors' documentation."""
 _BAD = re.compile("|".join(p for table in _BAD_HISTORY.values() for p in table), re.I | re.S)
 
 

@@ -43,7 +43,7 @@ class Http:
             return self._client
 
     async def imported(self, make: Callable[[], T]) -> T:
-        """``import_alone`` in a thread; who waits for another import holds no thread."""
+        """``import_alone`` in a thread; a call that waits for another import holds no thread."""
         async with self._importing:
             return await asyncio.to_thread(import_alone, make)
 

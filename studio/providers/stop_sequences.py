@@ -1,8 +1,8 @@
 """Stop sequences: end an answer before the first of them that it reaches.
 
-Some APIs have none (Responses), take a few only (Chat Completions four, Gemini
-five) or not all (Anthropic none of spaces alone), and some servers that say
-they do do not. So every adapter sends what its API takes, and cuts here too.
+Some APIs have no stop sequences (Responses), take a few only (Chat Completions
+four, Gemini five) or not all (Anthropic none of spaces alone), and some servers
+ignore them. So every adapter sends what its API takes, and cuts the reply here too.
 
 What the provider sends is read to its end all the same: the native history
 stays what it said, and what the whole of it cost is known.

@@ -1,9 +1,9 @@
 """Structured output: fits a JSON schema to the part of the language that an API supports.
 
-A copy of a schema may ask for more than the schema does: what fits the copy fits
-it too. A limit that an API does not know (a ``minimum``) may be left out, for
-every answer is held against the schema itself afterwards. What would mean
-something else is not sent at all.
+The copy of a schema that is sent may be stricter: what fits the copy fits the
+schema too. It may lack a limit that an API does not know (a ``minimum``), because
+every answer is checked against the schema itself afterwards. A schema whose copy
+would mean something else is not sent.
 """
 
 from __future__ import annotations

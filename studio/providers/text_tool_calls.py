@@ -1,10 +1,10 @@
 """Tool calls in text: recognises calls that a model wrote as plain text (L-7).
 
 Small and local models often write ``{"name": "read", "arguments": {…}}`` where
-they should call, or their server does not know their way of calling. A reply
+they should call, or their server does not know their form of a call. A reply
 that is such a call and nothing more, for a tool that is on offer, with
 arguments that fit it, becomes a proper call. Everything else stays text: an
-example in an explanation is not to be run, nor what the model only repeats from
+example in an explanation must not run, nor what the model only repeats from
 a file, a page or the person's words.
 """
 

@@ -33,89 +33,47 @@ What they share:
 - ``json_read``: reads JSON of unknown shape.
 """
 
-from .demo import demo_script
-from .faults import (
-    Byte,
-    Fault,
-    content_type,
-    cut,
-    drip,
-    dup,
-    eof,
-    error_event,
-    framing,
-    garbage,
-    html,
-    reorder,
-    stall,
-    status,
-    tool_json,
-    unknown,
-    usage_odd,
-)
-from .http import Exchange, Violation, every, scattered
-from .request_view import ApiName, Called, Offered, RequestView, Returned, Said
-from .script import (
-    Call,
-    Found,
-    Pace,
-    Raw,
-    Replay,
-    Script,
-    ServerTool,
-    Table,
-    Text,
-    Think,
-    Turn,
-    Usage,
-    When,
-)
-from .simulator import Simulator, serve
-from .transport import transport
-
-__all__ = [
-    "ApiName",
-    "Byte",
-    "Call",
-    "Called",
-    "Exchange",
-    "Fault",
-    "Found",
-    "Offered",
-    "Pace",
-    "Raw",
-    "Replay",
-    "RequestView",
-    "Returned",
-    "Said",
-    "Script",
-    "ServerTool",
-    "Simulator",
-    "Table",
-    "Text",
-    "Think",
-    "Turn",
-    "Usage",
-    "Violation",
-    "When",
-    "content_type",
-    "cut",
-    "demo_script",
-    "drip",
-    "dup",
-    "eof",
-    "error_event",
-    "every",
-    "framing",
-    "garbage",
-    "html",
-    "reorder",
-    "scattered",
-    "serve",
-    "stall",
-    "status",
-    "tool_json",
-    "transport",
-    "unknown",
-    "usage_odd",
-]
+from .demo import demo_script as demo_script
+from .faults import Byte as Byte
+from .faults import Fault as Fault
+from .faults import content_type as content_type
+from .faults import cut as cut
+from .faults import drip as drip
+from .faults import dup as dup
+from .faults import eof as eof
+from .faults import error_event as error_event
+from .faults import framing as framing
+from .faults import garbage as garbage
+from .faults import html as html
+from .faults import reorder as reorder
+from .faults import stall as stall
+from .faults import status as status
+from .faults import tool_json as tool_json
+from .faults import unknown as unknown
+from .faults import usage_odd as usage_odd
+from .http import Exchange as Exchange
+from .http import Violation as Violation
+from .http import every as every
+from .http import scattered as scattered
+from .request_view import ApiName as ApiName
+from .request_view import Called as Called
+from .request_view import Offered as Offered
+from .request_view import RequestView as RequestView
+from .request_view import Returned as Returned
+from .request_view import Said as Said
+from .script import Call as Call
+from .script import Found as Found
+from .script import Pace as Pace
+from .script import Raw as Raw
+from .script import Replay as Replay
+from .script import Script as Script
+from .script import ServerTool as ServerTool
+from .script import Table as Table
+from .script import Text as Text
+from .script import Think as Think
+from .script import Turn as Turn
+from .script import Usage as Usage
+from .script import When as When
+from .simulator import Simulator as Simulator
+from .simulator import serve as serve
+from .transport import transport as transport

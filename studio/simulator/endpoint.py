@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from .faults import Fault
 from .http import Frame, HttpRequest, HttpResponse
 from .json_read import Body, array, compact, obj, text
 from .request_checks import Check, RequestRefused, enforce
-from .request_view import ApiName, RequestView
+from .request_view import ApiName, Offered, RequestView
 from .script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from .state import ServerState
 
@@ -173,6 +173,19 @@ def strings(value: Any) -> list[str]:
 def whole(value: Any) -> int | None:
     """A whole number; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def offered(tools: Iterable[Body], schema: str) -> list[Offered]:
+    """The tools of a request; ``schema`` is the field that describes what they take."""
+    return [
+        Offered(text(tool.get("name")), text(tool.get("description")), obj(tool.get(schema)))
+        for tool in tools
+    ]
+
+
+def offered_functions(tools: Iterable[Body]) -> list[Offered]:
+    """The tools of a request that describes each one inside ``function``."""
+    return offered((one for tool in tools if (one := obj(tool.get("function")))), "parameters")
 
 
 def tokens(text: str) -> int:

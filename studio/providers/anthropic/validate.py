@@ -68,7 +68,7 @@ def history_problem(history: Sequence[JsonObject]) -> str:
         role: str = message["role"]
         content: Any = message["content"]
         if role == "system":
-            before = "user"  # one of the user's, or beside one: see ``placed``
+            before = "user"  # one of the user's, or beside one: see ``wire_messages``
             continue
         if role == "assistant":
             if not before:

@@ -40,23 +40,23 @@ class LocalModelProvider(Provider):
 
     def __init__(self, model: ModelProcess) -> None:
         self._model = model
-        # Translates only; the address is known once the child runs.
-        self._words = CompatibleProvider("", "", model.http, PROVIDER.name, TITLE)
+        # Only translates messages; the address is known once the child process runs.
+        self._chat = CompatibleProvider("", "", model.http, PROVIDER.name, TITLE)
         self._prompt: Prompt | None = None
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
-        return self._words.user_items(blocks)
+        return self._chat.user_items(blocks)
 
     def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        return self._words.result_items(results)
+        return self._chat.result_items(results)
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
-        return self._words.open_calls(history)
+        return self._chat.open_calls(history)
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
-        return self._words.rebuild(messages, TEXT_ONLY)
+        return self._chat.rebuild(messages, TEXT_ONLY)
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
@@ -65,10 +65,10 @@ class LocalModelProvider(Provider):
         return [{"role": "system", "content": text}]
 
     def history_problem(self, history: Sequence[JsonObject]) -> str:
-        return self._words.history_problem(history)
+        return self._chat.history_problem(history)
 
     def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return self._words.media_problem(block, TEXT_ONLY)
+        return self._chat.media_problem(block, TEXT_ONLY)
 
     async def context_window(self, request: Request) -> int | None:
         return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
@@ -121,7 +121,7 @@ class LocalModelProvider(Provider):
 
 
 class _Stream:
-    """Waits for the server, then is the stream of Chat Completions."""
+    """A ``ReplyStream`` that waits for the server, then passes on its Chat Completions stream."""
 
     def __init__(
         self,
@@ -141,10 +141,10 @@ class _Stream:
     async def __aiter__(self) -> AsyncIterator[Delta]:
         request = await self._shape(self._request)
         async with self._model.in_use() as server:
-            peer = CompatibleProvider(
+            server_api = CompatibleProvider(
                 server.key, f"{server.url}/v1", self._model.http, PROVIDER.name, TITLE
             )
-            self._inner = peer.stream(request)
+            self._inner = server_api.stream(request)
             try:
                 async for delta in self._inner:
                     yield delta

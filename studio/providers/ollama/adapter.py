@@ -96,7 +96,7 @@ class OllamaProvider(Provider):
         errors = ErrorFactory(self.name, PROVIDER.title, server_address(base_url), key)
         self._endpoint = Endpoint(errors, http, _fault)
         self._local = errors.host.startswith(_HERE)
-        self._dialect = UnsupportedParameters()
+        self._unsupported = UnsupportedParameters()
         self._shown: dict[str, ModelDetails] = {}
         self._memory: dict[str, Memory | None] = {}
         self._windows: dict[tuple[str, str], int] = {}
@@ -205,9 +205,9 @@ class OllamaProvider(Provider):
             accumulator.sent = estimated(request)
             shown = await self._show(request.model)
             accumulator.window = await self._window(request, shown)
-            wish = request
+            attempt = request
             while True:
-                body = self._body(wish, shown, accumulator.window)
+                body = self._body(attempt, shown, accumulator.window)
                 try:
                     chunks = await self._endpoint.stream(
                         stack, "/api/chat", body, model=request.model
@@ -215,11 +215,11 @@ class OllamaProvider(Provider):
                 except ProviderError as error:
                     sent = body.keys() & {"think"}
                     refused = error.status == 400
-                    if refused and self._dialect.learn(request.model, sent, str(error)):
+                    if refused and self._unsupported.learn(request.model, sent, str(error)):
                         continue
                     if "format" not in body or not is_format_refusal(str(error)):
                         raise
-                    wish = replace(wish, schema=None)
+                    attempt = replace(attempt, schema=None)
                 else:
                     return json_lines(chunks)
 
@@ -247,7 +247,7 @@ class OllamaProvider(Provider):
         system: list[Json] = [{"role": "system", "content": request.system}]
         history = request.history
         if (shown.images if shown.images is not None else facts and facts.images) is False:
-            history = [_blind(message) for message in history]
+            history = [_without_pictures(message) for message in history]
         body: JsonObject = {
             "model": model,
             "messages": [*(system if request.system else []), *history],
@@ -260,12 +260,10 @@ class OllamaProvider(Provider):
         # No word says whether to call. What is not on offer cannot be, at least.
         if request.callable and shown.tools is not False:
             body["tools"] = [function_tool(tool) for tool in request.callable]
-        elif (
-            schema := sendable_schema(request)
-        ) is not None:  # beside tools, it would forbid calls
+        elif (schema := sendable_schema(request)) is not None:  # it would forbid calls
             body["format"] = schema or "json"
         think = shown.think(request.effort)
-        if think is not None and self._dialect.accepts(model, "think"):
+        if think is not None and self._unsupported.accepts(model, "think"):
             body["think"] = think
         return body
 
@@ -307,7 +305,7 @@ class OllamaProvider(Provider):
 
 
 def estimated(request: Request) -> int:
-    """About how many tokens a request is; a count there is none of."""
+    """About how many tokens a request is; Ollama counts none before it answers."""
     size = _bytes(request.system)
     for tool in request.tools:
         size += len(tool.name) + len(tool.description) + len(json.dumps(tool.schema))
@@ -327,8 +325,8 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def _blind(message: JsonObject) -> JsonObject:
-    """The message for a model that cannot see: pictures of a time with another one."""
+def _without_pictures(message: JsonObject) -> JsonObject:
+    """The message with words in place of pictures, which an earlier model could see."""
     if "images" not in message:
         return message
     words = "(Left out: picture. This model cannot see it.)"

@@ -88,7 +88,7 @@ class OpenAIProvider(Provider):
         self._http = http
         self._client: AsyncOpenAI | None = None
         self._transport: AsyncClient | None = None
-        self._dialect = UnsupportedParameters()  # summaries, for one, are not for every account
+        self._unsupported = UnsupportedParameters()  # summaries, for one, are not for every account
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         return [{"role": "user", "content": [_part(block) for block in blocks]}]
@@ -153,9 +153,9 @@ class OpenAIProvider(Provider):
             client = await self._connect()
             from openai import BadRequestError  # by now it was imported, in a thread
 
-            wish = request
+            attempt = request
             while True:
-                body, optional = self._body(wish), self._optional(wish)
+                body, optional = self._body(attempt), self._optional(attempt)
                 for name, value in optional.items():
                     _put(body, name, value)
                 try:
@@ -163,11 +163,11 @@ class OpenAIProvider(Provider):
                 except BadRequestError as error:
                     words, parameter = error_message(error.body), error.param or ""
                     sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
-                    if self._dialect.learn(request.model, sent, words, parameter):
+                    if self._unsupported.learn(request.model, sent, words, parameter):
                         continue
                     if FORM not in optional or not is_format_refusal(f"{parameter} {words}"):
                         raise
-                    wish = replace(wish, schema=None)
+                    attempt = replace(attempt, schema=None)
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
@@ -231,7 +231,7 @@ class OpenAIProvider(Provider):
         return {
             name: value
             for name, value in wanted.items()
-            if self._dialect.accepts(request.model, name)
+            if self._unsupported.accepts(request.model, name)
         }
 
     async def models(self) -> list[ModelInfo]:
@@ -337,7 +337,7 @@ def _put(body: JsonObject, name: str, value: Json) -> None:
 
 
 def refused(block: Said, facts: ModelInfo | None = None) -> str:
-    """Why OpenAI would not take this; nothing where it would."""
+    """Why OpenAI would refuse this picture or file, in words for the person; else empty."""
     if isinstance(block, Text):
         return ""
     # An animated GIF says near its beginning how often it repeats.

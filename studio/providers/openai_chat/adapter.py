@@ -67,7 +67,7 @@ class CompatibleProvider(Provider):
             errors = replace(errors, title=errors.host or "the server")
         self._endpoint = Endpoint(errors, http, fault_of_error)
         self._hosted = errors.host == OPENAI_HOST
-        self._dialect = UnsupportedParameters()
+        self._unsupported = UnsupportedParameters()
         # What servers take is not written down anywhere; OpenAI's limits are the usual ones.
         self._limits = MediaLimits(
             errors.title,
@@ -160,10 +160,10 @@ class CompatibleProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            wish = request
+            attempt = request
             while True:
-                optional = self._optional(wish)
-                body = {**self._body(wish), **optional}
+                optional = self._optional(attempt)
+                body = {**self._body(attempt), **optional}
                 try:
                     chunks = await self._endpoint.stream(
                         stack, "/chat/completions", body, model=request.model
@@ -174,7 +174,7 @@ class CompatibleProvider(Provider):
                     asked = FORM in optional and error.status in (400, 422)
                     if not (asked and is_format_refusal(str(error))):
                         raise
-                    wish = replace(wish, schema=None)
+                    attempt = replace(attempt, schema=None)
                 else:
                     return sse_objects(chunks)
 
@@ -192,16 +192,16 @@ class CompatibleProvider(Provider):
         words = str(error)
         refused = error.status in (400, 422)
         sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
-        return self._dialect.learn_alternation(model, words) or (
-            refused and self._dialect.learn(model, sent, words)
+        return self._unsupported.learn_alternation(model, words) or (
+            refused and self._unsupported.learn(model, sent, words)
         )
 
     def _body(self, request: Request) -> JsonObject:
         system: list[Json] = [_system(request)]
         history = request.history
         if request.facts is not None and request.facts.images is False:
-            history = [blind(message) for message in history]
-        if self._dialect.needs_alternation(request.model):
+            history = [without_pictures(message) for message in history]
+        if self._unsupported.needs_alternation(request.model):
             history = alternating(history)
         body: JsonObject = {
             "model": request.model,
@@ -240,12 +240,14 @@ class CompatibleProvider(Provider):
                 wanted["reasoning_effort"] = nearest_effort(request.effort, efforts)
             elif efforts is None:  # nothing is known: the person knows what was chosen
                 wanted["reasoning_effort"] = request.effort
-        return {name: value for name, value in wanted.items() if self._dialect.accepts(model, name)}
+        return {
+            name: value for name, value in wanted.items() if self._unsupported.accepts(model, name)
+        }
 
     def _limit_name(self, model: str) -> str:
         """``max_tokens`` is understood everywhere but by OpenAI's models that think."""
         old, new = "max_tokens", "max_completion_tokens"
-        if self._hosted or not self._dialect.accepts(model, old):
+        if self._hosted or not self._unsupported.accepts(model, old):
             return new
         return old
 
@@ -278,8 +280,8 @@ def native_call(call: ToolCall) -> JsonObject:
     }
 
 
-def blind(message: JsonObject) -> JsonObject:
-    """The message for a model that cannot see: its server would refuse the picture."""
+def without_pictures(message: JsonObject) -> JsonObject:
+    """The message with words in place of pictures, for a model whose server would refuse them."""
     content = message.get("content")
     if not isinstance(content, list):
         return message

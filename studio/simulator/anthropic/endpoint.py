@@ -8,6 +8,7 @@ from studio.simulator.endpoint import (
     Endpoint,
     fragments,
     json_answer,
+    offered,
     raw_arguments,
     strings,
     usage_of,
@@ -20,7 +21,6 @@ from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
-    Offered,
     RequestView,
     Returned,
     Said,
@@ -92,14 +92,7 @@ class AnthropicEndpoint(Endpoint):
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
             items=with_result_names(items),
-            tools=[
-                Offered(
-                    text(tool.get("name")),
-                    text(tool.get("description")),
-                    obj(tool.get("input_schema")),
-                )
-                for tool in objs(body.get("tools"))
-            ],
+            tools=offered(objs(body.get("tools")), "input_schema"),
             system=joined(body.get("system")),
             body=body,
             version=request.headers.get("anthropic-version", ""),
@@ -237,12 +230,9 @@ def _native(part: Part, prefix: list[Any], view: RequestView, state: ServerState
 
 def _items(message: Body) -> list[Item]:
     role = message.get("role")
-    content = message.get("content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
     items: list[Item] = []
     said: list[str] = []
-    for block in objs(content):
+    for block in blocks(message):
         match block.get("type"):
             case "text":
                 said.append(text(block.get("text")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from studio.simulator.endpoint import (
     Endpoint,
     json_answer,
+    offered_functions,
     raw_arguments,
     strings,
     tokens,
@@ -18,7 +19,6 @@ from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
-    Offered,
     RequestView,
     Returned,
     Said,
@@ -61,15 +61,7 @@ class OllamaEndpoint(Endpoint):
             model=text(body.get("model")),
             stream=body.get("stream") is not False,
             items=with_result_names([item for message in kept for item in _items(message)]),
-            tools=[
-                Offered(
-                    text(function.get("name")),
-                    text(function.get("description")),
-                    obj(function.get("parameters")),
-                )
-                for tool in tools
-                if (function := obj(tool.get("function")))
-            ],
+            tools=offered_functions(tools),
             system="\n".join(
                 text(message.get("content")) for message in kept if message.get("role") == "system"
             ),

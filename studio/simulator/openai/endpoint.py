@@ -11,6 +11,7 @@ from studio.simulator.endpoint import (
     body_of,
     fragments,
     json_answer,
+    offered,
     raw_arguments,
     usage_of,
     whole,
@@ -23,7 +24,6 @@ from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
-    Offered,
     RequestView,
     Returned,
     Said,
@@ -57,15 +57,10 @@ class ResponsesEndpoint(Endpoint):
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
             items=with_result_names(items),
-            tools=[
-                Offered(
-                    text(tool.get("name")),
-                    text(tool.get("description")),
-                    obj(tool.get("parameters")),
-                )
-                for tool in objs(body.get("tools"))
-                if tool.get("type") == "function"
-            ],
+            tools=offered(
+                [tool for tool in objs(body.get("tools")) if tool.get("type") == "function"],
+                "parameters",
+            ),
             system=text(body.get("instructions")),
             body=body,
             rows=[[body.get("instructions"), body.get("tools")], *rows],

@@ -94,20 +94,10 @@ def temperature(view: RequestView, state: ServerState) -> None:
     )
 
 
-def top_p(view: RequestView, state: ServerState) -> None:
-    """A share is 0 to 1, and a reasoning model takes none."""
-    shared.check_top_p(view)
-
-
 def no_stops(view: RequestView, state: ServerState) -> None:
     """There are no stop texts here."""
     if "stop" in view.body:
         raise refuse("parameter", "Unknown parameter: 'stop'.", "stop", "unknown_parameter")
-
-
-def choice_known(view: RequestView, state: ServerState) -> None:
-    """What is said of calling tools is known."""
-    shared.check_choice_known(view)
 
 
 def choice_of_tools(view: RequestView, state: ServerState) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from studio.simulator.json_read import Body, objs, text
+from studio.simulator.openai_chat import parameter_checks
 from studio.simulator.request_checks import Check, RequestRefused, appended
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
@@ -193,9 +194,9 @@ RULES: tuple[Check, ...] = (
     request.limit_in_range,
     request.effort,
     request.temperature,
-    request.top_p,
+    parameter_checks.top_p,
     request.no_stops,
-    request.choice_known,
+    parameter_checks.choice_known,
     request.choice_of_tools,
     request.form_known,
     request.schema_named,

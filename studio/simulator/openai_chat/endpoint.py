@@ -11,6 +11,7 @@ from studio.simulator.endpoint import (
     Endpoint,
     fragments,
     json_answer,
+    offered_functions,
     raw_arguments,
     strings,
     usage_of,
@@ -23,7 +24,6 @@ from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import (
     Called,
     Item,
-    Offered,
     RequestView,
     Returned,
     Said,
@@ -120,15 +120,7 @@ class ChatEndpoint(Endpoint):
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
             items=with_result_names(items),
-            tools=[
-                Offered(
-                    text(function.get("name")),
-                    text(function.get("description")),
-                    obj(function.get("parameters")),
-                )
-                for tool in objs(body.get("tools"))
-                if (function := obj(tool.get("function")))
-            ],
+            tools=offered_functions(objs(body.get("tools"))),
             system="\n".join(
                 joined(message.get("content"))
                 for message in messages

@@ -1,7 +1,6 @@
 """OpenAI: checks parameters and tools, for Chat Completions and for Responses.
 
-The functions ``check_…`` are the same for both APIs; the others are the checks of Chat
-Completions.
+Responses uses the functions ``check_…``, ``choice_known`` and ``top_p`` too.
 """
 
 from __future__ import annotations
@@ -118,8 +117,8 @@ def _quoted(names: tuple[str, ...]) -> str:
     return ", ".join(f"'{name}'" for name in names[:-1]) + f", and '{names[-1]}'"
 
 
-def check_choice_known(view: RequestView) -> None:
-    """Raises RequestRefused for a word that is no choice."""
+def choice_known(view: RequestView, state: ServerState) -> None:
+    """What is said of calling tools is known."""
     choice = view.body.get("tool_choice")
     if isinstance(choice, str) and choice not in _CHOICES:
         raise refuse(
@@ -149,8 +148,8 @@ def check_choice(view: RequestView, name: object) -> None:
         )
 
 
-def check_top_p(view: RequestView) -> None:
-    """Raises RequestRefused for a share that is none, or for any with a model that reasons."""
+def top_p(view: RequestView, state: ServerState) -> None:
+    """``top_p`` is 0 to 1, and a reasoning model takes none."""
     value = view.body.get("top_p")
     if value is None:
         return
@@ -233,11 +232,6 @@ def check_schema(form: Body, schema: Body, place: str) -> None:
 _MOST = 4
 
 
-def top_p(view: RequestView, state: ServerState) -> None:
-    """A share is 0 to 1, and a reasoning model takes none."""
-    check_top_p(view)
-
-
 def stops_are_texts(view: RequestView, state: ServerState) -> None:
     """A stop text is a string, or there are up to four in a list."""
     stop = view.body.get("stop")
@@ -269,11 +263,6 @@ def stops_supported(view: RequestView, state: ServerState) -> None:
             "stop",
             "unsupported_parameter",
         )
-
-
-def choice_known(view: RequestView, state: ServerState) -> None:
-    """What is said of calling tools is known."""
-    check_choice_known(view)
 
 
 def choice_of_tools(view: RequestView, state: ServerState) -> None:
