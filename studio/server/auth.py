@@ -43,7 +43,7 @@ _AGE = "600"
 """Seconds for which a browser remembers what a page may send."""
 
 Refuse: TypeAlias = Callable[[Scope, ApiError], Response]
-"""Words a refusal in the shape of the API that was asked."""
+"""Makes a refusal in the shape of the API that the request is for."""
 
 
 class AccessGuard:
@@ -93,7 +93,7 @@ class AccessGuard:
         await self._refuse(scope, fault)(scope, receive, send)
 
     def _foreign(self, scope: Scope, headers: Headers, named: str | None) -> ApiError | None:
-        """A request that a page or a name of somebody else sent here, or one within another.
+        """The error for a foreign page or host name, or for a request of ambiguous length.
 
         ``named`` is the host that its target names, where it names one.
         """
@@ -133,7 +133,7 @@ class AccessGuard:
         return name in self._names or name in known or _same(name, scope.get("server"))
 
     async def _unknown(self, scope: Scope, headers: Headers) -> ApiError | None:
-        """A client without the token."""
+        """The error for a client without the token."""
         scope["state"]["client"] = ""
         if scope["path"] in OPEN or not (token := await self._token()):
             return None
@@ -149,7 +149,7 @@ class AccessGuard:
         )
 
     def _unfit(self, scope: Scope, headers: Headers) -> ApiError | None:
-        """What would not be read anyway, and more than can be answered at once."""
+        """The error for a body that would not be read, or for too many requests at once."""
         values = self._settings.values
         if scope["method"] == "POST":
             if not _json(headers.getlist("content-type")):

@@ -19,7 +19,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Question, Rule, Verdict
 
 NOBODY = "nobody was at the window to allow it"
-"""Whose no it is where no window answers, for the audit and the model."""
+"""Who denied a call where no window answers, for the audit and the model."""
 
 
 def client_policy(engine: Engine) -> Policy:

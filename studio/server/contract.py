@@ -160,7 +160,7 @@ class ResponseWriter(Protocol):
 
 
 SINCE = 1_767_225_600
-"""2026-01-01: APIs want a time of creation, which nobody knows of most models."""
+"""2026-01-01, for models whose time of creation is unknown: APIs require one."""
 
 
 @dataclass(frozen=True, slots=True)

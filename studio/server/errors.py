@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 INTERNAL = "Something went wrong in Agent Studio. Its log says what."
 AMBIGUOUS = "ambiguous_length"
-"""A request of which nobody knows where it ends: what follows it is not read."""
+"""The code of a request whose end is ambiguous: the connection is closed after it."""
 _LONGEST = 3600.0
 """Seconds that a client is asked to wait at most."""
 

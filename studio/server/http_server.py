@@ -37,13 +37,13 @@ from .routes import Routes
 from .stored_responses import StoredResponses
 
 HEADER_SECONDS = 10.0
-"""Seconds in which a request's line and headers have to be there."""
+"""Seconds for a request's line and headers."""
 READ_SECONDS = 30.0
-"""Seconds in which a client has to take something of what waits for it."""
+"""Seconds within which a client has to read something of what waits for it."""
 MAX_CONNECTIONS = 256
 """Connections at once."""
 _READ_AHEAD_BYTES = 65_536
-"""Bytes that may follow a request before its answer; who stops reading does not see the end."""
+"""Bytes read beyond a request while it is answered, so that a client's leaving is seen."""
 
 
 class Connection(H11Protocol):
@@ -124,7 +124,7 @@ STOP_SECONDS = 3.0
 MAX_HEAD_BYTES = 65_536
 """Bytes of a request's line and headers."""
 SEND_BUFFER_BYTES = 131_072
-"""Bytes that the system takes for a client which does not read; more, and it is noticed late."""
+"""The system's send buffer; a larger one hides for longer that a client does not read."""
 _ANY_ADDRESS = ("0.0.0.0", "::")
 
 

@@ -22,11 +22,11 @@ DEEPEST = 100
 PATIENCE = 30.0
 """Seconds for which a client may send nothing of a body that it has announced."""
 LONGEST = 120.0
-"""Seconds in which all of a body has to be there, for it takes a place meanwhile."""
+"""Seconds for a whole body, since it takes one of the places for requests."""
 MOST = 30_000
 """Objects in a body: some thousands of messages, which is more than any model reads."""
 BRACKETS = 250_000
-"""Lists in a body at most, for brackets in its words count too: a million tokens or so."""
+"""The most square brackets in a body, those in its texts too: a million tokens or so."""
 BIG = 100_000
 """Bytes from which on a body is read in a thread, and so is what is made of it."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -60,11 +60,6 @@ def too_large(limit: int) -> BadRequest:
     return BadRequest(
         f"The request is larger than {limit:,} bytes.", status=413, code="request_too_large"
     )
-
-
-async def parsed(data: bytes) -> JsonObject:
-    """Parse a body that holds a JSON object; raises BadRequest."""
-    return await read_from(data, lambda: parse(data))
 
 
 async def read_from(data: bytes, work: Callable[[], T]) -> T:

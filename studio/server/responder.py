@@ -90,7 +90,7 @@ def _done(calls: list[str], unnamed: int, *, broken: bool) -> BadRequest:
 
 
 CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error")
-"""Ends of a turn that are gone on from when a request is repeated."""
+"""Ends of a turn from which a repeated request continues."""
 
 Begun: TypeAlias = Callable[[TurnRef], None]
 

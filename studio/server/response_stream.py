@@ -32,7 +32,7 @@ _SMALL = 200
 """Bytes that a part takes besides its words, roughly."""
 
 Begin: TypeAlias = Callable[[Callable[[TurnRef], None]], AsyncGenerator[ResponsePart, None]]
-"""Begins an answer; what it is given hears where the answer is made."""
+"""Begins a response; its argument is called with the turn that makes it."""
 
 
 class ResponseStream:

@@ -107,7 +107,7 @@ class Routes:
         return ""
 
     def refuse(self, scope: Scope, fault: ApiError) -> Response:
-        """An error in the shape of the API that was asked."""
+        """An error in the shape of the API that the request is for."""
         dialect = _dialect(scope)
         body = dialect.error_body(
             fault.message,
@@ -151,7 +151,7 @@ class Routes:
 
     async def _body(self, receive: Receive) -> tuple[bytes, JsonObject]:
         data = await request_body.read(receive, self._engine.settings.values.server_body_limit)
-        return data, await request_body.parsed(data)
+        return data, await request_body.read_from(data, lambda: request_body.parse(data))
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})

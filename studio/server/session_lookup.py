@@ -218,7 +218,7 @@ class SessionLookup:
         if info is None or info.origin != "server":
             raise _no_answer(request.previous)
         while (held := self._holds.get(place.session_id)) and not held.begun.is_set():
-            await held.begun.wait()  # whoever comes first goes on in it, the others in branches
+            await held.begun.wait()  # the first request continues in it, others in branches
         hold = None if held else self._new_hold(place.session_id)
         mine = False
         try:

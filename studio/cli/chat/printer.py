@@ -93,7 +93,7 @@ class ChatPrinter(TextPrinter):
                 self._state = ""
                 super()._show(event, index)
             case ReasoningDelta() | CallStarted() | ToolQueued() | ToolStarted() | ToolOutput():
-                pass  # that moves
+                pass  # ``live`` draws them
             case _:
                 super()._show(event, index)
         self._screen.refresh()

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, get_args
 
@@ -78,8 +79,15 @@ class SlashCommands:
             "/sessions": _Command(self._sessions, "list the last chats"),
             "/resume": _Command(self._resume, "go on in an earlier chat", "session", "ID"),
             "/retry": _Command(self._retry, "try your last message again"),
-            "/undo": _Command(self._undo, "put back the files a turn changed", "", "[TURN]"),
-            "/redo": _Command(self._redo, "apply the changes of a turn again", "", "[TURN]"),
+            "/undo": _Command(
+                partial(self._restore, undo=True), "put back the files a turn changed", "", "[TURN]"
+            ),
+            "/redo": _Command(
+                partial(self._restore, undo=False),
+                "apply the changes of a turn again",
+                "",
+                "[TURN]",
+            ),
             "/drafts": _Command(self._drafts, "decide about drafts that wait"),
             "/context": _Command(
                 self._context, "how much of the context each part takes", beside=True
@@ -255,12 +263,6 @@ class SlashCommands:
         if not any(isinstance(block, UserBlock) for block in self._chat.session.transcript.blocks):
             raise ConfigurationError("There is nothing to try again yet.")
         await self._chat.run_turns(())
-
-    async def _undo(self, turn: str) -> None:
-        await self._restore(turn, undo=True)
-
-    async def _redo(self, turn: str) -> None:
-        await self._restore(turn, undo=False)
 
     async def _restore(self, turn: str, *, undo: bool) -> None:
         chat = self._chat

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.cli.console import Console
     from studio.domain.agents import Agent
-    from studio.domain.permissions import Rule
 
 ROLES = {
     "all": "every tool it has",
@@ -201,7 +200,7 @@ def _mistakes(one: Agent, tools: set[str]) -> list[str]:
         return ""
 
     def rules() -> str:
-        names = [rule.tool for rule in one.permissions if _nowhere(rule, tools)]
+        names = [rule.tool for rule in one.permissions if rule.tool not in {"*", *tools}]
         return f"a rule is about {', '.join(names)}, and there is no such tool" if names else ""
 
     look("provider", provider)
@@ -209,10 +208,6 @@ def _mistakes(one: Agent, tools: set[str]) -> list[str]:
     look("mask", masks)
     look("permissions", rules)
     return found
-
-
-def _nowhere(rule: Rule, tools: set[str]) -> bool:
-    return rule.tool != "*" and rule.tool not in tools
 
 
 def _tools(engine: Engine, one: Agent) -> list[str]:

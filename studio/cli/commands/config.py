@@ -189,9 +189,9 @@ def _check(name: str, value: object, entry: str, paths: Paths) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value < 1e9:
         raise ConfigurationError(f"{name} is a number from 0 on.")
     entries = {entry: value} if entry else value
-    checks: dict[str, Callable[[], None]] = {
+    checks: dict[str, Callable[[], object]] = {
         "default_provider": lambda: _provider(cast("str", value)),
-        "base_urls": lambda: _addresses(cast("dict[str, str]", entries)),
+        "base_urls": lambda: [_address(url) for url in cast("dict[str, str]", entries).values()],
         "searxng_url": lambda: _address(cast("str", value)),
         "trace_endpoint": lambda: _address(cast("str", value)),
         "mask": lambda: _masks(cast("list[str]", value)),
@@ -212,11 +212,6 @@ def _provider(name: str) -> None:
         raise ConfigurationError(
             f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}."
         )
-
-
-def _addresses(urls: dict[str, str]) -> None:
-    for url in urls.values():
-        _address(url)
 
 
 def _address(url: str) -> None:

@@ -102,7 +102,7 @@ async def _found(check: Check) -> tuple[Finding, bool]:
     try:
         finding = task.result()
         return replace(finding, text=redact(finding.text)), False
-    except Exception as error:  # a doctor who falls over says of nothing else what is wrong
+    except Exception as error:  # one check that fails must not hide the others
         text = redact(f"could not be looked at: {type(error).__name__}: {error}")
         return Finding(
             check.name,
