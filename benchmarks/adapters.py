@@ -38,7 +38,7 @@ GOAL = "<= 1.3 x"
 KEY = "sk-benchmark"
 MODEL = "sim-model"
 WORDS = "The retry loop waits for a clock that may step back, so we measure with another. "
-SURFACES = ("anthropic", "responses", "gemini", "chat", "ollama")
+APIS = ("anthropic", "responses", "gemini", "chat", "ollama")
 
 
 async def serve() -> None:
@@ -48,12 +48,12 @@ async def serve() -> None:
     calls = [Call("read_file", {"path": f"{n}.txt", "words": WORDS * 3}) for n in range(2)]
     answer = Turn(Think(WORDS * 10), Say(WORDS * 200), *calls)
     async with Simulator(lambda _: answer, strict=False, pace=False) as server:
-        print(json.dumps({name: server.url(name) for name in SURFACES}), flush=True)
+        print(json.dumps({name: server.url(name) for name in APIS}), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
-def ours(surface: str, url: str, http: Http) -> Provider:
-    match surface:
+def ours(api: str, url: str, http: Http) -> Provider:
+    match api:
         case "anthropic":
             return AnthropicProvider(KEY, url, http)
         case "responses":
@@ -144,9 +144,9 @@ def raw_lines(address: str, client: Any) -> Raw:
     return read
 
 
-async def raw(surface: str, url: str, http: Http) -> tuple[Raw, str]:
+async def raw(api: str, url: str, http: Http) -> tuple[Raw, str]:
     client = await http.client()
-    match surface:
+    match api:
         case "anthropic":
             return raw_anthropic(url, client), "anthropic SDK"
         case "responses":
@@ -159,10 +159,10 @@ async def raw(surface: str, url: str, http: Http) -> tuple[Raw, str]:
             return raw_lines(f"{url}/api/chat", client), "httpx2 lines, json"
 
 
-async def compare(surface: str, url: str, rounds: int) -> Row:
+async def compare(api: str, url: str, rounds: int) -> Row:
     http = Http()
-    provider = ours(surface, url, http)
-    read, against = await raw(surface, url, http)
+    provider = ours(api, url, http)
+    read, against = await raw(api, url, http)
     used: dict[str, list[float]] = {"ours": [], "raw": []}
     events = await read()
     await through_ours(provider)
@@ -175,7 +175,7 @@ async def compare(surface: str, url: str, rounds: int) -> Row:
     await http.aclose()
     # The least of many: what else runs on the computer only adds.
     mine, other = min(used["ours"]), min(used["raw"])
-    return Row(f"{surface}: 1,000 streamed events, CPU", mine, other, "ms", GOAL, against)
+    return Row(f"{api}: 1,000 streamed events, CPU", mine, other, "ms", GOAL, against)
 
 
 def rows(rounds: int) -> list[Row]:
@@ -188,7 +188,7 @@ def rows(rounds: int) -> list[Row]:
     with server:
         assert server.stdout is not None
         urls: dict[str, str] = json.loads(server.stdout.readline())
-        return [asyncio.run(compare(name, urls[name], rounds)) for name in SURFACES]
+        return [asyncio.run(compare(name, urls[name], rounds)) for name in APIS]
 
 
 def main() -> None:

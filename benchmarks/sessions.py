@@ -82,7 +82,7 @@ def server() -> Iterator[dict[str, str]]:
 
 
 def providers(urls: dict[str, str], http: Http) -> list[tuple[Provider, str]]:
-    """One provider for each surface with a model, on one HTTP client."""
+    """One provider for each API with a model, on one HTTP client."""
     made: dict[str, Provider] = {
         "anthropic": AnthropicProvider(KEY, urls["anthropic"], http),
         "responses": OpenAIProvider(KEY, urls["responses"], http),

@@ -30,7 +30,7 @@ PROVIDERS = {
     "openai-compatible": ("chat", ""),
     "ollama": ("ollama", ""),
 }
-"""The simulator's surface, and the SDK's module."""
+"""The simulator's API, and the SDK's module."""
 PHASES = {
     "make": "the adapter's modules",
     "tls": "HTTP and its TLS context",
@@ -134,8 +134,8 @@ def rows(rounds: int) -> list[Row]:
 
     out: list[Row] = []
     with server() as urls:
-        for name, (surface, _) in PROVIDERS.items():
-            here = [__file__, "--first", name, urls[surface], MODELS[surface]]
+        for name, (api, _) in PROVIDERS.items():
+            here = [__file__, "--first", name, urls[api], MODELS[api]]
             ours: list[dict[str, list[float]]] = []
             plain: list[dict[str, list[float]]] = []
             for _ in range(rounds):

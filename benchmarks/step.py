@@ -43,7 +43,7 @@ TOOLS = 50
 GOAL = "< 1 ms"
 WORDS = "The retry loop waits for a clock that may step back, so we measure with another. " * 4
 KEY = "sk-benchmark"
-SURFACES = {"openai-compatible": "chat", "anthropic": "anthropic"}
+APIS = {"openai-compatible": "chat", "anthropic": "anthropic"}
 
 
 @tool(effect="read")
@@ -67,7 +67,7 @@ def answer(view: simulator.RequestView) -> simulator.Turn:
 
 async def serve() -> None:
     async with simulator.Simulator(answer, pace=False) as server:
-        print(json.dumps({name: server.url(name) for name in SURFACES.values()}), flush=True)
+        print(json.dumps({name: server.url(name) for name in APIS.values()}), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
@@ -221,7 +221,7 @@ async def compare(home: Path, name: str, url: str, rounds: int) -> list[Row]:
             for way, run in ways.items():
                 found[way].append(await run())
     out: list[Row] = []
-    surface = SURFACES[name]
+    api = APIS[name]
     vendor = "anthropic SDK" if name == "anthropic" else "openai SDK"
     kinds = {"clock": "clock", "cpu": "CPU of all threads", "loop": "CPU of the loop's thread"}
     for base, what in (("provider", "raw provider stream"), ("sdk", f"raw {vendor}")):
@@ -231,8 +231,8 @@ async def compare(home: Path, name: str, url: str, rounds: int) -> list[Row]:
             own = middle(a - b for a, b in zip(ours, other, strict=True))
             goal = GOAL if (base, kind) == ("provider", "loop") else ""
             out += [
-                Row(f"{surface}: a step, {words}", middle(ours), middle(other), "ms", "", what),
-                Row(f"{surface}: the program's own, {words}", own, None, "ms", goal, what),
+                Row(f"{api}: a step, {words}", middle(ours), middle(other), "ms", "", what),
+                Row(f"{api}: the program's own, {words}", own, None, "ms", goal, what),
             ]
     return out
 
@@ -248,8 +248,8 @@ def rows(rounds: int) -> list[Row]:
     with server, tempfile.TemporaryDirectory() as folder:
         assert server.stdout is not None
         urls: dict[str, str] = json.loads(server.stdout.readline())
-        for name, surface in SURFACES.items():
-            out += asyncio.run(compare(Path(folder) / name, name, urls[surface], rounds))
+        for name, api in APIS.items():
+            out += asyncio.run(compare(Path(folder) / name, name, urls[api], rounds))
     return out
 
 

@@ -22,16 +22,14 @@ from support.rule_cases import message_of, post
 from support.rule_cases_answers import ANSWERS
 from support.rule_cases_parameters import CASES, MORE, Case
 
-SURFACES: dict[str, Any] = {
+APIS: dict[str, Any] = {
     "anthropic": anthropic,
     "chat": chat,
     "gemini": gemini,
     "ollama": ollama,
     "responses": responses,
 }
-RULES = [
-    name for s, module in SURFACES.items() for name in rule_names(s, module.RULES, module.HOUSE)
-]
+RULES = [name for s, module in APIS.items() for name in rule_names(s, module.RULES, module.HOUSE)]
 
 
 @pytest.fixture

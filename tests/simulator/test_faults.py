@@ -40,7 +40,7 @@ from studio.simulator import (
     tool_json,
     unknown,
 )
-from support.raw_requests import BODIES, LAST, PATHS, SURFACES, ask, headers
+from support.raw_requests import APIS, BODIES, LAST, PATHS, ask, headers
 from support.waiting import HANG
 
 
@@ -54,7 +54,7 @@ def failing(*faults: Fault) -> list[Turn]:
     return [Turn(Text("One two three four five six."), faults=faults), Turn(Text("After."))]
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 async def test_status_a_number_of_times(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(status(429, times=2, retry_after=3))) as sim:
         for _ in range(2):
@@ -116,7 +116,7 @@ async def test_bad_keys(http: httpx2.AsyncClient, api: ApiName, code: int, wante
         assert sim.violations == []
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("fault", [eof(-1), eof(2), eof(Byte(40))])
 async def test_eof_ends_cleanly_and_early(
     http: httpx2.AsyncClient, api: ApiName, fault: Fault
@@ -128,7 +128,7 @@ async def test_eof_ends_cleanly_and_early(
         assert sim.requests[0].sent == len(response.content) > 0
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("reset", [False, True])
 async def test_cut_breaks_the_connection(
     http: httpx2.AsyncClient, api: ApiName, reset: bool
@@ -180,7 +180,7 @@ async def test_stopping_closes_open_streams(http: httpx2.AsyncClient) -> None:
         await task
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 async def test_html_with_200(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(html())) as sim:
         response = await ask(http, sim, api)
@@ -189,7 +189,7 @@ async def test_html_with_200(http: httpx2.AsyncClient, api: ApiName) -> None:
         assert "<html>" in response.text
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 async def test_errors_inside_a_stream(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(error_event("overloaded", at=3))) as sim:
         response = await ask(http, sim, api)
@@ -355,7 +355,7 @@ async def test_model_lists_in_pages(http: httpx2.AsyncClient) -> None:
         assert len([e for e in sim.requests if e.path == "/v1/models"]) > 2
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 async def test_unknown_events(http: httpx2.AsyncClient, api: ApiName) -> None:
     async with Simulator(failing(unknown(2))) as sim:
         text = (await ask(http, sim, api)).text

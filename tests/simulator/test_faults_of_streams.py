@@ -29,7 +29,7 @@ from studio.simulator import (
     unknown,
     usage_odd,
 )
-from support.raw_requests import BODIES, LAST, PATHS, SURFACES, ask, headers
+from support.raw_requests import APIS, BODIES, LAST, PATHS, ask, headers
 from support.waiting import HANG
 
 SAID = "One two three four five six."
@@ -67,7 +67,7 @@ async def plain(http: httpx2.AsyncClient, api: ApiName) -> bytes:
         return (await ask(http, sim, api)).content
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("at", ["headers", 0, 3, Byte(0), Byte(50)])
 async def test_a_stall_that_ends(http: httpx2.AsyncClient, api: ApiName, at: Any) -> None:
     clock = Clock()
@@ -146,7 +146,7 @@ def counted(found: list[dict[str, Any]]) -> list[int]:
     return numbers
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 async def test_odd_usage(http: httpx2.AsyncClient, api: ApiName) -> None:
     """L-5: counts may be missing, zero, late or falling."""
     body = {**BODIES[api]}
@@ -171,7 +171,7 @@ async def test_odd_usage(http: httpx2.AsyncClient, api: ApiName) -> None:
     assert all(number > 40 for number in falling[:-1])
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("kind", ["block", "delta", "stop"])
 async def test_unknown_kinds(http: httpx2.AsyncClient, api: ApiName, kind: Any) -> None:
     async with Simulator([turn(unknown(3, kind))]) as sim:
@@ -188,7 +188,7 @@ async def test_a_wrong_content_type(http: httpx2.AsyncClient) -> None:
         assert LAST["chat"] in response.text
 
 
-@pytest.mark.parametrize("api", SURFACES)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("code", [408, 409, 413])
 async def test_rarer_statuses(http: httpx2.AsyncClient, api: ApiName, code: int) -> None:
     async with Simulator([turn(status(code))]) as sim:

@@ -28,7 +28,7 @@ PROTOCOLS = {
     "openai-compatible": "chat",
     "ollama": "ollama",
 }
-"""Each provider and the surface of the simulator that it talks to."""
+"""Each provider and the API of the simulator that it talks to."""
 
 KEY = "sk-test-0123456789abcdef"
 

@@ -84,8 +84,8 @@ async def switch_scene(home: Path) -> AsyncIterator[SwitchScene]:
         return replies.pop(0) if replies else Turn(Text("Done."))
 
     async with engine_home(home, "anthropic", script) as opened:
-        for name, surface in PROTOCOLS.items():
-            opened.engine.settings.values.base_urls[name] = opened.simulator.url(surface)  # type: ignore[arg-type]
+        for name, api in PROTOCOLS.items():
+            opened.engine.settings.values.base_urls[name] = opened.simulator.url(api)  # type: ignore[arg-type]
             if name != "ollama":
                 opened.engine.keychain.keep_for_session(name, KEY)
         (opened.folder / "a.txt").write_text("alpha\n")

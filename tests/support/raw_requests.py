@@ -16,7 +16,7 @@ PATHS: dict[ApiName, str] = {
     "gemini": "/v1beta/models/sim-gemini-3:streamGenerateContent?alt=sse",
     "ollama": "/api/chat",
 }
-SURFACES = list(PATHS)
+APIS = list(PATHS)
 HELLO = {"role": "user", "content": "Hi"}
 BODIES: dict[ApiName, Body] = {
     "anthropic": {"model": "m", "max_tokens": 9, "messages": [HELLO], "stream": True},

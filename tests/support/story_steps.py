@@ -30,10 +30,10 @@ class Reply:
     faults: tuple[Fault, ...] = ()
     usage: Usage | None = None
 
-    def turn(self, surface: str) -> Turn:
+    def turn(self, api: str) -> Turn:
         """Clouds hold their models to well-formed names and ids; local ones write what they like."""
         parts = self.parts
-        if surface != "ollama":
+        if api != "ollama":
             parts = tuple(
                 replace(part, name="fly", id="")
                 if isinstance(part, Call) and not NAME(part.name)

@@ -12,6 +12,8 @@ from studio.domain.jsonvalue import (
     JsonObject,
     TextBuffer,
     as_count,
+    as_object,
+    as_objects,
     as_text,
     repair_surrogates,
 )
@@ -71,15 +73,12 @@ class OllamaAccumulator:
             yield ReasoningDelta(new)
         if isinstance(piece := message.get("content"), str) and (new := self._text.add(piece)):
             yield TextDelta(new)
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else []:
-            function = call.get("function") if isinstance(call, dict) else None
-            if not isinstance(call, dict) or not isinstance(function, dict):
+        for call in as_objects(message.get("tool_calls")):
+            function = as_object(call.get("function"))
+            name = repair_surrogates(as_text(function.get("name")))
+            if not name:
                 continue
-            name = function.get("name")
-            if not isinstance(name, str) or not name:
-                continue
-            name, identifier = repair_surrogates(name), repair_surrogates(as_text(call.get("id")))
+            identifier = repair_surrogates(as_text(call.get("id")))
             if not identifier or identifier in self._taken:
                 identifier = self._free_id()
             self._taken.add(identifier)
@@ -138,10 +137,9 @@ class OllamaAccumulator:
 def calls_of(message: JsonObject) -> list[ToolCall]:
     """The calls of one message, in order."""
     calls: list[ToolCall] = []
-    natives = message.get("tool_calls")
-    for native in natives if isinstance(natives, list) else []:
-        function = native.get("function") if isinstance(native, dict) else None
-        if not isinstance(native, dict) or not isinstance(function, dict):
+    for native in as_objects(message.get("tool_calls")):
+        function = native.get("function")
+        if not isinstance(function, dict):
             continue
         arguments = function.get("arguments")
         found = arguments if isinstance(arguments, dict) else {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
@@ -14,6 +14,7 @@ from studio.domain.jsonvalue import (
     Json,
     JsonObject,
     TextBuffer,
+    as_count,
     as_object,
     as_objects,
     repair_surrogates,
@@ -312,24 +313,17 @@ def merge_detail(details: list[JsonObject], piece: JsonObject) -> None:
             last[key] = value
 
 
-def usage_of(usage: Mapping[str, Any]) -> Usage:
+def usage_of(usage: JsonObject) -> Usage:
     """``usage`` of a chunk; every count may be missing or null."""
-
-    def count(holder: object, *names: str) -> int:
-        if isinstance(holder, Mapping):
-            for name in names:
-                value = cast("Mapping[str, object]", holder).get(name)
-                if isinstance(value, int) and not isinstance(value, bool):
-                    return max(value, 0)
-        return 0
-
-    sent, given = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    sent = as_object(usage.get("prompt_tokens_details"))
+    given = as_object(usage.get("completion_tokens_details"))
     return Usage(
-        input=count(usage, "prompt_tokens"),
-        cache_read=count(sent, "cached_tokens") or count(usage, "prompt_cache_hit_tokens"),
-        cache_write=count(sent, "cache_write_tokens"),
-        output=count(usage, "completion_tokens"),
-        reasoning=count(given, "reasoning_tokens"),
+        input=as_count(usage.get("prompt_tokens")),
+        cache_read=as_count(sent.get("cached_tokens"))
+        or as_count(usage.get("prompt_cache_hit_tokens")),
+        cache_write=as_count(sent.get("cache_write_tokens")),
+        output=as_count(usage.get("completion_tokens")),
+        reasoning=as_count(given.get("reasoning_tokens")),
     )
 
 
@@ -357,10 +351,9 @@ def call_ids(history: Sequence[JsonObject]) -> set[str]:
 def calls_of(message: JsonObject) -> list[ToolCall]:
     """The calls of one message."""
     calls: list[ToolCall] = []
-    natives = message.get("tool_calls")
-    for native in natives if isinstance(natives, list) else []:
-        function = native.get("function") if isinstance(native, dict) else None
-        if not isinstance(native, dict) or not isinstance(function, dict):
+    for native in as_objects(message.get("tool_calls")):
+        function = native.get("function")
+        if not isinstance(function, dict):
             continue
         raw = _string(function.get("arguments"))
         arguments = parse_arguments(raw)
