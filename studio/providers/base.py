@@ -2,16 +2,16 @@
 
 A *native history* is a list of JSON objects, each exactly what this provider's
 API wants back (H-1): messages for Anthropic, Chat Completions and Ollama,
-contents for Gemini, items for Responses. It is append-only. Whoever holds it
-(the session) appends what the methods here return, stores it, and sends it.
+contents for Gemini, items for Responses. It is append-only. The session
+appends what the methods here return, stores it, and sends it.
 
 One step of a turn::
 
-    history += provider.user_items(blocks)                       # the person's words
+    history += provider.user_items(blocks)                 # what the person said
     stream = provider.stream(Request(..., history=history))
     async for delta in stream: ...                         # shown as it comes
     reply = stream.reply()                                 # whole, or ProviderError
-    history += reply.items                                 # verbatim
+    history += reply.items                                 # unchanged
     history += provider.result_items(results)                   # one for each call, in call order
 
 ``result_items`` are chosen by the ids in ``reply.calls``, never by looking back

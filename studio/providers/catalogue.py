@@ -1,8 +1,8 @@
 """The model catalogue: asks providers for their models and caches the lists (P-3).
 
-One ``Listing`` a provider. It is never empty for want of an answer: while a
-refresh runs the last list for this key is shown, and after any failure the
-list built into the program, with the reason.
+There is one ``Listing`` for each provider. It is never empty because an answer is
+missing: while a refresh runs it is the last list for this key, and after any failure
+the list built into the program, with the reason.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Cached:
 
 
 def key_digest(name: str, key: str, address: str = "") -> str:
-    """What the cache knows of a key; the key itself cannot be read from it."""
+    """The digest that stands for a key in the cache; the key cannot be read from it."""
     return hashlib.sha256("\0".join((name, address, key)).encode()).hexdigest()
 
 
@@ -137,7 +137,7 @@ class Catalogue:
         return self._listings.get(name) or Listing(self._built_in.get(name, ()))
 
     def _unlisted(self, name: str, model_id: str) -> ModelInfo:
-        """A model that is in no list: only the person knows of it."""
+        """A model that is in no list, with what the person entered about it."""
         model = fill_missing_facts(
             ModelInfo(model_id, source="yours"), self._built_in.get(name, ())
         )

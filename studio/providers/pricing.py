@@ -22,7 +22,7 @@ _FIELDS = {
     "cache_read_price": "cache_read_mtok",
     "cache_write_price": "cache_write_mtok",
 }
-"""Our names of the prices and the tables'."""
+"""The names of the prices here, and in the tables."""
 
 
 def request_cost(
@@ -30,10 +30,10 @@ def request_cost(
 ) -> float | None:
     """US dollars of one request, an estimate; None where no price is known.
 
-    A price in ``facts`` comes before the tables': the person's, or the
-    provider's own. One that the tables have too is the tables' own, taken
-    over into the facts; then theirs holds, which knows tiers and dates. A tier
-    is chosen by the size of one request, so sums of many do not belong here.
+    A price in ``facts`` (the person's, or the provider's own) comes before the
+    tables' price. A price in ``facts`` that equals one of the tables was copied
+    from there; then the tables' price holds, which has tiers and dates. A tier
+    is chosen by the size of one request, so do not pass the sum of many requests.
     Imports the tables on first use: call it in a thread.
     """
     if is_local(provider, model):

@@ -32,7 +32,7 @@ class InvalidResponse(ValueError):
 class Endpoint:
     """One server: sends JSON with the key, answers with chunks or an object.
 
-    ``judge`` knows what the error objects of this protocol mean, or None.
+    ``judge`` returns the fault that an error object of this protocol means, or None.
     """
 
     def __init__(

@@ -209,5 +209,5 @@ def response_format(request: Request, said: Sequence[JsonObject]) -> JsonObject:
 
 
 def _mention_json(messages: Sequence[JsonObject]) -> bool:
-    """Whether somebody said "json", which OpenAI demands of who wants any JSON object."""
+    """Whether a message says "json": OpenAI demands that of a request for any JSON object."""
     return any("json" in canonical_json(item).lower() for item in reversed(messages))

@@ -145,7 +145,7 @@ class DemoTurn:
     words: str
     done: list[tuple[Called, Returned | None]]
     steered: bool
-    """Whether somebody said something after the first call: it is time to answer."""
+    """Whether the person said something after the first call; then the demo answers."""
 
     def result(self, name: str) -> Returned | None:
         """The newest result of a tool; None if it was not called."""

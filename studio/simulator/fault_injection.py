@@ -1,4 +1,4 @@
-"""Fault injection: cuts a turn where the request says, and damages it where its faults say.
+"""Fault injection: applies the ``faults`` of a turn to it and to its rendered answer.
 
 Faults of the turn are applied before it is rendered, those of its events after.
 """
@@ -17,7 +17,7 @@ from .script import Call, Part, Turn
 
 
 def damage(turn: Turn) -> Turn:
-    """The turn with its last call's arguments as its ``tool_json`` fault wants them."""
+    """The turn with the last call's arguments, or all ids, damaged as its faults say."""
     for fault in turn.faults:
         if fault.kind == "tool_json":
             parts: list[Part] = list(turn.parts)

@@ -1,4 +1,6 @@
-"""What can go wrong on the wire, as values a turn carries.
+"""Faults: what can go wrong on the wire, as values that a turn carries.
+
+``fault_injection`` applies them.
 
 A place in a stream, ``at``, is an event's index (negative counts from the
 end), ``Byte(n)``, or "headers" for before anything was sent.
@@ -147,7 +149,7 @@ def unknown(at: Place = 1, kind: Literal["event", "block", "delta", "stop"] = "e
     """Before the event at ``at`` comes one of a kind nobody has heard of.
 
     Or a block (an item, a part), or a piece of one; "stop" is a reason to end
-    that nobody has heard of, wherever the reply tells its reason.
+    that is not documented, wherever the reply tells its reason.
     """
     return Fault("unknown", at=at, variant=kind)
 

@@ -328,7 +328,7 @@ class Connection:
                 if sending.cancelled() or reply.ending in ("cut", "reset"):
                     break
         except (BadRequest, ConnectionError, EOFError):
-            pass  # nobody is left to tell
+            pass  # the client is gone
         finally:
             first.cancel()
             self._writer.close()

@@ -151,7 +151,7 @@ class Simulator:
         await self.stop()
 
     def url(self, api: ApiName) -> str:
-        """The base URL in the form the SDK of this API wants it."""
+        """The base URL in the form that the SDK of this API takes."""
         root = f"http://127.0.0.1:{self.port}"
         return f"{root}/v1" if api in ("chat", "responses") else root
 
@@ -280,7 +280,7 @@ class Simulator:
             reply = self._player.reply(view)
         except LookupError as error:
             raise RequestRefused("script", str(error)) from None
-        except Exception as error:  # a script is somebody else's code
+        except Exception as error:  # a script may raise anything
             raise RequestRefused("script", f"the script failed: {error!r}") from error
         for number, expected in enumerate(reply.expect):
             if not expected(view):

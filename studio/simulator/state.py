@@ -43,7 +43,7 @@ class Sessions:
         return _root(view) in self._replayed
 
     def replays(self, view: RequestView) -> None:
-        """What this request is answered with was signed by somebody else."""
+        """Remember that this request's answer carries signatures that were not made here."""
         self._replayed.add(_root(view))
 
     def cached(self, view: RequestView) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 - ``adapter``: sends requests through Anthropic's SDK and maps its errors.
 - ``stream``: adds the events of a stream up to deltas and one assistant message.
 - ``validate``: orders a history for the request and says what makes one invalid.
-- ``models``: knows which parameters a Claude model takes.
+- ``models``: decides which parameters a Claude model takes.
 """
 
 from studio.providers.descriptor import Probe, ProviderDescriptor

@@ -3,7 +3,7 @@
 - ``adapter``: sends requests through Google's SDK and maps its errors.
 - ``stream``: adds the chunks of a stream up to deltas and one model content.
 - ``validate``: prepares a history for the request and says what makes one invalid.
-- ``models``: knows which parameters a Gemini model takes.
+- ``models``: decides which parameters a Gemini model takes.
 """
 
 from studio.providers.descriptor import Probe, ProviderDescriptor

@@ -296,7 +296,7 @@ def body_of(request: Request) -> JsonObject:
             if not tool.hosted
         ]
         declared: list[Json] = [{"functionDeclarations": functions}] if functions else []
-        # Its own tools do not heed the mode of functions: they are not offered then.
+        # The mode of functions does not hold for Google's own tools: they are not offered then.
         served = [tool.name for tool in request.tools if tool.hosted and request.callable]
         hosted: list[Json] = [{HOSTED[name]: {}} for name in served]
         tool_config: JsonObject = {}

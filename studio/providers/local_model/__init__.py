@@ -2,8 +2,8 @@
 
 - ``adapter``: speaks Chat Completions with the model's server.
 - ``process``: starts and stops the server, a child process.
-- ``server``: is what the child process runs, llama.cpp's own server.
-- ``prompt``: puts a request so that a model of 135 million parameters can follow.
+- ``server``: runs llama.cpp's server in the child process.
+- ``prompt``: rewrites a request so that a model of 135 million parameters can follow.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

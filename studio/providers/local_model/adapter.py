@@ -110,7 +110,7 @@ class LocalModelProvider(Provider):
 
     async def _shaped(self, request: Request) -> Request:
         request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
-        if request.named:  # its server knows no names here
+        if request.named:  # llama.cpp takes no name of a tool here
             request = replace(request, tools=request.callable, choice="required", only="")
         if self._model.chosen is not None:
             return request

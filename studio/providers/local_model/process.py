@@ -142,7 +142,7 @@ class ModelProcess:
             return self._running
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
-        # Shielded: a cancelled turn must not leave a child that nobody knows.
+        # Shielded: a cancelled turn must not leave a child process that is never stopped.
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> Running:

@@ -1,4 +1,4 @@
-"""Local model prompt: puts a request so that a model of 135 million parameters can follow.
+"""Local model prompt: rewrites a request so that a model of 135 million parameters can follow.
 
 It cannot follow long instructions, but it continues patterns well. So it gets
 worked examples that resemble the request, cut to the same point of the work,

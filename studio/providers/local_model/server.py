@@ -1,4 +1,4 @@
-"""What the built-in model's child process runs: ``python -m studio.providers.local_model.server``.
+"""The built-in model's server: runs as ``python -m studio.providers.local_model.server``.
 
 The first line of standard input is a JSON object: ``gguf`` (the file), ``key``
 (what requests must carry), ``template`` (a chat template, empty for the
@@ -34,7 +34,7 @@ def main() -> None:
         return
     _say({"url": server.listening_address})
     sys.stdin.read()
-    # An orderly end would wait for answers that nobody reads any more.
+    # An orderly end would wait for answers that are not read any more.
     os._exit(0)
 
 

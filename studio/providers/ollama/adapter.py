@@ -154,7 +154,7 @@ class OllamaProvider(Provider):
             return "Models on Ollama cannot read PDF files."
         shown = self._shown.get(facts.id) if facts is not None else None
         if facts is not None and shown is not None and shown.images is not None:
-            facts = replace(facts, images=shown.images)  # it knows better than any list
+            facts = replace(facts, images=shown.images)  # more reliable than any list
         return media_refusal(block, LIMITS, facts)
 
     def rebuild(

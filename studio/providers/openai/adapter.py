@@ -1,8 +1,8 @@
 """OpenAI adapter: sends requests to the Responses API through OpenAI's SDK (P-1).
 
 Nothing is stored at OpenAI: the history is ours, item by item, and reasoning
-travels in it encrypted. Requests go through the SDK's untyped door, so that
-items come and go as plain JSON, fields unknown to this SDK version included.
+travels in it encrypted. Requests bypass the SDK's typed models, so that
+items stay plain JSON, fields unknown to this SDK version included.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NOT_CHAT = re.compile(
 )
 _KEY_LENGTH = 64
 LEAST_OUTPUT = 16
-"""Tokens that Responses wants to be allowed at least; Chat Completions and others take less."""
+"""Tokens: the smallest output limit that Responses takes; other APIs take less."""
 FORM = "text.format"
 HOSTED = frozenset({"web_search"})
 """Tools that OpenAI runs; the name is the type."""

@@ -3,8 +3,8 @@
 - ``adapter``: sends requests over the shared HTTP client, without an SDK.
 - ``stream``: adds chunks up to deltas and one assistant message.
 - ``validate``: says what makes a stored history of Chat Completions or Ollama invalid.
-- ``errors``: knows OpenAI's error objects, and learns which parameters a server refuses.
-- ``models``: reads a list of models; knows which of OpenAI's think, and how hard each can.
+- ``errors``: reads OpenAI's error objects, and remembers which parameters a server refuses.
+- ``models``: reads a list of models, and says which of OpenAI's think and at which efforts.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

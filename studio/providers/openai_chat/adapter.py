@@ -238,7 +238,7 @@ class CompatibleProvider(Provider):
             efforts = efforts_of(model, facts) if self._hosted else facts and facts.efforts
             if efforts:
                 wanted["reasoning_effort"] = nearest_effort(request.effort, efforts)
-            elif efforts is None:  # nothing is known: the person knows what was chosen
+            elif efforts is None:  # nothing is known: the person's choice is sent
                 wanted["reasoning_effort"] = request.effort
         return {
             name: value for name, value in wanted.items() if self._unsupported.accepts(model, name)

@@ -1,4 +1,4 @@
-"""OpenAI errors: read error objects, and learn which parameters a server refuses (L-12).
+"""OpenAI errors: reads error objects, and remembers which parameters a server refuses (L-12).
 
 Compatible servers use OpenAI's words. Servers of one protocol differ in what they
 accept: a parameter that no answer needs is sent, and left out once a 400 names it.

@@ -33,7 +33,7 @@ _DUMMIES = ("skip_thought_signature_validator", "context_engineering_is_the_way_
 
 
 def signs(model: str) -> bool:
-    """Whether this model signs what it says and wants it back."""
+    """Whether this model signs what it says, and demands the signature back."""
     return model.startswith(("sim-gemini-3", "gemini-3", "demo-thinker"))
 
 
@@ -63,8 +63,8 @@ def _turns(view: RequestView) -> Iterator[tuple[_Turn, _Turn, _Turn]]:
             turns[-1][1].extend(objs(one.get("parts")))
         else:
             turns.append((role, objs(one.get("parts"))))
-    nobody: _Turn = ("", [])
-    yield from zip([nobody, *turns], turns, [*turns[1:], nobody], strict=False)
+    none: _Turn = ("", [])
+    yield from zip([none, *turns], turns, [*turns[1:], none], strict=False)
 
 
 def _calls(turn: _Turn) -> list[Body]:

@@ -125,7 +125,7 @@ def schema_supported(view: RequestView, state: ServerState) -> None:
 
 
 def json_mentioned(view: RequestView, state: ServerState) -> None:
-    """Who wants any JSON object says so in words, too."""
+    """A request for any JSON object mentions JSON in a message, too."""
     said = view.body.get("input")
     if _form(view).get("type") == "json_object" and "json" not in compact(said).lower():
         raise refuse(
@@ -165,7 +165,7 @@ def some_input(view: RequestView, state: ServerState) -> None:
 
 
 def known_items(view: RequestView, state: ServerState) -> None:
-    """Items have types that the API knows; the simulator takes its own surprises back."""
+    """Items have types that the API knows, or that the simulator's own faults made up."""
     for index, row in enumerate(rows(view)):
         kind = text(row.get("type")) or "message"
         served = kind.endswith(("_call", "_output")) or kind.startswith(("mcp_", "surprise"))

@@ -93,7 +93,7 @@ def tools_say_text(view: RequestView, state: ServerState) -> None:
 
 
 def only_users_show(view: RequestView, state: ServerState) -> None:
-    """Nobody but the user shows pictures, sounds and files."""
+    """Only the user shows pictures, sounds and files."""
     for index, role, _, part in _parts(view):
         if role in ("system", "developer", "assistant") and part.get("type") not in (
             "text",

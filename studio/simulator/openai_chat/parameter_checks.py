@@ -292,7 +292,7 @@ def schema_supported(view: RequestView, state: ServerState) -> None:
 
 
 def json_mentioned(view: RequestView, state: ServerState) -> None:
-    """Who wants any JSON object says so in words, too."""
+    """A request for any JSON object mentions JSON in a message, too."""
     said = compact(view.body.get("messages")).lower()
     if _form(view).get("type") == "json_object" and "json" not in said:
         raise refuse(
