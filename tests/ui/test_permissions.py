@@ -450,7 +450,7 @@ async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
         await until(
             lambda: any(a.name == "Looker" for a in person.window.chat.model.options.agents)
         )
-        person.composer.agent_chosen.emit("Looker")
+        person.composer.agent.chosen.emit("Looker")
         await until(lambda: person.composer.agent.toolTip() == "Only reads")
 
 

@@ -1,4 +1,4 @@
-"""Attachments of the message that is written: chips in rows, pasted and dropped files."""
+"""Attachments of the message that is being written: chips in rows, pasted and dropped files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QBuffer, QEvent, QMimeData, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QPaintEvent, QResizeEvent
@@ -26,6 +26,22 @@ GAP = 6
 SIDE = 32
 """Pixels of the thumbnail."""
 WIDEST = 240
+
+
+class ChipLook(NamedTuple):
+    """Icon and colours of a chip."""
+
+    icon: str
+    ink: str
+    fill: str
+    border: str
+
+
+LOOKS = {
+    "ready": ChipLook("file-text", "text2", "sunken", "control"),
+    "refused": ChipLook("file-text", "warn", "warn_soft", "warn_line"),
+    "error": ChipLook("circle-alert", "err", "err_soft", "err"),
+}
 
 
 class AttachmentChip(QWidget):
@@ -78,19 +94,17 @@ class AttachmentChip(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         t, rect = self.theme, QRectF(self.rect())
         painter = QPainter(self)
-        border = {"refused": "warn_line", "error": "err"}.get(self.attachment.state, "control")
-        fill = {"refused": "warn_soft", "error": "err_soft"}.get(self.attachment.state, "sunken")
-        paint_rounded(painter, rect, t.px(8), t.color(fill), t.color(border))
+        look = LOOKS.get(self.attachment.state, LOOKS["ready"])
+        paint_rounded(painter, rect, t.px(8), t.color(look.fill), t.color(look.border))
         side = t.px(SIDE)
         tile = QRectF(t.px(6), (rect.height() - side) / 2, side, side)
         self._paint_tile(painter, tile)
-        ink = {"refused": "warn", "error": "err"}.get(self.attachment.state, "text2")
         left = tile.right() + t.px(9)
         width = self.remove.x() - t.px(4) - left
         half = rect.height() / 2
         for role, color, words, y in (
             ("small_medium", "text1", self.attachment.name, half - t.px(17)),
-            ("small", ink, self.attachment.about, half + t.px(1)),
+            ("small", look.ink, self.attachment.about, half + t.px(1)),
         ):
             painter.setFont(t.font(role))
             painter.setPen(t.color(color))
@@ -111,22 +125,19 @@ class AttachmentChip(QWidget):
             square.moveCenter(QRectF(image.rect()).center())
             paint_image(painter, tile, image, square, 5)
             return
-        icon, ink = {
-            "refused": ("file-text", "warn"),
-            "error": ("circle-alert", "err"),
-        }.get(self.attachment.state, ("file-text", "text2"))
+        look = LOOKS.get(self.attachment.state, LOOKS["ready"])
         side = t.px(16)
         mark = QRectF(0, 0, side, side)
         mark.moveCenter(tile.center())
         paint_rounded(painter, tile, 5, t.color("track"))
-        t.paint_icon(painter, mark, icon, ink)
+        t.paint_icon(painter, mark, look.icon, look.ink)
 
 
 class Attachments(QWidget):
     """Shows a chip for each attachment, and a line for each that something is wrong with."""
 
     mentioned = Signal(str)
-    """Words about folders that were chosen, for the text; maybe none."""
+    """A text that names the folders among the files that were added; may be empty."""
     resized = Signal()
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
@@ -219,7 +230,7 @@ class Attachments(QWidget):
         return await asyncio.to_thread(_described, block, side)
 
     def fit(self) -> None:
-        """Put the chips in rows as wide as this is, and take the height of all."""
+        """Put the chips in rows as wide as this widget, and take their height."""
         gap, x, y, tall = self.theme.px(GAP), 0, 0, 0
         for chip in self.chips:
             size = chip.sizeHint()
@@ -230,7 +241,7 @@ class Attachments(QWidget):
         y += tall
         for problem in self._problems:
             y += gap
-            height = problem.tall(self.width())
+            height = problem.lay_out(self.width())
             problem.setGeometry(0, y, self.width(), height)
             y += height
         if y != self.height() or not y:
@@ -243,7 +254,7 @@ class Attachments(QWidget):
 
 
 class AttachmentProblem(QWidget):
-    """What is wrong with a file, with an icon, in as many lines as it takes."""
+    """What is wrong with a file, with an icon, in as many lines as the text takes."""
 
     def __init__(self, theme: Theme, words: str, state: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -253,7 +264,8 @@ class AttachmentProblem(QWidget):
         self.words = Label(theme, words, "small", self._ink, wrap=True, parent=self)
         self.setAccessibleName(words)
 
-    def tall(self, width: int) -> int:
+    def lay_out(self, width: int) -> int:
+        """Fit the text into ``width``; returns the height that it takes."""
         left = self._theme.px(20)
         height = self.words.heightForWidth(max(1, width - left))
         self.words.setGeometry(left, 0, max(1, width - left), height)
@@ -279,7 +291,7 @@ def _png(picture: bytes | QImage) -> bytes:
 
 
 def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
-    """What a chip says below the name, and its little picture."""
+    """Kind and size for the chip, and the thumbnail of a picture. Blocks: call it in a thread."""
     from studio.domain.messages import File
     from studio.tools.sdk.result import size
     from studio.ui.widgets.thumbnails import extent, thumbnail

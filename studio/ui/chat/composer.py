@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
@@ -13,7 +10,6 @@ from studio.ui.theme import Theme
 from studio.ui.widgets import (
     IconButton,
     MenuButton,
-    MenuItem,
     PaintedButton,
     make_transparent,
     paint_ring,
@@ -24,10 +20,6 @@ from .attachments import Attachments, files_in, picture_in
 from .model.chat_model import ChatModel
 from .model.message_input import State
 from .model.open_chat import Change
-from .model.session_options import PERMISSION_MODES, ROLE_LIMITS
-
-if TYPE_CHECKING:
-    from studio.domain.agents import Agent, PermissionMode
 
 MOST_LINES = 10
 
@@ -36,8 +28,8 @@ class Editor(QPlainTextEdit):
     """Plain text that grows from one to ten lines."""
 
     submitted = Signal()
-    hurried = Signal()
-    """Ctrl+Enter: what is typed is not to wait."""
+    submitted_now = Signal()
+    """Ctrl+Enter: what is typed is not to wait for the end of the turn."""
     files_given = Signal(list)
     """Paths of files that were pasted or dropped."""
     picture_given = Signal(object)
@@ -80,8 +72,8 @@ class Editor(QPlainTextEdit):
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not held & (
             Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
         ):
-            hurries = bool(held & Qt.KeyboardModifier.ControlModifier)
-            (self.hurried if hurries else self.submitted).emit()
+            now = bool(held & Qt.KeyboardModifier.ControlModifier)
+            (self.submitted_now if now else self.submitted).emit()
         elif key == Qt.Key.Key_Escape:
             self.escaped.emit()
         elif key == Qt.Key.Key_Up and not self.toPlainText():
@@ -93,7 +85,7 @@ class Editor(QPlainTextEdit):
         return source.hasUrls() or source.hasImage() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """What is pasted or dropped: words go into the text, files and pictures beside it."""
+        """Insert a text that is pasted or dropped; pass on files and pictures as attachments."""
         if files := files_in(source):
             self.files_given.emit(files)
         elif (picture := picture_in(source)) is not None:
@@ -120,7 +112,7 @@ class SendButton(PaintedButton):
         self.show_state(stops=False, ready=False)
 
     def show_state(self, *, stops: bool, ready: bool, remark: str = "") -> None:
-        """``remark`` is what has to be said about sending now."""
+        """Show what a click does; ``remark`` is added to the tooltip."""
         self.stops, self.ready = stops, ready
         after = f". {remark}" if remark and not stops else ""
         self.setAccessibleName("Stop" if stops else f"Send{after}")
@@ -139,15 +131,12 @@ class SendButton(PaintedButton):
         paint_rounded(painter, rect, t.px(8), fill)
         if over := self.overlay():
             paint_rounded(painter, rect, t.px(8), t.color(over))
+        side = t.px(10 if self.stops else 16)
+        box = QRectF(0, 0, side, side)
+        box.moveCenter(rect.center())
         if self.stops:
-            side = t.px(10)
-            box = QRectF(0, 0, side, side)
-            box.moveCenter(rect.center())
             paint_rounded(painter, box, t.px(2), t.color("surface"))
         else:
-            side = t.px(16)
-            box = QRectF(0, 0, side, side)
-            box.moveCenter(rect.center())
             t.paint_icon(painter, box, "arrow-up", "accent_on" if strong else "text3")
         painter.end()
 
@@ -192,10 +181,6 @@ class ContextRing(QWidget):
 class Composer(QWidget):
     """The raised box at the bottom of a chat: shows the model's input and sends it."""
 
-    agent_chosen = Signal(str)
-    model_chosen = Signal(str)
-    mode_chosen = Signal(str)
-    folder_chosen = Signal(str)
     resized = Signal()
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget | None = None) -> None:
@@ -222,23 +207,18 @@ class Composer(QWidget):
         row.addWidget(self.context)
         row.addSpacing(theme.px(8))
         row.addWidget(self.send)
-        self._row = row
         self._column = QVBoxLayout(self)
         self._column.addWidget(self.attachments)
-        words = QHBoxLayout()
-        words.addWidget(self.editor)
-        self._words = words
-        self._column.addLayout(words)
+        self._text_row = QHBoxLayout()
+        self._text_row.addWidget(self.editor)
+        self._column.addLayout(self._text_row)
         self._column.addLayout(row)
         self._space()
 
-        self.mode.set_items(
-            [MenuItem(k, text, detail=d) for k, (text, d) in PERMISSION_MODES.items()]
-        )
         self.context.set_part(None)
         self.folder.hide()
         self.editor.submitted.connect(model.submit)
-        self.editor.hurried.connect(lambda: model.submit(now=True))
+        self.editor.submitted_now.connect(lambda: model.submit(now=True))
         self.editor.escaped.connect(self._escape)
         self.editor.recalled.connect(model.recovery.recall)
         self.editor.textChanged.connect(lambda: model.input.set_text(self.text))
@@ -250,12 +230,6 @@ class Composer(QWidget):
         self.attachments.resized.connect(self._files_resized)
         self.send.clicked.connect(self._clicked)
         self.add.clicked.connect(self.attachments.choose_files)
-        self.agent.chosen.connect(self.agent_chosen)
-        self.model.chosen.connect(self.model_chosen)
-        self.mode.chosen.connect(self.mode_chosen)
-        self.folder.chosen.connect(self.folder_chosen)
-        self.model.opening.connect(model.options_changed)
-        self.agent.opening.connect(model.options_changed)
         theme.changed.connect(self._space)
         self.setFocusProxy(self.editor)
         model.subscribe(self._changed, "input", "state", "attachments", "chat", "options")
@@ -268,7 +242,7 @@ class Composer(QWidget):
     def state(self) -> State:
         return self._model.input.state
 
-    # What the model says
+    # What the model changed
 
     def _changed(self, change: Change) -> None:
         match change.part:
@@ -280,14 +254,8 @@ class Composer(QWidget):
                 self._show()
             case "chat":
                 closed = self._model.input.closed
-                for widget in (
-                    self.editor,
-                    self.add,
-                    self.agent,
-                    self.model,
-                    self.mode,
-                    self.send,
-                ):
+                menus = (self.agent, self.model, self.mode)
+                for widget in (self.editor, self.add, *menus, self.send):
                     widget.setEnabled(not closed)
                 self._show()
             case "options":
@@ -311,42 +279,16 @@ class Composer(QWidget):
         self.update()
 
     def set_spacious(self, spacious: bool) -> None:
-        """Room for three lines from the start, and the folder: a new chat."""
+        """Show three lines from the start, and the folder: for a new chat."""
         self.editor.least = 62 if spacious else 0
         self.folder.setVisible(spacious)
         self.editor.fit()
-
-    def set_agents(
-        self, agents: Sequence[Agent], current: str, modes: Sequence[MenuItem], face: str
-    ) -> None:
-        """``modes`` follow the agents in their menu; ``face`` is what the button says."""
-        items = [MenuItem(a.name, a.name, detail=a.description) for a in agents]
-        self.agent.set_items([*items, *modes])
-        chosen = next((agent for agent in agents if agent.name == current), None)
-        self.agent.setToolTip(ROLE_LIMITS[chosen.role] if chosen else "")
-        icon, hue = (chosen.icon, chosen.hue) if chosen else ("bot", "slate")
-        self.agent.set_current(current)
-        self.agent.set_face(face, icon, hue)
-
-    def set_models(self, items: Sequence[MenuItem], current: str, title: str) -> None:
-        self.model.set_items(items)
-        self.model.set_current(current)
-        self.model.set_face(title)
-
-    def set_mode(self, mode: PermissionMode) -> None:
-        self.mode.set_current(mode)
-        self.mode.set_face(PERMISSION_MODES[mode][0], "shield")
-
-    def set_folders(self, items: Sequence[MenuItem], current: str, title: str) -> None:
-        self.folder.set_items(items)
-        self.folder.set_current(current)
-        self.folder.set_face(title, "folder")
 
     def _space(self) -> None:
         px = self.theme.px
         self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
         self._column.setSpacing(px(12))
-        self._words.setContentsMargins(px(6), 0, px(6), 0)
+        self._text_row.setContentsMargins(px(6), 0, px(6), 0)
         self.update()
 
     def _files_resized(self) -> None:

@@ -61,32 +61,29 @@ class PageLayout:
         px, width, height = self._theme.px, self._page.width(), self._page.height()
         room = width - 2 * px(24)
         box = min(px(COLUMN if self._new else WIDTH), room)
-        tall = self._composer.sizeHint().height()
+        composer = self._composer.sizeHint().height()
         if self._new:
             top = max(px(24), int(height * 0.2285))
             self._heading.setGeometry(0, top, width, px(34))
             left, y = (width - box) // 2, top + px(52)
             if not self._strip.isHidden():
-                high = self._strip.tall(box)
-                self._strip.setGeometry(left, y, box, high)
-                y += high + px(8)
-            self._composer.setGeometry(left, y, box, tall)
-            self._suggestions.setGeometry(left, y + tall + px(15), box, px(120))
+                strip = self._strip.heightForWidth(box)
+                self._strip.setGeometry(left, y, box, strip)
+                y += strip + px(8)
+            self._composer.setGeometry(left, y, box, composer)
+            self._suggestions.setGeometry(left, y + composer + px(15), box, px(120))
             return
         head = self._header.sizeHint().height()
         self._header.setGeometry(0, 0, width, head)
         # Avatar and text edges: the box hangs 36 px out to the left of the column.
         column = min(px(COLUMN), room - px(36)) if room < px(WIDTH) else px(COLUMN)
         left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
-        bottom = height - tall - px(18)
-        self._composer.setGeometry(left, bottom, box, tall)
-        if not self._queue.isHidden():
-            high = self._queue.tall()
-            self._queue.setGeometry(left, bottom - high - px(8), box, high)
-            bottom -= high + px(8)
-        if not self._strip.isHidden():
-            high = self._strip.tall(box)
-            self._strip.setGeometry(left, bottom - high - px(8), box, high)
-            bottom -= high + px(8)
+        bottom = height - composer - px(18)
+        self._composer.setGeometry(left, bottom, box, composer)
+        for part in (self._queue, self._strip):
+            if not part.isHidden():
+                tall = part.heightForWidth(box)
+                bottom -= tall + px(8)
+                part.setGeometry(left, bottom, box, tall)
         if self.view is not None:
             self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))

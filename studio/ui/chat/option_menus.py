@@ -14,7 +14,7 @@ from studio.ui.widgets import MenuItem
 from .composer import Composer
 from .model.chat_model import ChatModel
 from .model.open_chat import Change
-from .model.session_options import EFFORT_NAMES, efforts
+from .model.session_options import EFFORT_NAMES, PERMISSION_MODES, ROLE_LIMITS, efforts
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
@@ -127,7 +127,7 @@ def folder_items(recent: Sequence[str]) -> list[MenuItem]:
 
 
 class OptionMenus(QObject):
-    """Fills the composer's menus from the model, and passes on what is chosen in them."""
+    """Fills the composer's menus from the model, and applies what is chosen in them."""
 
     settings_wanted = Signal(str, str)
 
@@ -135,10 +135,14 @@ class OptionMenus(QObject):
         super().__init__(composer)
         self._composer, self._model = composer, model
         self._dialog: QFileDialog | None = None
-        composer.agent_chosen.connect(self._agent_chosen)
-        composer.model_chosen.connect(self.choose_model)
-        composer.mode_chosen.connect(model.options.choose_permission_mode)
-        composer.folder_chosen.connect(self._folder_chosen)
+        modes = PERMISSION_MODES.items()
+        composer.mode.set_items([MenuItem(key, text, detail=about) for key, (text, about) in modes])
+        composer.agent.chosen.connect(self._choose_agent)
+        composer.model.chosen.connect(self.choose_model)
+        composer.mode.chosen.connect(model.options.choose_permission_mode)
+        composer.folder.chosen.connect(self._choose_folder)
+        composer.agent.opening.connect(model.options_changed)
+        composer.model.opening.connect(model.options_changed)
         model.subscribe(self._changed, "options")
 
     def _changed(self, change: Change) -> None:
@@ -147,28 +151,41 @@ class OptionMenus(QObject):
 
     def _fill(self, engine: Engine) -> None:
         options, composer = self._model.options, self._composer
-        mode = options.turn_mode or ""
-        face = f"{options.agent}, {mode}" if mode else options.agent
-        composer.set_agents(options.agents, options.agent, turn_mode_items(mode), face)
+        self._fill_agents()
         current = model_key(options.provider, options.model_id) if options.model_id else ""
         thinking = effort_items(options.model, options.effort)
-        items = model_items(engine, engine.connected, current, thinking)
         face = options.model.title or "Choose a model"
         if options.effort is not None:
             face = f"{face}, {EFFORT_NAMES[options.effort].lower()}"
-        composer.set_models(items, current, face)
-        composer.set_mode(options.permission_mode)
-        recent = engine.settings.values.recent_folders
-        composer.set_folders(folder_items(recent), options.folder, options.folder_name)
+        composer.model.set_items(model_items(engine, engine.connected, current, thinking))
+        composer.model.set_current(current)
+        composer.model.set_face(face)
+        composer.mode.set_current(options.permission_mode)
+        composer.mode.set_face(PERMISSION_MODES[options.permission_mode][0], "shield")
+        composer.folder.set_items(folder_items(engine.settings.values.recent_folders))
+        composer.folder.set_current(options.folder)
+        composer.folder.set_face(options.folder_name, "folder")
 
-    def _agent_chosen(self, key: str) -> None:
+    def _fill_agents(self) -> None:
+        """The agents, and below them the modes of the next turns."""
+        options, button = self._model.options, self._composer.agent
+        mode = options.turn_mode or ""
+        items = [MenuItem(one.name, one.name, detail=one.description) for one in options.agents]
+        button.set_items([*items, *turn_mode_items(mode)])
+        chosen = next((one for one in options.agents if one.name == options.agent), None)
+        button.setToolTip(ROLE_LIMITS[chosen.role] if chosen else "")
+        button.set_current(options.agent)
+        face = f"{options.agent}, {mode}" if mode else options.agent
+        button.set_face(face, *options.agent_icon(options.agent))
+
+    def _choose_agent(self, key: str) -> None:
         if (mode := turn_mode_of(key)) is not None:
             self._model.options.choose_turn_mode(mode)
         else:
             self._model.options.choose_agent(key)
 
     def choose_model(self, key: str) -> None:
-        """Take a line of the models' menu: a model, an effort, or the way to the settings."""
+        """Apply a line of the models' menu: a model, an effort, or the settings."""
         if key == OPEN_SETTINGS:
             self._model.options_changed()  # the menu's face is the chosen model again
             self.settings_wanted.emit("providers", "")
@@ -177,7 +194,7 @@ class OptionMenus(QObject):
         else:
             self._model.options.choose_model(*split_key(key))
 
-    def _folder_chosen(self, folder: str) -> None:
+    def _choose_folder(self, folder: str) -> None:
         if folder == CHOOSE_FOLDER:
             self.choose_folder()
         else:

@@ -13,7 +13,7 @@ from .model.chat_model import ChatModel
 from .model.message_queue import QueuedMessage
 
 MOST_SHOWN = 4
-"""As many are shown; the others are counted."""
+"""Messages that are shown; the others are counted."""
 
 
 class _MessageLine(QWidget):
@@ -37,20 +37,21 @@ class _MessageLine(QWidget):
 class QueueRow(QWidget):
     """One message that waits, with what can be done about it."""
 
-    def __init__(self, theme: Theme, text: str, way: str, tip: str, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, text: str, send: str, tip: str, parent: QWidget) -> None:
+        """``send`` is the text of the button that sends it; empty for none."""
         super().__init__(parent)
         self._theme = theme
-        self.words = _MessageLine(theme, text, self)
-        self.send = Button(theme, way, "ghost", parent=self)
-        self.send.setVisible(bool(way))
+        self.message = _MessageLine(theme, text, self)
+        self.send = Button(theme, send, "ghost", parent=self)
+        self.send.setVisible(bool(send))
         self.send.setToolTip(tip)
-        self.send.setAccessibleName(f"{way}: {text}")
+        self.send.setAccessibleName(f"{send}: {text}")
         self.remove = IconButton(theme, "x", "Take back", size=24, icon_size=14, parent=self)
         self.remove.setAccessibleName(f"Take back: {text}")
         row = QHBoxLayout(self)
         row.setContentsMargins(theme.px(38), 0, theme.px(8), 0)
         row.setSpacing(theme.px(6))
-        row.addWidget(self.words, 1)
+        row.addWidget(self.message, 1)
         row.addWidget(self.send)
         row.addWidget(self.remove)
         self.setFixedHeight(max(theme.height(28), theme.px(34)))
@@ -91,8 +92,8 @@ class QueueView(QWidget):
             row.deleteLater()
         messages = self._model.queue.messages
         self.rows = [self._row(message) for message in messages[:MOST_SHOWN]]
-        for place, row in enumerate(self.rows):
-            self._column.insertWidget(place, row)
+        for at, row in enumerate(self.rows):
+            self._column.insertWidget(at, row)
             row.show()
         more = len(messages) - len(self.rows)
         self._more.setText(f"{more} more queued")
@@ -118,8 +119,7 @@ class QueueView(QWidget):
         self._model.queue.take_back(message_id)
         self.taken_back.emit()
 
-    def tall(self) -> int:
-        """Its height."""
+    def heightForWidth(self, width: int) -> int:
         return self._column.sizeHint().height()
 
     def _restyle(self) -> None:

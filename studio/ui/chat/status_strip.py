@@ -76,8 +76,7 @@ class StatusStrip(QWidget):
             return ""
         return self._label.text() if self._clock.isHidden() else self._clock.words()
 
-    def tall(self, width: int) -> int:
-        """Its height at a width."""
+    def heightForWidth(self, width: int) -> int:
         least = self._theme.height(28) + 2 * self._theme.px(8)
         return max(least, self._row.heightForWidth(width))
 

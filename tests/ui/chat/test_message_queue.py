@@ -46,7 +46,7 @@ def texts(person: Person) -> list[str]:
 def queued(person: Person) -> list[str]:
     """What the rows above the composer say."""
     queue = person.window.chat.queue
-    return [row.words.text for row in queue.rows] if queue.isVisible() else []
+    return [row.message.text for row in queue.rows] if queue.isVisible() else []
 
 
 async def hang(person: Person, words: str = "Go") -> None:
@@ -92,7 +92,7 @@ async def test_l1_after_stop_the_queue_stays_is_taken_back_sent_and_outlives_the
         await person.done()
         assert len(person.asked) == 1 and person.composer.text == "One"
         row = person.window.chat.queue.rows[0]
-        assert row.words.text == "Queued: Two" and row.send.text() == "Send"
+        assert row.message.text == "Queued: Two" and row.send.text() == "Send"
     async with at_window(tmp_path, COMPATIBLE, [Turn(Text(str(n))) for n in range(3)]) as person:
         assert queued(person) == []
         await person.open_chat("Go")
