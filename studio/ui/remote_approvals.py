@@ -7,8 +7,8 @@ that folder, which costs nothing while nothing happens.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.domain.permissions import Answer
     from studio.storage.remote_approvals import RemoteQuestion
+    from studio.ui.pages.page import Run
 
 SOON = 50
 """Milliseconds that a change in the folder waits for others: they are read together."""
@@ -48,7 +49,7 @@ class RemoteApprovals(QObject):
         column: QVBoxLayout,
         notifier: DesktopNotifier,
         composer: Composer,
-        later: Callable[[Coroutine[Any, Any, Any]], object],
+        later: Run,
     ) -> None:
         super().__init__(composer.window())
         self._theme, self._column, self._composer = theme, column, composer

@@ -1,4 +1,4 @@
-"""Shows what the program has to say about itself, in a strip above the page."""
+"""Shows errors and hints of the program in a strip above the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Banner(QWidget):
         return self._label.text() if not self.isHidden() else ""
 
     def say(self, text: str) -> None:
-        """Show a message, after the ones that wait; the same one is not said twice."""
+        """Show a message after those that wait; one that is shown or waits is not repeated."""
         if text in (self.text, *self._waiting):
             return
         self._waiting.append(text)

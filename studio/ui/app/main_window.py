@@ -111,7 +111,7 @@ class MainWindow(QMainWindow):
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
         restore_window(self, self.sides, settings.values)
-        self.chat.composer.setFocus()  # typing begins before the pieces are there
+        self.chat.composer.setFocus()  # a person can type before the engine is built
 
     # Start
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.domain.sessions import SessionInfo
+    from studio.ui.pages.page import Run
 
 log = logging.getLogger(__name__)
 
@@ -127,9 +128,7 @@ class DesktopNotifier(QObject):
 
     clicked = Signal(str)
 
-    def __init__(
-        self, later: Callable[[Coroutine[Any, Any, Any]], object], icon: Callable[[], QIcon]
-    ) -> None:
+    def __init__(self, later: Run, icon: Callable[[], QIcon]) -> None:
         super().__init__()
         self._later, self._icon = later, icon
         self._service = (

@@ -7,9 +7,8 @@ nothing while nothing happens.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QWidget
@@ -24,6 +23,7 @@ from .server_process import ServerController
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.ui.pages.page import Run
     from studio.ui.settings.dialog import SettingsDialog
 
 
@@ -41,7 +41,7 @@ class SettingsController(QObject):
         settings: SettingsFile,
         chat: ChatPage,
         server: ServerController,
-        later: Callable[[Coroutine[Any, Any, Any]], object],
+        later: Run,
     ) -> None:
         super().__init__(window)
         self._window, self._theme, self._settings = window, theme, settings

@@ -41,15 +41,15 @@ class WindowLayout(QWidget):
         self.sidebar, self._page = sidebar, page
         self._inspector: QWidget | None = None
         self._top = top
-        """A line as high as what the inspector leaves free when it lies over the page."""
+        """The inspector leaves its height free when it lies over the page."""
         self.sidebar_open = True
         """Whether the sidebar is wanted where there is room."""
         self.inspector_open = False
         self.sidebar_width = 0
-        """As the person dragged it; 0 as long as they have not."""
+        """In pixels, as the person dragged it; 0 if they have not."""
         self.inspector_width = INSPECTOR_WIDTH
-        self._before = 0
-        """The width at the last look."""
+        self._old_width = 0
+        """The width at the last ``fit``."""
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(1)
         self._splitter.setChildrenCollapsible(False)
@@ -77,7 +77,7 @@ class WindowLayout(QWidget):
         return self.sidebar.isVisibleTo(self)
 
     def set_inspector(self, inspector: QWidget) -> None:
-        """It is made when it is first wanted; still hidden."""
+        """Take the inspector, which is made when it is first wanted; it stays hidden."""
         inspector.setMinimumWidth(280)
         inspector.setMaximumWidth(480)
         inspector.hide()
@@ -101,14 +101,14 @@ class WindowLayout(QWidget):
         self.changed.emit()
 
     def close_overlays(self) -> None:
-        """The person chose something in what lies over the page."""
+        """Hide the sidebar if it lies over the page: the person chose something in it."""
         if self.sidebar.parentWidget() is self and self.sidebar_shown:
             self.show_sidebar(False)
 
     def fit(self) -> None:
-        """Put the sides beside or over the page, as the width asks."""
-        width, before = self.width(), self._before
-        self._before = width
+        """Put the sides beside or over the page, depending on the width."""
+        width, before = self.width(), self._old_width
+        self._old_width = width
         beside = width >= SIDEBAR_BESIDE
         if not before or beside != (before >= SIDEBAR_BESIDE):
             self._put(self.sidebar, beside=beside, at=0)
@@ -141,28 +141,19 @@ class WindowLayout(QWidget):
         inspector = self._inspector
         if inspector is not None and inspector.parentWidget() is self:
             free = self._top.sizeHint().height()
-            place = min(self.inspector_width, width)
-            inspector.setGeometry(width - place, free, place, height - free)
+            wide = min(self.inspector_width, width)
+            inspector.setGeometry(width - wide, free, wide, height - free)
             inspector.raise_()
-        sizes: list[int] = []
-        for index in range(self._splitter.count()):
-            child = self._splitter.widget(index)
-            sizes.append(
-                left
-                if child is self.sidebar
-                else self.inspector_width
-                if child is inspector
-                else width
-            )
+        widths = {self.sidebar: left, inspector: self.inspector_width}
+        children = [self._splitter.widget(index) for index in range(self._splitter.count())]
+        sizes = [widths.get(child, 0) for child in children]
         shown = sum(
             size
-            for index, size in enumerate(sizes)
-            if (side := self._splitter.widget(index)) is not self._page
-            and side is not None
-            and not side.isHidden()
+            for child, size in zip(children, sizes, strict=True)
+            if child is not None and not child.isHidden()
         )
-        page = self._splitter.indexOf(self._page)
-        sizes[page] = max(1, width - shown - self._splitter.handleWidth() * (len(sizes) - 1))
+        handles = self._splitter.handleWidth() * (len(sizes) - 1)
+        sizes[self._splitter.indexOf(self._page)] = max(1, width - shown - handles)
         self._splitter.setSizes(sizes)
 
     def _dragged(self, position: int, index: int) -> None:
@@ -176,15 +167,9 @@ class WindowLayout(QWidget):
 def step_focus(panes: Sequence[QWidget], step: int) -> None:
     """Give the keyboard to the next of ``panes``, or with -1 to the one before."""
     focus = QApplication.focusWidget()
-    here = next(
-        (
-            n
-            for n, pane in enumerate(panes)
-            if focus and (pane is focus or pane.isAncestorOf(focus))
-        ),
-        -1 if step > 0 else 0,
-    )
-    panes[(here + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)
+    inside = [bool(focus) and (pane is focus or pane.isAncestorOf(focus)) for pane in panes]
+    at = inside.index(True) if True in inside else (-1 if step > 0 else 0)
+    panes[(at + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)
 
 
 def save_window(window: QWidget, sides: WindowLayout, values: Settings) -> None:

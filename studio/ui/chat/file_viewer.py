@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from studio.domain.messages import File, Image
 
 _SHOWN = (".txt", ".md", ".csv", ".json", ".log", ".pdf")
-"""Ends of names that a viewer belongs to; any other may be one that is run when it is opened."""
+"""Suffixes of files that are shown when they are opened; any other file may be run."""
 _SEEN = (*_SHOWN, ".png", ".jpg", ".jpeg", ".webp", ".gif")
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 
@@ -28,18 +28,21 @@ class FileViewer:
         self._count = 0
 
     async def open(self, part: Image | File) -> bool:
-        """Have the system show it; False if it knows no way to."""
+        """Have the system show a file; False if it has no program for it."""
         self._count += 1
         path = await asyncio.to_thread(self._write, part, self._count)
         return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
     async def show(self, folder: str, path: str) -> str:
-        """Have the system show a file of a folder, or the folder it lies in where opening the
-        file could run it. Returns what is wrong, nothing if it worked."""
-        place = await asyncio.to_thread(_shown, Path(folder), path)
-        if place is None:
+        """Have the system show a file of a folder.
+
+        Where opening the file could run it, its own folder is shown instead. Returns what
+        is wrong; empty if it worked.
+        """
+        shown = await asyncio.to_thread(_shown, Path(folder), path)
+        if shown is None:
             return f"{path} is no longer there."
-        if QDesktopServices.openUrl(QUrl.fromLocalFile(str(place))):
+        if QDesktopServices.openUrl(QUrl.fromLocalFile(str(shown))):
             return ""
         return f"There is no program to show {path} with."
 

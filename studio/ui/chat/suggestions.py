@@ -1,4 +1,4 @@
-"""Suggestions: a few ways to begin, shown below the composer of a new chat."""
+"""Suggestions: offers beginnings below the composer of a new chat."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SuggestionButton(PaintedButton):
 
 
 class Suggestions(QWidget):
-    """The rows are made again for each new chat."""
+    """Suggested messages, and the chat used last; made again for each new chat."""
 
     open_wanted = Signal(str)
     text_wanted = Signal(str)

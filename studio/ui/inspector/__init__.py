@@ -1,4 +1,4 @@
-"""The inspector beside a chat: the run, its events, the provider's own history.
+"""The inspector beside a chat: the run, its budget, its events, the provider's own history.
 
 - ``inspector``: The inspector's widget, with its list of events and the limit of a chat's cost.
 - ``controller``: Keeps the inspector up to date with the chat on screen.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.events import Event
+    from studio.ui.pages.page import Run
 
     from .facts import ChatCosts
     from .inspector import Inspector
@@ -34,7 +34,7 @@ class InspectorController(QObject):
         theme: Theme,
         sides: WindowLayout,
         chat: ChatPage,
-        later: Callable[[Coroutine[Any, Any, Any]], object],
+        later: Run,
     ) -> None:
         super().__init__(sides)
         self._theme, self._sides, self._chat, self._later = theme, sides, chat, later

@@ -1,7 +1,4 @@
-"""The inspector beside a chat: the run, its events, the provider's own history.
-
-The money that one chat may cost, below what it has cost so far (L-14).
-"""
+"""The inspector beside a chat: the run, its budget (L-14), its events, the native history."""
 
 from __future__ import annotations
 
@@ -40,9 +37,10 @@ from .run_page import RequestList, RequestRow, RunFacts, RunPage
 
 
 class BudgetRow(QWidget):
-    """``given`` tells the dollars that the person typed; 0 is no limit of the chat's own."""
+    """The field for what one chat may cost."""
 
     given = Signal(float)
+    """The dollars that the person typed; 0 is no limit of the chat's own."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,7 +55,7 @@ class BudgetRow(QWidget):
         self.hide()
 
     def show_cap(self, value: float | None) -> None:
-        """None where there is no chat yet. What is being typed is left alone."""
+        """Show the limit, unless another is being typed; None hides the row."""
         self.setVisible(value is not None)
         if value is not None and not self.amount.hasFocus():
             self.amount.set_value(value)

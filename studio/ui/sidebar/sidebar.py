@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QRectF, QSize, Qt, QTimer, Signal
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.domain.events import Event
     from studio.domain.sessions import SearchHit, SessionInfo
+    from studio.ui.pages.page import Run
 
 SOON = 60
 """Milliseconds that a change of the chats waits for others."""
@@ -302,7 +303,7 @@ class ChatListController(QObject):
     def __init__(
         self,
         sidebar: Sidebar,
-        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
+        later: Run,
         listed: Callable[[], None],
     ) -> None:
         super().__init__(sidebar)
