@@ -276,6 +276,10 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
 
     Nothing is awaited once a socket is open: the caller gets all of them, even if cancelled.
     """
+    if not 0 <= port <= 65_535:
+        raise ConfigurationError(
+            f"There is no port {port}. Choose one from 1 to 65535 in the settings or with --port."
+        )
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -274,6 +274,12 @@ async def test_a_port_in_use(terminal: Command) -> None:
     assert (await looked(terminal, "--offline"))["Server port"]["state"] == "ok"
 
 
+async def test_a_port_that_does_not_exist(terminal: Command) -> None:
+    (terminal.home / "settings.json").write_text(json.dumps({"server_port": 70_000}))
+    found = (await looked(terminal, "--offline"))["Server port"]
+    assert found["state"] == "warning" and "no port 70000" in found["text"]
+
+
 async def test_the_sandbox(terminal: Command, tmp_path: Path) -> None:
     """T-8: it is tried, not believed in; switched off is a choice."""
     (terminal.home / "settings.json").write_text(json.dumps({"sandbox": False}))

@@ -97,6 +97,17 @@ async def test_why_it_cannot_start_is_said() -> None:
         assert (code, out) == (1, "") and "no folder /nowhere/at/all" in errors
 
 
+@pytest.mark.parametrize("port", [70_000, -1])
+async def test_a_port_in_the_settings_that_does_not_exist(port: int, tmp_path: Path) -> None:
+    settings = tmp_path / "studio" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"server_port": port}))
+    async with serve() as process:
+        code, out, errors = await end(process)
+    assert (code, out) == (1, "")
+    assert f"no port {port}" in errors and "1 to 65535" in errors and "Traceback" not in errors
+
+
 async def test_beyond_this_computer_it_warns_and_wants_a_token(tmp_path: Path) -> None:
     """S-4, whatever the setting says."""
     settings = tmp_path / "studio" / "settings.json"

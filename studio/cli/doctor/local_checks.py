@@ -238,6 +238,9 @@ class LocalChecks:
 
     def _port(self) -> Finding:
         name, host, port = "Server port", self.values.server_host, self.values.server_port
+        if not 0 <= port <= 65_535:
+            advice = "Choose one from 1 to 65535: agent-studio config set server_port 8765"
+            return Finding(name, "warning", f"there is no port {port}", advice)
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
