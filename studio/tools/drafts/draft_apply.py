@@ -97,7 +97,9 @@ def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = Non
     if _is_done(draft, seen, read_stamp(target, draft.target)):
         return
     if (seen.digest if seen else "") != draft.base_digest:
-        raise _changed_since(draft, draft.path, seen, "the draft was made")
+        if seen is not None and not draft.base_digest:
+            raise DraftConflict(f"{draft.path} exists by now. Nothing was changed.")
+        raise _changed_since(draft.path, seen, "the draft was made")
     if draft.action == "write" or seen is None:
         conditional_write.replace(path, draft.path, encode(draft.after, draft.encoding), seen)
     elif draft.action == "delete":
@@ -128,7 +130,7 @@ def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None
         _restore(path, draft, trash)
         return
     if made is None or made.digest != _digest_after(draft):
-        raise _changed_since(draft, draft.target or draft.path, made, "the draft was approved")
+        raise _changed_since(draft.target or draft.path, made, "the draft was approved")
     if draft.action == "move":
         data = _before(draft) if draft.rewrites else None
         _move((target, draft.target), (path, draft.path), made, data, draft.base_digest)
@@ -198,10 +200,6 @@ def _digest_after(draft: FileDraft) -> str:
     return digest(encode(draft.after, draft.encoding))
 
 
-def _changed_since(
-    draft: FileDraft, name: str, seen: FileStamp | None, since: str
-) -> DraftConflict:
-    if seen is not None and not draft.base_digest and since.endswith("made"):
-        return DraftConflict(f"{name} exists by now. Nothing was changed.")
+def _changed_since(name: str, seen: FileStamp | None, since: str) -> DraftConflict:
     what = "was deleted" if seen is None else "changed"
     return DraftConflict(f"{name} {what} since {since}. Nothing was changed.")
