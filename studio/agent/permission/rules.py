@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
+from studio.agent.agent_files import PROJECT_AGENTS
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Layer, Rule, Verdict
 from studio.storage.config.permission_rules import (
@@ -37,7 +38,6 @@ CHANGED = (
     "What they allow does not count until you trust it again."
 )
 PERMISSIONS = Path(".agents") / "permissions.yaml"
-AGENTS = Path(".agents") / "agents"
 LARGEST = 200_000
 """Bytes of one file."""
 
@@ -192,7 +192,7 @@ def read_project(folder: Path) -> ProjectRules:
     """Reads the disk; what is wrong with a file is in ``problem``."""
     path = folder / PERMISSIONS
     data = _bytes(path)
-    agents = folder / AGENTS
+    agents = folder / PROJECT_AGENTS
     files = sorted(agents.glob("*.md")) if agents.is_dir() else []
     found = [(one.name, _bytes(one)) for one in files]
     total = hashlib.sha256()

@@ -126,8 +126,7 @@ class NetworkChecks:
             models = await self._models(one, key, address)
         except (ProviderError, ConfigurationError) as error:
             text = redact(f"{told}{error}", key)
-            used = self._values.ollama_connected or address or not one.local
-            if not used:
+            if one.local and not await self._connections.is_connected(one.name):
                 return Finding(title, "note", "not running here")
             return Finding(title, "warning", text, self._advice(one, error))
         return Finding(title, "ok", f"{told}answers" + (f": {models}" if models else ""))

@@ -430,7 +430,8 @@ class FirstRunController(QObject):
         values = engine.settings.values
         values.first_run_done = True
         values.default_provider = provider
-        values.ollama_connected = values.ollama_connected or provider == "ollama"
+        if setting := PROVIDERS[provider].connected_setting:
+            setattr(values, setting, True)
         await engine.settings.save()
         await engine.look_for_providers()
         await engine.refresh_models(provider)
