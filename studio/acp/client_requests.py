@@ -77,9 +77,9 @@ class ClientRequests:
             )
             chosen = await self._chosen(call, DRAFT)
             if chosen == "approve":
-                await self._session.decide(draft.id, "approve")
+                await self._session.review.decide(draft.id, "approve")
             elif chosen == "discard":
-                await self._session.decide(draft.id, "discard")
+                await self._session.review.decide(draft.id, "discard")
             else:
                 return
 

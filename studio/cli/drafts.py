@@ -94,7 +94,7 @@ async def decide_drafts(
 ) -> int:
     """Carry out one decision about several drafts; returns the exit code."""
     decision, wanted = DECISIONS[word]
-    decided = await session.decide_all(decision, draft_ids)
+    decided = await session.review.decide_all(decision, draft_ids)
     details = {draft.id: detail for draft, detail in session.transcript.draft_details}
     for draft_id, status in decided.items():
         draft = find_draft(session, draft_id)

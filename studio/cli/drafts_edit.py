@@ -34,11 +34,11 @@ async def resolve(
 ) -> int:
     """Make a draft again on top of its file as it is now. Nothing is written yet."""
     session = await engine.sessions.open(entry.session_id)
-    conflict = await session.conflict(entry.draft_id)
+    conflict = await session.review.conflict(entry.draft_id)
     if conflict.draft.status != "conflict":
         raise ConfigurationError("The file did not change. Approve, edit or discard this draft.")
     if options.use == "file":
-        await session.decide(entry.draft_id, "discard")
+        await session.review.decide(entry.draft_id, "discard")
         console.say(f"Discarded: {entry.place}")
         if options.json:
             await _write_entry(engine, entry, entry.draft_id, console)
@@ -63,7 +63,7 @@ async def _redraft(session: Session, conflict: Conflict, text: str | None) -> Dr
             raise ConfigurationError(
                 f"The text still has both sides between “{THEIRS}” and “{OURS}”. Leave one of them."
             )
-    return await session.resolve(conflict.draft.id, text, conflict)
+    return await session.review.resolve(conflict.draft.id, text, conflict)
 
 
 async def _report_draft(
@@ -157,7 +157,7 @@ async def edit(
     if draft is None or draft.status not in ("waiting", "conflict"):
         raise ConfigurationError("This draft is decided already.")
     _require_text(draft)
-    conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
+    conflict = await session.review.conflict(draft.id) if draft.status == "conflict" else None
     text = conflict.merge.text if conflict and conflict.merge else draft.describe().after
     if options.source is not None:
         edited = await _read_own_text(options.source, text)
@@ -178,7 +178,7 @@ async def _keep(engine: Engine, entry: DraftEntry, conflict: Conflict | None, te
     session = await engine.sessions.open(entry.session_id)
     if conflict is not None:
         return await _redraft(session, conflict, text)
-    return await session.edit_draft(entry.draft_id, text)
+    return await session.review.edit(entry.draft_id, text)
 
 
 async def _in_editor(

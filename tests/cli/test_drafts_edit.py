@@ -200,11 +200,11 @@ async def test_what_changed_again_is_not_overwritten(drafts: Drafts) -> None:
     file = drafts.home.folder / "same.txt"
     (entry,) = [e for e in await drafts.home.engine.store.drafts() if e.draft_id == start]
     session = await drafts.home.engine.sessions.open(entry.session_id)
-    seen = await session.conflict(start)
+    seen = await session.review.conflict(start)
     assert seen.merge is not None
     file.write_bytes(b"minus\nzero\none\ntwo\n")
     with pytest.raises(ConfigurationError, match=r"same\.txt changed again"):
-        await session.resolve(start, seen.merge.text, seen)
+        await session.review.resolve(start, seen.merge.text, seen)
     assert (await drafts("resolve", start, "--use", "merged"))[0] == 0
     file.write_bytes(b"five\n")
     assert await drafts.met("same.txt", b"five\n")  # once more, and nothing is lost

@@ -56,7 +56,7 @@ async def test_each_toy_needs_its_file_alone(
         assert "Draft of contacts/ada made (new record, +3 −0 lines)" in said[2]
         assert not contacts.exists()
         (draft,) = session.drafts.waiting()
-        assert await session.decide(draft.id, "approve") == "approved"
+        assert await session.review.decide(draft.id, "approve") == "approved"
         assert json.loads(contacts.read_text("utf-8")) == {"ada": {"mail": "ada@x"}}
-        assert await session.decide(draft.id, "undo") == "undone"
+        assert await session.review.decide(draft.id, "undo") == "undone"
         assert json.loads(contacts.read_text("utf-8")) == {}

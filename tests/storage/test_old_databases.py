@@ -130,7 +130,7 @@ async def test_a_chat_of_step_2_opens_and_goes_on(tmp_path: Path, provider: str)
         assert not any(isinstance(event, HistoryBegun | Notice) for event in events)
         (draft,) = session.drafts.waiting()
         assert (draft.action, draft.target) == ("write", "")
-        assert await session.decide(draft.id, "approve") == "approved"
+        assert await session.review.decide(draft.id, "approve") == "approved"
         assert (home.folder / "a.txt").read_text() == "beta\n"
         audit = await home.engine.store.audit(AuditFilter(session_id=session.info.id))
         assert sorted(entry.tool for entry in audit) == ["edit", "read", "run"]

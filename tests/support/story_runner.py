@@ -295,7 +295,7 @@ class StoryRunner:
             session.context.summarise(),
             session.context.pin(0),
             session.undo_turn("t"),
-            session.decide_all("approve"),
+            session.review.decide_all("approve"),
         ):
             with pytest.raises(ConfigurationError, match="can only be read"):
                 await attempt
@@ -506,20 +506,20 @@ class StoryRunner:
         session = self.session
         drafts = session.drafts.waiting() or list(session.transcript.drafts)[-1:]
         if together:
-            await session.decide_all(decision, [draft.id for draft in drafts])
+            await session.review.decide_all(decision, [draft.id for draft in drafts])
             return
         for draft in drafts:
-            await session.decide(draft.id, decision)
+            await session.review.decide(draft.id, decision)
 
     async def rework(self, text: str | None) -> None:
         session = self.session
         with suppress(ConfigurationError):  # there is no such file any more, or nothing to write
             for draft in session.drafts.all:
                 if draft.status == "conflict":
-                    await session.conflict(draft.id)
-                    await session.resolve(draft.id, text)
+                    await session.review.conflict(draft.id)
+                    await session.review.resolve(draft.id, text)
                 elif draft.status == "waiting" and text is not None:
-                    await session.edit_draft(draft.id, text)
+                    await session.review.edit(draft.id, text)
 
     def meddle(self, step: Meddle) -> None:
         path = self.work / step.path

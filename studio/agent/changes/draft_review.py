@@ -22,22 +22,36 @@ class DraftReview:
     """Carries out what the person decides about the drafts of one session."""
 
     def __init__(
-        self, session: SessionState, workspace: Callable[[], Awaitable[Workspace]]
+        self,
+        session: SessionState,
+        workspace: Callable[[], Awaitable[Workspace]],
+        files_changed: Callable[[], None],
     ) -> None:
+        """``files_changed`` is called when a decision may have changed files or drafts."""
         self._session = session
         self._drafts = session.drafts
         self._pending = session.pending
         self._workspace = workspace
+        self._files_changed = files_changed
 
-    async def decide(
-        self, draft_ids: Sequence[str], decision: DraftDecision
+    async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
+        """Approve, discard or undo a draft; the next request tells the model."""
+        return (await self.decide_all(decision, [draft_id]))[draft_id]
+
+    async def decide_all(
+        self, decision: DraftDecision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
     ) -> dict[str, DraftStatus]:
         """Carry out one decision about several drafts, in the order they were made.
 
-        Each for itself: one that fails leaves the others decided. Returns what
-        each of them is now; one note tells the model about all. Raises
-        ConfigurationError if the folder is gone or a draft unknown.
+        With ``turn_id`` it is about all drafts of that turn that wait. A draft that fails
+        leaves the others decided. Returns the state that each draft has then; one note tells
+        the model about all of them. Raises ConfigurationError if the folder is gone or a
+        draft is unknown.
         """
+        self._session.require_sound()
+        if turn_id:
+            drafts = self._session.transcript.drafts_of(turn_id)
+            draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
         before = {known.id: known.status for known in self._drafts.all if known.id in draft_ids}
         if unknown := set(draft_ids) - before.keys():
             raise ConfigurationError(f"There is no draft {min(unknown)}.")
@@ -56,10 +70,12 @@ class DraftReview:
             {draft_id: after[draft_id] for draft_id in after if after[draft_id] != before[draft_id]}
         )
         await self._session.flush()
+        self._files_changed()
         return after
 
     async def edit(self, draft_id: str, text: str) -> Draft:
-        """Replace a waiting draft's text by the person's own."""
+        """Replace a waiting draft's text by the person's own; raises ConfigurationError."""
+        self._session.require_sound()
         old = self._drafts.get(draft_id)
         if old is None or old.status != "waiting":
             raise ConfigurationError("This draft no longer waits.")
@@ -74,9 +90,7 @@ class DraftReview:
             draft = make_further(old, text)
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
-        await self._add(draft)
-        self._pending.add_draft_note(f"The person edited the draft of {about.name} by hand.")
-        await self._session.flush()
+        await self._add(draft, f"The person edited the draft of {about.name} by hand.")
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
@@ -93,8 +107,9 @@ class DraftReview:
 
         ``text`` is what a file is to hold, None to delete it or to move it as
         it is. ``on`` is what the person saw of it when they chose that. Raises
-        ConfigurationError if it cannot be done, or the file is another by now.
+        ConfigurationError if it cannot be done, or the file has changed since.
         """
+        self._session.require_sound()
         old = self._open(draft_id)
         workspace = await self._workspace()
         try:
@@ -103,13 +118,12 @@ class DraftReview:
             )
         except (ToolFailed, DraftConflict) as failure:
             raise ConfigurationError(str(failure)) from failure
-        await self._add(draft)
         about = draft.describe()
-        self._pending.add_draft_note(
+        note = (
             f"{about.name} had changed, so the person made your draft of it anew, on top of the "
             f"{about.noun} as it is now. Read it before you change it further."
         )
-        await self._session.flush()
+        await self._add(draft, note)
         return draft
 
     def _open(self, draft_id: str) -> Draft:
@@ -118,6 +132,10 @@ class DraftReview:
             raise ConfigurationError("This draft is decided already.")
         return draft
 
-    async def _add(self, draft: Draft) -> None:
+    async def _add(self, draft: Draft, note: str) -> None:
+        """Add a draft that the person made; the next request tells the model ``note``."""
         workspace = await self._workspace()
         await self._drafts.add("", draft, workspace, self._session.record, approve=False)
+        self._pending.add_draft_note(note)
+        await self._session.flush()
+        self._files_changed()

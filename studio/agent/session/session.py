@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from studio.agent.attachments import whole
-from studio.agent.changes.draft_review import DraftDecision, DraftReview
+from studio.agent.changes.draft_review import DraftReview
 from studio.agent.changes.undo import Undo
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.user_messages import describe_error
@@ -24,7 +24,6 @@ from studio.agent.services import Services
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
-from studio.domain.drafts import Draft, DraftStatus
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -42,7 +41,6 @@ from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo, title_of
 from studio.domain.tools import ToolSpec
-from studio.tools.drafts.draft_conflict import Conflict
 
 from .context_control import ContextControl
 from .event_channel import Subscriber
@@ -80,7 +78,7 @@ class Session:
         self._exclusive = asyncio.Lock()
         self._builder = TurnBuilder(state, services, self.undo, new=new)
         self.queue = MessageQueue(state, self._builder.steering)
-        self._review = DraftReview(state, self._builder.workspace)
+        self.review = DraftReview(state, self._builder.workspace, self._files_changed)
         self.context = ContextControl(state, services, self._builder, self._exclusive_access)
         if state.damage:
             if self.transcript.running:  # its end cannot be written any more
@@ -284,40 +282,6 @@ class Session:
     def as_parent(self) -> ParentTurn | None:
         """What the running turn hands on to the turns that it begins."""
         return self._builder.parent if self.running else None
-
-    async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
-        """Approve, discard or undo a draft; the next request tells the model."""
-        return (await self.decide_all(decision, [draft_id]))[draft_id]
-
-    async def decide_all(
-        self, decision: DraftDecision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
-    ) -> dict[str, DraftStatus]:
-        """Decide several drafts, or all that wait of one turn; see ``DraftReview.decide``."""
-        self.state.require_sound()
-        if turn_id:
-            drafts = self.transcript.drafts_of(turn_id)
-            draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
-        decided = await self._review.decide(draft_ids, decision)
-        self._files_changed()
-        return decided
-
-    async def edit_draft(self, draft_id: str, text: str) -> Draft:
-        """Replace a waiting draft's text by the person's own."""
-        self.state.require_sound()
-        draft = await self._review.edit(draft_id, text)
-        self._files_changed()
-        return draft
-
-    async def conflict(self, draft_id: str) -> Conflict:
-        """A draft whose file changed meanwhile, with the three versions of the text."""
-        return await self._review.conflict(draft_id)
-
-    async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
-        """Make a draft anew on top of the file as it is now; see ``DraftReview.resolve``."""
-        self.state.require_sound()
-        draft = await self._review.resolve(draft_id, text, on)
-        self._files_changed()
-        return draft
 
     async def undo_turn(self, turn_id: str) -> FilesRestored:
         """Restore the files that a turn changed, but those that somebody changed since.

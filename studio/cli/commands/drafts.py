@@ -111,7 +111,7 @@ async def _show(
 
     session = await engine.sessions.open(entry.session_id)
     draft = find_draft(session, entry.draft_id)
-    conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
+    conflict = await session.review.conflict(draft.id) if draft.status == "conflict" else None
     if options.json:
         told = conflict_json(conflict) if conflict else None
         about = draft.describe()

@@ -309,7 +309,7 @@ class ChatPage(QWidget):
 
         draft = session.drafts.get(draft_id)
         if draft is not None and (text := await edit_draft(self.theme, draft, self)) is not None:
-            await session.edit_draft(draft_id, text)
+            await session.review.edit(draft_id, text)
 
     def _summary(self, summary_id: str, action: str) -> None:
         if action == "undo":

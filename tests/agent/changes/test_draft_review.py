@@ -72,13 +72,13 @@ async def test_delete_and_move_wait_for_the_person_and_are_undone(tmp_path: Path
         assert sorted(path.name for path in home.folder.iterdir()) == ["a", "b"]
         first, second = session.drafts.waiting()
         ids = [first.id, second.id]
-        assert await session.decide_all("approve", ids) == dict.fromkeys(ids, "approved")
+        assert await session.review.decide_all("approve", ids) == dict.fromkeys(ids, "approved")
         assert not (home.folder / "a").exists()
         assert (home.folder / "new" / "c").read_bytes() == b"\0two"
         await say(session)
         assert "The person approved the draft that deletes a. It is deleted." in last(home)
         assert "approved the draft that moves b to new/c. It is moved." in last(home)
-        assert await session.decide_all("undo", ids) == dict.fromkeys(ids, "undone")
+        assert await session.review.decide_all("undo", ids) == dict.fromkeys(ids, "undone")
         assert (home.folder / "a").read_text() == "one\n"
         assert (home.folder / "b").read_bytes() == b"\0two"
 
@@ -136,7 +136,7 @@ async def test_a_set_of_drafts_is_decided_together(tmp_path: Path) -> None:
         assert list(drafts) == ["a", "b", "d", "e"]
         (home.folder / "a").write_text("mine\n")
         turn_id = session.transcript.turn_id
-        decided = await session.decide_all("approve", turn_id=turn_id)
+        decided = await session.review.decide_all("approve", turn_id=turn_id)
         assert [decided[drafts[path].id] for path in "abde"] == [
             "conflict",
             "approved",
@@ -154,7 +154,7 @@ async def test_a_set_of_drafts_is_decided_together(tmp_path: Path) -> None:
         ):
             assert words in str(note)
         with pytest.raises(ConfigurationError, match="no draft none"):
-            await session.decide_all("approve", [drafts["b"].id, "none"])
+            await session.review.decide_all("approve", [drafts["b"].id, "none"])
 
 
 async def test_a_set_of_drafts_is_discarded_and_outlives_the_program(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ async def test_a_set_of_drafts_is_discarded_and_outlives_the_program(tmp_path: P
             ("b", "delete", ""),
             ("c", "move", "d"),
         ]
-        await session.decide(drafts[2].id, "approve")
-        left = await session.decide_all("discard", [draft.id for draft in drafts])
+        await session.review.decide(drafts[2].id, "approve")
+        left = await session.review.decide_all("discard", [draft.id for draft in drafts])
         assert list(left.values()) == ["discarded", "discarded", "approved"]
         assert tree(home.folder) == {"b": "b", "d": "c"}
 
@@ -189,20 +189,20 @@ async def test_a_conflict_has_three_sides_and_a_way_out(tmp_path: Path) -> None:
         await say(session)
         (draft,) = session.drafts.waiting()
         file.write_bytes(b"one\r\ntwo\r\nthree\r\nFOUR\r\n")
-        assert await session.decide(draft.id, "approve") == "conflict"
-        conflict = await session.conflict(draft.id)
+        assert await session.review.decide(draft.id, "approve") == "conflict"
+        conflict = await session.review.conflict(draft.id)
         assert conflict.theirs == "one\r\ntwo\r\nthree\r\nFOUR\r\n"
         assert conflict.ours == draft.after
         assert conflict.base == draft.before
         assert conflict.merge is not None
         assert conflict.merge.conflicts == 0
-        again = await session.resolve(draft.id, conflict.merge.text)
+        again = await session.review.resolve(draft.id, conflict.merge.text)
         assert [d.id for d in session.drafts.waiting()] == [again.id]
         assert session.drafts.get(draft.id).status == "superseded"  # type: ignore[union-attr]
         with pytest.raises(ConfigurationError, match="decided already"):
-            await session.resolve(draft.id, "x")
+            await session.review.resolve(draft.id, "x")
         assert again.before == conflict.theirs
-        assert await session.decide(again.id, "approve") == "approved"
+        assert await session.review.decide(again.id, "approve") == "approved"
         assert file.read_bytes() == b"one\r\n2\r\nthree\r\nFOUR\r\n"
         await say(session)
         assert "a had changed, so the person made your draft of it anew" in last(home)
@@ -221,35 +221,35 @@ async def test_conflicts_of_what_is_deleted_or_moved(tmp_path: Path) -> None:
         (home.folder / "c").write_text("mine\n")
         (home.folder / "d").write_bytes(b"\0mine")
         (home.folder / "f").unlink()
-        decided = await session.decide_all("approve", [a.id, b.id, d.id, f.id])
+        decided = await session.review.decide_all("approve", [a.id, b.id, d.id, f.id])
         assert set(decided.values()) == {"conflict"}
         assert tree(home.folder) == {"a": "mine\n", "b": "b\n", "c": "mine\n", "d": "\0mine"}
 
-        sides = await session.conflict(a.id)
+        sides = await session.review.conflict(a.id)
         assert (sides.base, sides.theirs, sides.ours, sides.merge) == ("a\n", "mine\n", None, None)
-        again = await session.resolve(a.id, None)
-        assert await session.decide(again.id, "approve") == "approved"
-        assert await session.decide(again.id, "undo") == "undone"
+        again = await session.review.resolve(a.id, None)
+        assert await session.review.decide(again.id, "approve") == "approved"
+        assert await session.review.decide(again.id, "undo") == "undone"
         assert (home.folder / "a").read_text() == "mine\n"
 
         with pytest.raises(ConfigurationError, match="c exists"):
-            await session.resolve(b.id, "b\n")
+            await session.review.resolve(b.id, "b\n")
         (home.folder / "c").unlink()
-        again = await session.resolve(b.id, None)
-        assert await session.decide(again.id, "approve") == "approved"
+        again = await session.review.resolve(b.id, None)
+        assert await session.review.decide(again.id, "approve") == "approved"
 
-        assert (await session.conflict(d.id)).theirs is None  # no text
-        again = await session.resolve(d.id, None)
-        assert await session.decide(again.id, "approve") == "approved"
+        assert (await session.review.conflict(d.id)).theirs is None  # no text
+        again = await session.review.resolve(d.id, None)
+        assert await session.review.decide(again.id, "approve") == "approved"
         assert (home.folder / "e").read_bytes() == b"\0mine"
 
-        sides = await session.conflict(f.id)
+        sides = await session.review.conflict(f.id)
         assert (sides.theirs, sides.ours, sides.merge) == (None, "6\n", None)
         with pytest.raises(ConfigurationError, match="no file f any more"):
-            await session.resolve(f.id, None)
-        again = await session.resolve(f.id, "6\n")
+            await session.review.resolve(f.id, None)
+        again = await session.review.resolve(f.id, "6\n")
         assert (again.before, again.base_digest) == (None, "")
-        assert await session.decide(again.id, "approve") == "approved"
+        assert await session.review.decide(again.id, "approve") == "approved"
         assert (home.folder / "f").read_text() == "6\n"
 
 
@@ -262,10 +262,10 @@ async def test_a_conflict_may_be_discarded_or_replaced_by_the_model(tmp_path: Pa
         a, b = session.drafts.waiting()
         (home.folder / "a").write_text("mine\n")
         (home.folder / "b").write_text("mine\n")
-        await session.decide_all("approve", [a.id, b.id])
+        await session.review.decide_all("approve", [a.id, b.id])
         branch = await home.engine.sessions.branch(session.info.id)
         assert {draft.status for draft in branch.drafts.all} == {"superseded"}
-        assert await session.decide(b.id, "discard") == "discarded"
+        assert await session.review.decide(b.id, "discard") == "discarded"
         await say(session)
         assert [draft.after for draft in session.drafts.waiting()] == ["ours\n"]
         assert session.drafts.get(a.id).status == "superseded"  # type: ignore[union-attr]
@@ -277,11 +277,11 @@ async def test_an_undo_that_meets_another_hand_changes_nothing(tmp_path: Path) -
         session = await home.session()
         await say(session)
         (draft,) = session.drafts.waiting()
-        await session.decide(draft.id, "approve")
+        await session.review.decide(draft.id, "approve")
         (home.folder / "a").write_text("mine")
         heard: list[object] = []
         session.subscribe(lambda envelope: heard.append(envelope.event))
-        assert await session.decide(draft.id, "undo") == "approved"
+        assert await session.review.decide(draft.id, "undo") == "approved"
         assert (home.folder / "a").read_text() == "mine"
         (event,) = [e for e in heard if isinstance(e, DraftResolved)]
         assert event.status == "approved"
@@ -300,13 +300,13 @@ async def test_a_person_edits_a_move_and_not_a_deletion(tmp_path: Path) -> None:
         session = await home.session()
         await say(session)
         a, c, d = session.drafts.waiting()
-        edited = await session.edit_draft(a.id, "mine\n")
+        edited = await session.review.edit(a.id, "mine\n")
         assert (edited.action, edited.target) == ("move", "b")
         with pytest.raises(ConfigurationError, match="no text to edit"):
-            await session.edit_draft(c.id, "x")
+            await session.review.edit(c.id, "x")
         with pytest.raises(ConfigurationError, match="no text file"):
-            await session.edit_draft(d.id, "x")
-        await session.decide(edited.id, "approve")
+            await session.review.edit(d.id, "x")
+        await session.review.decide(edited.id, "approve")
         assert (home.folder / "b").read_text() == "mine\n"
 
 
@@ -359,7 +359,7 @@ async def test_all_at_once_from_two_places_is_done_once(tmp_path: Path) -> None:
         session = await home.session()
         await say(session)
         ids = [draft.id for draft in session.drafts.waiting()]
-        both = await asyncio.gather(*(session.decide_all("approve", ids) for _ in range(3)))
+        both = await asyncio.gather(*(session.review.decide_all("approve", ids) for _ in range(3)))
         assert both == [dict.fromkeys(ids, "approved")] * 3
         assert tree(home.folder) == {"b": "x"}
 
@@ -374,7 +374,9 @@ async def test_what_is_written_while_the_chat_closes_is_known_to_be(
         await say(session)
         wrong: list[dict[str, object]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
-        asked = asyncio.create_task(session.decide_all("approve", [session.drafts.all[0].id]))
+        asked = asyncio.create_task(
+            session.review.decide_all("approve", [session.drafts.all[0].id])
+        )
         for _ in range(moments):
             await asyncio.sleep(0)
         asked.cancel()

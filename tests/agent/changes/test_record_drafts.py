@@ -109,12 +109,12 @@ async def test_a_record_is_drafted_shown_approved_and_undone(
         draft = session.drafts.get(entry.draft_id)
         assert isinstance(draft, RecordDraft) and draft.before == START["ada"]
         with pytest.raises(ConfigurationError, match="cannot be edited by hand"):
-            await session.edit_draft(draft.id, "{}")
-        assert await session.decide(draft.id, "approve") == "approved"
+            await session.review.edit(draft.id, "{}")
+        assert await session.review.decide(draft.id, "approve") == "approved"
         assert records(file) == {"ada": {"mail": "ada@new.example"}}
         await say(session)
         assert "The person approved the draft of contacts/ada. It is written." in last(two)
-        assert await session.decide(draft.id, "undo") == "undone"
+        assert await session.review.decide(draft.id, "undo") == "undone"
         assert records(file) == START
         await say(session)
         assert "undid the change of contacts/ada. The record is as it was before." in last(two)
@@ -132,17 +132,17 @@ async def test_a_record_that_changed_meanwhile_is_not_overwritten(tmp_path: Path
         assert second.describe().after.count("bob@x") == 1
         theirs = {"ada": {"mail": "hers"}}
         file.write_text(json.dumps(theirs))
-        assert await session.decide(first.id, "approve") == "conflict"
+        assert await session.review.decide(first.id, "approve") == "conflict"
         assert records(file) == theirs
-        conflict = await session.conflict(first.id)
+        conflict = await session.review.conflict(first.id)
         assert "ada@old" in (conflict.base or "") and '"hers"' in (conflict.theirs or "")
-        made = await session.resolve(first.id, None, conflict)
-        assert await session.decide_all("approve", [made.id, second.id]) == {
+        made = await session.review.resolve(first.id, None, conflict)
+        assert await session.review.decide_all("approve", [made.id, second.id]) == {
             made.id: "approved",
             second.id: "approved",
         }
         assert records(file) == {"bob": {"mail": "bob@x"}}
-        assert await session.decide(second.id, "undo") == "undone"
+        assert await session.review.decide(second.id, "undo") == "undone"
         assert records(file) == {}
 
 
@@ -165,7 +165,7 @@ async def test_a_store_that_is_gone_leaves_the_draft_waiting(tmp_path: Path) -> 
     async with engine_home(tmp_path, CHAT, []) as two:
         session = await two.engine.sessions.open(session_id)
         (draft,) = session.drafts.waiting()
-        assert await session.decide(draft.id, "approve") == "waiting"
+        assert await session.review.decide(draft.id, "approve") == "waiting"
         ((_, detail),) = session.transcript.draft_details
         assert "The record store “contacts” is not installed any more." in detail
 
@@ -182,7 +182,7 @@ async def test_files_and_records_stand_side_by_side(tmp_path: Path) -> None:
         file, record = session.drafts.waiting()
         assert isinstance(file, FileDraft) and isinstance(record, RecordDraft)
         assert file.label == record.label
-        await session.decide_all("approve", [file.id, record.id])
+        await session.review.decide_all("approve", [file.id, record.id])
         assert (home.folder / "contacts" / "ada").read_text() == "a file\n"
         files = session.transcript.blocks[-1]
         turn_id = getattr(files, "turn_id", "")

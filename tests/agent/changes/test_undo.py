@@ -207,7 +207,7 @@ async def test_drafts_and_turns_agree(tmp_path: Path) -> None:
         assert files(session)[0].paths == ("a.txt",)
         turn_id = files(session)[0].turn_id
 
-        await session.decide(drafts[1].id, "approve")
+        await session.review.decide(drafts[1].id, "approve")
         assert files(session)[0].paths == ("a.txt", "b.txt"), "it belongs to the draft's turn"
         await session.undo_turn(turn_id)
         assert [d.status for d in session.transcript.drafts] == ["undone", "undone"]
@@ -218,7 +218,7 @@ async def test_drafts_and_turns_agree(tmp_path: Path) -> None:
         assert [d.status for d in session.transcript.drafts] == ["approved", "approved"]
         assert (home.folder / "a.txt").read_text() == "A\nC\n"
 
-        await session.decide(drafts[1].id, "undo")
+        await session.review.decide(drafts[1].id, "undo")
         assert files(session)[0].paths == ("a.txt",), "b.txt is as it was before the turn"
         await session.undo_turn(turn_id)
         await session.redo_turn(turn_id)

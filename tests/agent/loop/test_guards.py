@@ -212,7 +212,7 @@ async def test_l8_l9_a_draft_that_is_approved_meanwhile_is_a_change(tmp_path: Pa
         turn = asyncio.ensure_future(say(session))
         await waiting.wait()
         (draft,) = session.drafts.waiting()
-        assert await session.decide(draft.id, "approve") == "approved"
+        assert await session.review.decide(draft.id, "approve") == "approved"
         decided.set()
         events = await turn
         texts = [e.text for e in events if isinstance(e, ToolFinished)]

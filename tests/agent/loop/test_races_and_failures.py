@@ -483,9 +483,9 @@ async def test_approving_twice_writes_once(tmp_path: Path) -> None:
         session = await home.session()
         await say(session)
         draft = session.drafts.waiting()[0]
-        both = await asyncio.gather(*(session.decide(draft.id, "approve") for _ in range(2)))
+        both = await asyncio.gather(*(session.review.decide(draft.id, "approve") for _ in range(2)))
         assert both == ["approved", "approved"]
-        assert await session.decide(draft.id, "undo") == "undone"
+        assert await session.review.decide(draft.id, "undo") == "undone"
 
 
 async def test_an_edit_of_a_draft_still_sees_that_the_file_changed(tmp_path: Path) -> None:
@@ -505,7 +505,7 @@ async def test_an_edit_of_a_draft_still_sees_that_the_file_changed(tmp_path: Pat
         await say(session)
         draft = session.drafts.waiting()[0]
         assert draft.after == "three\n"
-        assert await session.decide(draft.id, "approve") == "conflict"
+        assert await session.review.decide(draft.id, "approve") == "conflict"
         assert file.read_text() == "mine\n"
 
 
@@ -635,7 +635,7 @@ async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> 
     async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         await say(session)
-        await session.decide(session.drafts.waiting()[0].id, "discard")
+        await session.review.decide(session.drafts.waiting()[0].id, "discard")
         await session.change(model="")
         assert ends(await say(session, "Hello?")) == ["error"]
         session_id = session.info.id

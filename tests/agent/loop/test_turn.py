@@ -146,11 +146,12 @@ async def test_draft_is_approved_and_undone(tmp_path: Path, provider: str) -> No
         assert not file.exists()
         assert "new" in str(home.asked[2].json)  # reading shows the draft
         assert (
-            await session.decide(draft.id, "approve") == "approved" and file.read_text() == "new\n"
+            await session.review.decide(draft.id, "approve") == "approved"
+            and file.read_text() == "new\n"
         )
         await say(session, "Well?")
         assert "approved the draft of n.txt" in str(home.asked[-1].json)
-        assert await session.decide(draft.id, "undo") == "undone" and not file.exists()
+        assert await session.review.decide(draft.id, "undo") == "undone" and not file.exists()
         assert not home.simulator.violations
 
 
@@ -188,7 +189,7 @@ async def test_draft_never_overwrites_a_changed_file(tmp_path: Path, provider: s
         session = await home.session()
         await say(session)
         (home.folder / "n.txt").write_text("person\n")
-        assert await session.decide(session.drafts.waiting()[0].id, "approve") == "conflict"
+        assert await session.review.decide(session.drafts.waiting()[0].id, "approve") == "conflict"
         assert (home.folder / "n.txt").read_text() == "person\n"
 
 

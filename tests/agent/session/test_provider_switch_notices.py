@@ -91,11 +91,11 @@ async def test_h7_how_drafts_ended_is_told_again(tmp_path: Path, provider: str) 
         writes = [Call("write", {"path": f"{n}.txt", "content": "new"}) for n in "cdefg"]
         await on.say(session, Words("Write."), replies=[Turn(*writes), Turn(Text("Written."))])
         c, d, e, _, _ = session.transcript.drafts
-        await session.decide(c.id, "approve")
-        await session.decide(d.id, "discard")
-        await session.decide(e.id, "approve")
+        await session.review.decide(c.id, "approve")
+        await session.review.decide(d.id, "discard")
+        await session.review.decide(e.id, "approve")
         await on.say(session, Words("And?"))
-        await session.decide(e.id, "undo")
+        await session.review.decide(e.id, "undo")
         await session.change(permission_mode="plan")
         other = "openai" if provider != "openai" else "gemini"
         await switch(on, session, other)

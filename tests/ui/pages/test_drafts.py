@@ -138,7 +138,7 @@ async def test_both_changed_one_line_and_the_person_decides(tmp_path: Path) -> N
         (person.folder / "a.txt").write_text("one\nTWO\nthree\nfour\n")
         (person.folder / "b.txt").write_text("mine\n")
         drafts = person.session.drafts.waiting()
-        await person.session.decide_all("approve", [draft.id for draft in drafts[:2]])
+        await person.session.review.decide_all("approve", [draft.id for draft in drafts[:2]])
         await until(lambda: person.item(DraftItem))
         items = [i for i in person.view.canvas.items if isinstance(i, DraftItem)]
         assert "not written" in items[0].name

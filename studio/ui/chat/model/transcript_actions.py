@@ -41,7 +41,7 @@ class TranscriptActions:
     def decide_draft(self, draft_id: str, decision: DraftDecision) -> None:
         """Approve, discard or undo a draft."""
         if self._chat.session is not None:
-            self._chat.run(self._chat.session.decide(draft_id, decision))
+            self._chat.run(self._chat.session.review.decide(draft_id, decision))
 
     # The files that turns changed
 

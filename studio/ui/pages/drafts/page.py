@@ -163,7 +163,7 @@ class DraftsPage(Page):
         draft = session.drafts.get(entry.draft_id)
         if draft is None:
             raise ConfigurationError(f"The draft of {entry.path} cannot be read any more.")
-        conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
+        conflict = await session.review.conflict(draft.id) if draft.status == "conflict" else None
         agents = await self._engine.agents()
         agent = agents.get(entry.agent)
         since = age(time.time() - (entry.resolved or entry.created))
@@ -229,7 +229,7 @@ class DraftsPage(Page):
         done: list[tuple[str, list[str]]] = []
         for owner, ids in wanted:
             session = await self._engine.sessions.open(owner)
-            decided = await session.decide_all(decision, ids)
+            decided = await session.review.decide_all(decision, ids)
             done.append((owner, [one for one, now in decided.items() if now == status]))
             # A conflict is shown in its row, with a way out.
             left = [one for one, now in decided.items() if now not in (status, "conflict")]
@@ -253,7 +253,7 @@ class DraftsPage(Page):
             text = await edit_draft(self._theme, draft, self, merge.text if merge else None)
             if text is None:
                 return
-            resolved = session.resolve if conflict else session.edit_draft
+            resolved = session.review.resolve if conflict else session.review.edit
             made = await resolved(draft.id, text)
         elif conflict is not None:
             # What moves or goes as it is needs no text; a text whose file is gone does.
@@ -263,7 +263,7 @@ class DraftsPage(Page):
             if action == "merge" and merge is not None:
                 text = merge.text
             try:
-                made = await session.resolve(draft.id, text, conflict)
+                made = await session.review.resolve(draft.id, text, conflict)
             except ConfigurationError:  # the file changed again: show what it is now
                 self.refresh()
                 raise
