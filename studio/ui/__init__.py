@@ -13,5 +13,5 @@
 - ``widgets``: Controls that every page is made of, painted from the theme.
 - ``theme``: Holds colours, fonts, icons and lengths.
 - ``markdown``: Reads markdown into plain blocks, whole or as it streams in.
-- ``formatting``: Writes folders, counts, times and dates as a person reads them.
+- ``formatting``: Writes folders, counts, prices, times and dates as a person reads them.
 """

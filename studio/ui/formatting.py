@@ -1,4 +1,4 @@
-"""Writes folders, counts, times and dates as a person reads them."""
+"""Writes folders, counts, prices, times and dates as a person reads them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ def short_path(folder: str) -> str:
     except (ValueError, RuntimeError):
         return folder
     return "~" if inside == Path() else f"~/{inside.as_posix()}"
+
+
+def context_size(count: int | None) -> str:
+    """The tokens of a context window: 200k, 1M; empty if not known."""
+    if not count:
+        return ""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.1f}".removesuffix(".0") + "M"
+    return f"{round(count / 1000)}k" if count >= 1000 else str(count)
+
+
+def price(dollars_in: float | None, dollars_out: float | None) -> str:
+    """Dollars for a million tokens, input and output: $3 / $15, $0.075 / $0.30."""
+    if dollars_in is None or dollars_out is None:
+        return ""
+
+    def money(value: float) -> str:
+        if value == int(value):
+            return f"${value:.0f}"
+        exact = f"${value:.3f}"
+        return exact[:-1] if exact.endswith("0") else exact
+
+    return f"{money(dollars_in)} / {money(dollars_out)}"
 
 
 def short_count(count: int) -> str:

@@ -12,7 +12,7 @@ from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
 from studio.domain.events import TurnComplete
 from studio.simulator import Call, Text, Think, Turn, stall
-from studio.ui.transcript.input.actions import GUARD
+from studio.ui.transcript.actions import GUARD
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
 from support.engine_home import PROTOCOLS, is_locked

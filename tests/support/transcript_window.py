@@ -35,7 +35,7 @@ class TranscriptWindow:
         self.tell(TurnStarted("s", "t", (Text(text),), "Coder", "p", "Model", "inline"))
 
     def kinds(self) -> list[str]:
-        return [item.plan.kind for item in self.view.canvas.items]
+        return [item.span.kind for item in self.view.canvas.items]
 
     def point(self, action: str) -> QPoint:
         """The middle of a button, in the viewport."""

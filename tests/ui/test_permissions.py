@@ -191,26 +191,26 @@ async def test_t7_rules_are_added_checked_tried_and_removed(tmp_path: Path) -> N
     async with at_window(tmp_path, "anthropic", []) as person:
         person.engine.settings.values.use_folder(str(person.folder))
         page = await page_of(person)
-        page.standing.field.setText("runs(git *)")
-        page.standing.button.click()
-        assert "There is no tool runs" in page.standing.problem.text()
-        page.standing.field.setText("run(")
-        page.standing.button.click()
-        assert "is not a rule" in page.standing.problem.text()
-        page.tryout.field.setText("run(git push)")
-        await until(lambda: page.tryout.verdict.accessibleName() == "Asks you")
-        assert page.tryout.why.text() == "No rule allows this command."
-        page.standing.verdict.set_current("deny")
-        page.standing.field.setText("run(git push *)")
-        QTest.keyClick(page.standing.field, Key.Key_Return)
+        page.rules.field.setText("runs(git *)")
+        page.rules.button.click()
+        assert "There is no tool runs" in page.rules.problem.text()
+        page.rules.field.setText("run(")
+        page.rules.button.click()
+        assert "is not a rule" in page.rules.problem.text()
+        page.tester.field.setText("run(git push)")
+        await until(lambda: page.tester.verdict.accessibleName() == "Asks you")
+        assert page.tester.why.text() == "No rule allows this command."
+        page.rules.verdict.set_current("deny")
+        page.rules.field.setText("run(git push *)")
+        QTest.keyClick(page.rules.field, Key.Key_Return)
         await eventually(person, [("deny", "run(git push *)")])
-        await until(lambda: page.tryout.verdict.accessibleName() == "Refused")
-        assert "run(git push *)" in page.tryout.why.text()
-        page.standing.removes["run(git push *)"].click()
+        await until(lambda: page.tester.verdict.accessibleName() == "Refused")
+        assert "run(git push *)" in page.tester.why.text()
+        page.rules.removes["run(git push *)"].click()
         await eventually(person, [])
-        await until(lambda: page.tryout.verdict.accessibleName() == "Asks you")
-        page.tryout.field.setText("read(../outside)")
-        await until(lambda: "outside the folder" in page.tryout.why.text())
+        await until(lambda: page.tester.verdict.accessibleName() == "Asks you")
+        page.tester.field.setText("read(../outside)")
+        await until(lambda: "outside the folder" in page.tester.why.text())
 
 
 @on_window_loop
@@ -222,7 +222,7 @@ async def test_t7_a_rule_is_changed_in_its_place(tmp_path: Path) -> None:
         for text in ("git *", "git status", "ls *"):
             await rules.add(Rule("allow", "run", text))
         page = await page_of(person)
-        line = page.standing
+        line = page.rules
         await until(lambda: "run(git *)" in line.rules)
         await rules.add(Rule("deny", "run", "x" * 300))
         page.refresh()
@@ -282,7 +282,7 @@ async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("---\nname: Coder\npermissions: {ask: [run(rm *)]}\n---\nWork.\n")
         page = await page_of(person)
-        line = page.standing
+        line = page.rules
         await until(lambda: person.window.chat.model.options.folder and line._shown)
         assert "This chat" not in [item.text for item in line.where._items]
         person.window.activateWindow()
@@ -299,9 +299,9 @@ async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path:
             "run(rm *)": ("From the agent Coder", "ask"),
         }
         assert list(line.rules) == list(line.removes) == ["run(echo *)"]
-        page.tryout.field.setText("run(echo x)")
-        await until(lambda: page.tryout.verdict.accessibleName() == "Allowed")
-        assert "for this chat" in page.tryout.why.text()
+        page.tester.field.setText("run(echo x)")
+        await until(lambda: page.tester.verdict.accessibleName() == "Allowed")
+        assert "for this chat" in page.tester.why.text()
 
         def question() -> str:
             found = person.session.transcript.questions
@@ -378,7 +378,7 @@ async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
         assert (values.web_search, values.searxng_url) == ("searxng", "https://searx.example")
         assert values.fetch_private and values.mask == ["iban"]
         web.keys["brave"].entry.setText("BSA-0123456789-abcd")
-        web.keys["brave"].keep()
+        web.keys["brave"].store()
         await until(lambda: web.keys["brave"].problem.text())  # no keychain here
         web.keys["brave"].session.click()
         assert await person.engine.keychain.get("brave") == "BSA-0123456789-abcd"

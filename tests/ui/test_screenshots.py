@@ -389,8 +389,8 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
         sections["anthropic"].head.setChecked(False)
         engine.keychain.keep_for_session("gemini", "AIza0123456789abcdefghijk")
         assert sections["gemini"].key is not None
-        await sections["gemini"].key.look()
-        sections["gemini"].ask(force=True)
+        await sections["gemini"].key.load()
+        sections["gemini"].fetch_models(force=True)
         await until(lambda: engine.catalogue.listing("gemini").state == "failed")
         sections["openai"].open()
         sections["gemini"].open()
@@ -424,9 +424,9 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         page = dialog.pages["permissions"]
-        await until(lambda: page.tools and page.standing.removes)
-        page.tryout.field.setText("run(git status && git push)")
-        await until(lambda: page.tryout.verdict.accessibleName() == "Refused")
+        await until(lambda: page.tools and page.rules.removes)
+        page.tester.field.setText("run(git status && git push)")
+        await until(lambda: page.tester.verdict.accessibleName() == "Refused")
         pictures = Photographer(person)
         await pictures.take("08-settings-permissions")
         bar = page.verticalScrollBar()
@@ -438,8 +438,8 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         )
         await chat.rules.add(Rule("allow", "run", "uv run pytest *"))
         person.window.open_session(chat.info.id)
-        await until(lambda: "run(uv run pytest *)" in page.standing.rules)
-        page.standing.rules["run(uv run pytest *)"].click()
+        await until(lambda: "run(uv run pytest *)" in page.rules.rules)
+        page.rules.rules["run(uv run pytest *)"].click()
         bar.setValue(bar.maximum())
         await pictures.take("08c-settings-permissions")
         assert page.tools["Write files"].current == 0
@@ -672,16 +672,16 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         rows = [item for item in person.view.canvas.items if isinstance(item, FilesItem)]
         await pictures.take("20-undo")
         undo = person.window.chat.model.actions.undo_files
-        undo(rows[0].files.turn_id, "undo")
-        await until(lambda: rows[0].files.left)
+        undo(rows[0].block.turn_id, "undo")
+        await until(lambda: rows[0].block.left)
         person.view.context.opened.add(id(rows[0].block))
-        person.view.stage.relay(rows[0])
+        person.view.canvas_viewport.lay_out_again(rows[0])
         person.view.scroll_to_end()
         await pictures.take("20-undo-left", (LARGE, SMALL))
         person.view.context.opened.clear()
-        person.view.stage.restyle()
-        undo(rows[1].files.turn_id, "undo")
-        await until(lambda: rows[1].files.undone)
+        person.view.canvas_viewport.restyle()
+        undo(rows[1].block.turn_id, "undo")
+        await until(lambda: rows[1].block.undone)
         inspector = person.window.inspector
         assert inspector is not None
         inspector.show_page(1)

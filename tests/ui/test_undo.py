@@ -134,10 +134,10 @@ async def test_what_changed_since_is_left_and_said(tmp_path: Path) -> None:
         await works(person, "Second", 2)
         person.view.flush()
         first, second = (i for i in person.view.canvas.items if isinstance(i, FilesItem))
-        person.window.chat.model.actions.undo_files(first.files.turn_id, "undo")
-        await until(lambda: first.files.left)
+        person.window.chat.model.actions.undo_files(first.block.turn_id, "undo")
+        await until(lambda: first.block.left)
         person.view.flush()
-        assert first.files.undone and not (person.folder / "b.py").exists()
+        assert first.block.undone and not (person.folder / "b.py").exists()
         assert "left alone, because changed since: a.py" in first.name
         assert offered(first) == ["Redo", "Undo the later turn first"]
         QTest.mouseClick(
@@ -145,21 +145,21 @@ async def test_what_changed_since_is_left_and_said(tmp_path: Path) -> None:
             _LEFT,
             pos=point(person, first, "undo_later"),
         )
-        await until(lambda: second.files.undone and not first.files.left)
+        await until(lambda: second.block.undone and not first.block.left)
         assert not list(person.folder.iterdir())
 
-        person.window.chat.model.actions.undo_files(first.files.turn_id, "redo")
-        await until(lambda: not first.files.undone)
+        person.window.chat.model.actions.undo_files(first.block.turn_id, "redo")
+        await until(lambda: not first.block.undone)
         (person.folder / "b.py").write_text("mine")
-        person.window.chat.model.actions.undo_files(first.files.turn_id, "undo")
-        await until(lambda: first.files.left)
+        person.window.chat.model.actions.undo_files(first.block.turn_id, "undo")
+        await until(lambda: first.block.left)
         person.view.flush()
-        assert first.files.left == ("b.py",) and offered(first) == ["Undo again", "Redo"]
+        assert first.block.left == ("b.py",) and offered(first) == ["Undo again", "Redo"]
         (person.folder / "b.py").write_text("1")
         person.view.focus_on(person.view.canvas.index(first))  # type: ignore[arg-type]
         person.view.setFocus()
         person.press(Key.Key_Z, CTRL)
-        await until(lambda: not first.files.left)
+        await until(lambda: not first.block.left)
         assert not list(person.folder.iterdir())
 
 
@@ -176,9 +176,9 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
         undo = hit_of(item, "undo_files")
         assert enabled(person) == (False, False)
         why = "Wait until the turn ends, or stop it first."
-        assert item.tip(undo, person.view.context) == why
-        person.view.stage.focus.item, person.view.stage.focus.hit = item, undo
-        assert spoken(person.view.stage, item) == f"Undo, {why}"
+        assert item.disabled_reason(undo, person.view.context) == why
+        person.view.canvas_viewport.focus.item, person.view.canvas_viewport.focus.hit = item, undo
+        assert spoken(person.view.canvas_viewport, item) == f"Undo, {why}"
         person.view.reveal(person.view.canvas.index(item))  # type: ignore[arg-type]
         place = point(person, item, "undo_files")
         port = person.view.viewport()
@@ -191,7 +191,7 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
         person.session.stop()
         await person.done(2)
         assert (person.folder / "a.py").read_text() == "1" and not files(person)[0].undone
-        await until(lambda: not item.tip(undo, person.view.context))
+        await until(lambda: not item.disabled_reason(undo, person.view.context))
         assert enabled(person) == (True, False)
 
 

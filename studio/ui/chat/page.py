@@ -362,7 +362,7 @@ class ChatPage(QWidget):
             return
         self.view.flush()
         at = next(n for n, other in enumerate(session.transcript.blocks) if other is block)
-        if (index := self.view.canvas.holding(at)) is not None:
+        if (index := self.view.canvas.index_of_block(at)) is not None:
             self.view.reveal(index)
         self.model.actions.undo_files(block.turn_id, step)
 

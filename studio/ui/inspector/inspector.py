@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.settings.limit_rows import AmountField, dollars
+from studio.ui.settings.pages.general_limits import AmountField, dollars
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import Field, Hairline, OverlayBar, Segmented
 
@@ -45,7 +45,7 @@ class BudgetRow(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.amount = AmountField(theme, "Limit of this chat", dollars, 0)
-        self.amount.given.connect(self.given)
+        self.amount.entered.connect(self.given)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 16, 8)
         row.addStretch(1)

@@ -21,7 +21,7 @@ from studio.domain.errors import StudioError
 from studio.providers.registry import KEYED, PROVIDER_TITLES, PROVIDERS
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.chat.page import ChatPage
-from studio.ui.settings.provider_meta import provider_of_key
+from studio.ui.settings.key_row import provider_of_key
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import (
     Button,
@@ -30,13 +30,13 @@ from studio.ui.widgets import (
     Field,
     FocusRing,
     Label,
+    Logo,
     MenuItem,
     PaintedButton,
     Status,
     paint_keycaps,
     paint_rounded,
 )
-from studio.ui.widgets.logo import Logo
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine

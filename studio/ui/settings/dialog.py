@@ -4,39 +4,175 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import (
+    QCloseEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QShowEvent,
+    QStandardItem,
+    QStandardItemModel,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
+    QFrame,
     QHBoxLayout,
+    QListView,
     QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
 
-from studio.ui.theme import Theme
-from studio.ui.widgets import Column, Hairline, Label
+from studio.ui.theme import Theme, elided
+from studio.ui.widgets import (
+    Column,
+    Hairline,
+    Label,
+    OverlayBar,
+    make_transparent,
+    paint_rounded,
+)
+from studio.ui.widgets.focus import KEYBOARD
 
 from . import registry
 from .form import SettingsPage
-from .page_list import PageList
 from .registry import PageEntry, SettingsServices
+
+GAP = 1
+"""Pixels between two rows."""
+_KEY, _ICON = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+
+
+class _PageRow(QStyledItemDelegate):
+    """Paints a page's icon and title, and the focus ring."""
+
+    def __init__(self, theme: Theme, view: PageList) -> None:
+        super().__init__(view)
+        self._theme, self._view = theme, view
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        return QSize(80, self._theme.height(30) + GAP)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        t, rect = self._theme, QRectF(option.rect).adjusted(0, 0, 0, -GAP)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        if chosen:
+            paint_rounded(painter, rect, 6, t.color("selected"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            paint_rounded(painter, rect, 6, t.color("hover"))
+        painter.save()
+        if chosen and self._view.keyboard_focus:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(t.color("accent_text"), 2))
+            painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 5, 5)
+        side = t.px(16)
+        mark = QRectF(10, rect.center().y() - side / 2, side, side)
+        t.paint_icon(painter, mark, index.data(_ICON), "text1" if chosen else "text2")
+        words = rect.adjusted(10 + side + t.px(8), 0, -10, 0)
+        role = "ui_medium" if chosen else "ui"
+        painter.setFont(t.font(role))
+        painter.setPen(t.color("text1"))
+        title = elided(t.metrics(role), index.data(), words.width())
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, title)
+        painter.restore()
+
+
+class PageList(QListView):
+    """The list of pages: one Tab stop with arrow keys. One row is always chosen.
+
+    ``chosen`` gives the key of the page that the person chose.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.keyboard_focus = False
+        self._rows = QStandardItemModel(self)
+        self.setModel(self._rows)
+        self.setItemDelegate(_PageRow(theme, self))
+        self.setAccessibleName("Settings pages")
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.setUniformItemSizes(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseTracking(True)
+        make_transparent(self)
+        OverlayBar(self)
+        theme.changed.connect(self.doItemsLayout)
+
+    def add(self, key: str, title: str, icon: str) -> None:
+        row = QStandardItem(title)
+        row.setData(key, _KEY)
+        row.setData(icon, _ICON)
+        self._rows.appendRow(row)
+
+    def choose(self, key: str) -> None:
+        """Select the row of a page; the dialog then shows the page."""
+        found = self._rows.match(self._rows.index(0, 0), _KEY, key)
+        if found:
+            self.setCurrentIndex(found[0])
+
+    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+        super().currentChanged(current, previous)
+        if current.isValid():
+            self.chosen.emit(current.data(_KEY))
+
+    def selectionCommand(
+        self, index: QModelIndex, event: QEvent | None = None
+    ) -> QItemSelectionModel.SelectionFlag:
+        """Keep a row selected, also on a click with Ctrl."""
+        if not index.isValid():
+            return QItemSelectionModel.SelectionFlag.NoUpdate
+        return QItemSelectionModel.SelectionFlag.ClearAndSelect
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._show_ring(True)
+        super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._show_ring(event.reason() in KEYBOARD)
+        super().focusInEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._show_ring(False)
+        super().focusOutEvent(event)
+
+    def _show_ring(self, on: bool) -> None:
+        self.keyboard_focus = on
+        self.update(self.currentIndex())
+
 
 LIST_WIDTH = 196
 LEAST = QSize(720, 420)
 
 
 class SettingsDialog(QDialog):
-    """Not modal; changes apply at once and are saved.
+    """Shows the pages; is not modal. Changes apply at once and are saved.
 
-    ``pages`` are those of the registry, or else some of them.
+    ``pages`` are those of the registry unless given.
     """
 
     changed = Signal()
-    """A setting is another one now."""
+    """A setting was changed."""
     server_changed = Signal()
-    """A setting of the server is another one now, and is saved."""
+    """A setting of the server was changed and saved."""
 
     def __init__(
         self,
@@ -54,7 +190,7 @@ class SettingsDialog(QDialog):
         self.setModal(False)
         self.setMinimumSize(LEAST)
         self._scale = theme.scale
-        self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(self._room))
+        self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(self._largest_size))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -81,33 +217,34 @@ class SettingsDialog(QDialog):
         for entry in registry.PAGES if pages is None else pages:
             self._add(entry, services)
         self.list.choose("general")
-        theme.changed.connect(self._follow)
+        theme.changed.connect(self._theme_changed)
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         app.focusChanged.connect(self._focus_moved)
 
     @property
-    def _room(self) -> QSize:
-        """What there is of the screen."""
+    def _largest_size(self) -> QSize:
+        """Nearly the size of the screen."""
         return self.screen().availableSize() * 0.95
 
-    def _follow(self) -> None:
+    def _theme_changed(self) -> None:
         if self._scale != self.theme.scale:
             grown = self.size() * (self.theme.scale / self._scale)
             self._scale = self.theme.scale
-            self.resize(grown.boundedTo(self._room))
-            QTimer.singleShot(0, self, self._fit)  # when the pages have measured themselves
+            self.resize(grown.boundedTo(self._largest_size))
+            # Later: the pages have measured themselves by then.
+            QTimer.singleShot(0, self, self._update_minimum_width)
         self.update()
 
-    def _fit(self) -> None:
-        """Never narrower than the widest page, where the screen is not."""
+    def _update_minimum_width(self) -> None:
+        """Keep the window as wide as the widest page, where the screen is that wide."""
         widest = max(page.inner.minimumSizeHint().width() for page in self.pages.values())
         least = max(LEAST.width(), self.theme.px(LIST_WIDTH) + 1 + widest)
-        self.setMinimumWidth(min(least, self._room.width()))
+        self.setMinimumWidth(min(least, self._largest_size.width()))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._fit()
+        self._update_minimum_width()
 
     def _add(self, entry: PageEntry, services: SettingsServices) -> None:
         page = self.pages[entry.key] = entry.load()(self.theme, services)
@@ -125,7 +262,7 @@ class SettingsDialog(QDialog):
             page.reveal(now)
 
     def open_page(self, key: str = "general", at: str = "") -> None:
-        """Show the window at a page; ``at`` names what on it is wanted."""
+        """Show the window at a page; ``at`` names a part of it, see ``SettingsPage.show_at``."""
         self.list.choose(key)
         self.pages[key].show_at(at)
         self.show()
@@ -133,7 +270,7 @@ class SettingsDialog(QDialog):
         self.activateWindow()
 
     def refresh(self) -> None:
-        """Show the settings as they are now; a page that is hidden does when it is shown."""
+        """Show the current settings; a hidden page does so when it is shown."""
         page = self._stack.currentWidget()
         if isinstance(page, SettingsPage) and page.isVisible():
             page.refresh()
@@ -161,7 +298,7 @@ class SettingsDialog(QDialog):
     def closeEvent(self, event: QCloseEvent) -> None:
         focused = self.focusWidget()
         if focused is not None:
-            focused.clearFocus()  # a field that is being edited says so
+            focused.clearFocus()  # ends the editing of a field, so that its text is saved
         super().closeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:

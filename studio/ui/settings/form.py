@@ -1,4 +1,4 @@
-"""Base class and building blocks of settings pages: page, cards of rows, replaceable slots."""
+"""Base class of a settings page, and the cards of rows that pages consist of."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLa
 from studio.ui.theme import Theme
 from studio.ui.widgets import Card, Hairline, Label, Mark, OverlayBar
 
-AROUND = 16
-"""Pixels that are seen above and below what has the focus."""
+FOCUS_MARGIN = 16
+"""Pixels kept visible above and below the control with the focus."""
 
 
 class SettingsPage(QScrollArea):
@@ -24,7 +24,7 @@ class SettingsPage(QScrollArea):
     """
 
     changed = Signal()
-    """A setting is another one now: the settings window saves it."""
+    """A setting was changed: the settings window saves it."""
     page_wanted = Signal(str)
     """The key of another page that the person wants to see."""
     affects_server: ClassVar[bool] = False
@@ -52,13 +52,13 @@ class SettingsPage(QScrollArea):
         self.bar = OverlayBar(self)
 
     def refresh(self) -> None:
-        """Show the settings as they are now; what is being typed stays."""
+        """Show the current settings; text that is being typed stays."""
 
     def show_at(self, name: str) -> None:
-        """Show the page's part with this name, a provider or a setting for example.
+        """Show the part with this name, for example a provider or a setting.
 
-        It is called each time a person is led to the page; the name is empty if the
-        page as a whole is wanted.
+        Called each time another part of the program opens the page; the name is empty for
+        the page as a whole.
         """
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -74,18 +74,18 @@ class SettingsPage(QScrollArea):
         self.column.addLayout(group)
 
     def reveal(self, control: QWidget) -> None:
-        """Scroll until ``control`` and the ring around it are seen."""
+        """Scroll until ``control`` and its focus ring are visible."""
         place = QRect(control.mapTo(self.inner, QPoint(0, 0)), control.size())
         for y in (place.bottom(), place.top()):
-            self.ensureVisible(place.x(), y, 0, AROUND)
+            self.ensureVisible(place.x(), y, 0, FOCUS_MARGIN)
 
     def tab_in_order(self) -> None:
-        """Have Tab go through the controls as they stand; those made last would come last."""
-        for one, following in pairwise(_stops(self.column)):
-            QWidget.setTabOrder(one, following)
+        """Let Tab visit the controls from top to bottom, not in the order of their creation."""
+        for control, following in pairwise(_tab_stops(self.column)):
+            QWidget.setTabOrder(control, following)
 
 
-def _stops(layout: QLayout) -> Iterator[QWidget]:
+def _tab_stops(layout: QLayout) -> Iterator[QWidget]:
     for index in range(layout.count()):
         item = layout.itemAt(index)
         assert item is not None
@@ -94,11 +94,11 @@ def _stops(layout: QLayout) -> Iterator[QWidget]:
             yield widget
         inner = item.layout() if widget is None else widget.layout()
         if inner is not None:
-            yield from _stops(inner)
+            yield from _tab_stops(inner)
 
 
 class Slot(QWidget):
-    """Where something stands on a page that is made anew when what it shows has changed."""
+    """A place on a page whose widget is replaced when its contents change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,30 +107,31 @@ class Slot(QWidget):
         self._held: QWidget | None = None
 
     def put(self, widget: QWidget) -> None:
-        """Show ``widget`` in place of what was here."""
+        """Show ``widget`` in place of the present one."""
         old, self._held = self._held, widget
         self._column.addWidget(widget)
-        around = self.parentWidget()
-        while around is not None and not isinstance(around, SettingsPage):
-            around = around.parentWidget()
-        if around is not None:
-            around.tab_in_order()
+        page = self.parentWidget()
+        while page is not None and not isinstance(page, SettingsPage):
+            page = page.parentWidget()
+        if page is not None:
+            page.tab_in_order()
         if old is not None:
-            old.hide()  # the focus, if it was there, goes on to the next control
+            old.hide()  # moves the focus, if it was inside, to the next control
             self._column.removeWidget(old)
             old.deleteLater()
 
 
 class FormCard(Card):
-    """A card of settings, each with words at the left and its control at the right."""
+    """A card of settings: text at the left, the control at the right."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "hair")
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(14, 0, 14, 0)
         self._column.setSpacing(0)
-        self._least: list[tuple[QWidget, QWidget, int]] = []
-        theme.changed.connect(self._follow)
+        self._sizes: list[tuple[QWidget, QWidget, int]] = []
+        """A row, its control, and the minimum width of the control."""
+        theme.changed.connect(self._update_sizes)
 
     def add(
         self,
@@ -142,9 +143,9 @@ class FormCard(Card):
         role: str = "ui_medium",
         least: int = 0,
     ) -> Label:
-        """Returns the words below the title, which may be a control too.
+        """Add a row; return the label below the title. The title may be a control, too.
 
-        The control at the right is ``least`` pixels wide or wider.
+        ``least`` is the minimum width of the control at the right, in pixels.
         """
         row, inner = self._row()
         if icon:
@@ -160,13 +161,13 @@ class FormCard(Card):
         words.addWidget(below)
         inner.addLayout(words, 1)
         inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
-        self._least.append((row, control, least))
-        self._follow()
+        self._sizes.append((row, control, least))
+        self._update_sizes()
         return below
 
-    def add_text(self, words: str) -> None:
-        """A line of words alone."""
-        self._row()[1].addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
+    def add_text(self, text: str) -> None:
+        """Add a row of text without a control."""
+        self._row()[1].addWidget(Label(self.theme, text, "ui", "text2", wrap=True))
 
     def _row(self) -> tuple[QWidget, QHBoxLayout]:
         if self._column.count():
@@ -178,8 +179,8 @@ class FormCard(Card):
         self._column.addWidget(row)
         return row, inner
 
-    def _follow(self) -> None:
-        for row, control, least in self._least:
+    def _update_sizes(self) -> None:
+        for row, control, least in self._sizes:
             row.setMinimumHeight(max(48, self.theme.px(48)))
             if least:
                 control.setMinimumWidth(self.theme.px(least))

@@ -1,4 +1,4 @@
-"""A row for one provider's key: it is shown masked, typed, kept and removed."""
+"""A row that shows a provider's key masked, and lets the person enter, replace or remove it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,45 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
+from studio.providers.registry import PROVIDERS
 from studio.storage.config.keychain import Keychain, KeychainUnavailable
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Field, Label, Tag
 
-from .provider_meta import masked
-from .tasks import Tasks
+from .registry import SettingsTasks
+
+RESELLERS = ("sk-or-",)
+"""Prefixes of keys that begin like OpenAI's and belong to another provider."""
+
+
+def provider_of_key(key: str) -> str:
+    """The name of the provider whose keys begin like this one, or an empty text."""
+    key = key.strip()
+    return "" if key.startswith(RESELLERS) else _prefix_and_provider(key)[1]
+
+
+def masked(key: str, dots: int = 14) -> str:
+    """A key's prefix and its last four characters, enough to tell it from other keys."""
+    key = key.strip()
+    if len(key) < 12:
+        return "•" * 14
+    return f"{_prefix_and_provider(key)[0]}{'•' * dots}{key[-4:]}"
+
+
+def _prefix_and_provider(key: str) -> tuple[str, str]:
+    """The longest known prefix of a key, and the provider it belongs to; else empty texts."""
+    known = ((prefix, one.name) for one in PROVIDERS.values() for prefix in one.key_prefixes)
+    matching = [pair for pair in known if key.startswith(pair[0])]
+    return max(matching, key=lambda pair: len(pair[0]), default=("", ""))
 
 
 @dataclass(frozen=True, slots=True)
 class KeyOwner:
-    """Whose key it is; ``hint`` is what the empty field shows, ``variable`` may hold a key too."""
+    """A provider or search engine that needs a key.
+
+    ``hint`` is the placeholder of the empty field, ``variable`` an environment variable that
+    may hold the key.
+    """
 
     name: str
     title: str
@@ -27,20 +55,24 @@ class KeyOwner:
 
 
 class KeyRow(QWidget):
-    """``typed`` tells each change while a key is entered, ``changed`` that another is in
-    force now, ``known_now`` that the key there is was read."""
+    """Shows, enters, replaces and removes one key in the keychain."""
 
     typed = Signal(str)
+    """The text in the field after each change while a key is entered."""
     changed = Signal()
-    known_now = Signal()
+    """Another key is used now, or none."""
+    loaded = Signal()
+    """The key was read from the keychain."""
 
-    def __init__(self, theme: Theme, owner: KeyOwner, keychain: Keychain, tasks: Tasks) -> None:
+    def __init__(
+        self, theme: Theme, owner: KeyOwner, keychain: Keychain, tasks: SettingsTasks
+    ) -> None:
         super().__init__()
         self._owner = owner
         self._keychain = keychain
         self._tasks = tasks
         self.key = ""
-        """The key in force; never shown whole."""
+        """The key that is used; never shown whole."""
         self._question: QMessageBox | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -52,18 +84,18 @@ class KeyRow(QWidget):
         self.shown = Field(theme, role="code")
         self.shown.setReadOnly(True)
         self.shown.setAccessibleName(name)
-        self.entry = _Entry(theme, owner.hint, secret=True)
+        self.entry = _KeyEntry(theme, owner.hint, secret=True)
         self.entry.setAccessibleName(name)
         self.entry.textChanged.connect(self._typed)
-        self.entry.returnPressed.connect(self.keep)
-        self.entry.left.connect(self._stop_entering)
+        self.entry.returnPressed.connect(self.store)
+        self.entry.escaped.connect(self._stop_entering)
         self.source = Tag(theme, "")
         self.replace = Button(theme, "Replace…")
         self.replace.clicked.connect(self.enter)
         self.remove = Button(theme, "Remove", "danger")
         self.remove.clicked.connect(self._ask_to_remove)
         self.save = Button(theme, "Save key", "primary", keycap="Enter")
-        self.save.clicked.connect(self.keep)
+        self.save.clicked.connect(self.store)
         self.cancel = Button(theme, "Cancel", "ghost")
         self.cancel.clicked.connect(self._stop_entering)
         row.addWidget(self.shown, 1)
@@ -78,11 +110,11 @@ class KeyRow(QWidget):
         self._entering = False
         self._show()
 
-    async def look(self) -> None:
-        """Read the key there is."""
+    async def load(self) -> None:
+        """Read the key from the keychain or the environment."""
         self.key = await self._keychain.get(self._owner.name) or ""
         self._show()
-        self.known_now.emit()
+        self.loaded.emit()
 
     def enter(self) -> None:
         """Let the person type or paste a key."""
@@ -90,47 +122,46 @@ class KeyRow(QWidget):
         self._show()
         self.entry.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def keep(self) -> None:
-        """Keep what was typed in the keychain."""
-        if self.entry.text().strip():
-            self._tasks.start(self._keep(self.entry.text().strip()))
+    def store(self) -> None:
+        """Store the typed key in the keychain."""
+        if key := self.entry.text().strip():
+            self._tasks.start(self._store(key))
 
-    async def _keep(self, key: str) -> None:
+    async def _store(self, key: str) -> None:
         self.save.setEnabled(False)
         try:
             await self._keychain.set(self._owner.name, key)
         except KeychainUnavailable as error:
-            self._show_problem(str(error), choice=True)
+            self._show_problem(str(error), offer_session=True)
             return
         finally:
             self.save.setEnabled(True)
-        self._kept(key)
+        self._use_key(key)
 
     def _keep_for_session(self) -> None:
-        key = self.entry.text().strip()
-        if key:
+        if key := self.entry.text().strip():
             self._keychain.keep_for_session(self._owner.name, key)
-            self._kept(key)
+            self._use_key(key)
 
-    def _kept(self, key: str) -> None:
+    def _use_key(self, key: str) -> None:
         self.key = key
-        self._entering = False
-        self.entry.blockSignals(True)
-        self.entry.clear()
-        self.entry.blockSignals(False)
-        self._show()
+        self._close_entry()
         self.changed.emit()
 
     def _stop_entering(self) -> None:
         typed = bool(self.entry.text())
+        self._close_entry()
+        if typed:
+            self.typed.emit("")
+            self.changed.emit()  # shows the models of the stored key again
+
+    def _close_entry(self) -> None:
+        """Empty the field without ``typed``, and show the key again."""
         self._entering = False
         self.entry.blockSignals(True)
         self.entry.clear()
         self.entry.blockSignals(False)
         self._show()
-        if typed:
-            self.typed.emit("")
-            self.changed.emit()  # the models of the key in force again
 
     def _typed(self, text: str) -> None:
         self._show_problem("")
@@ -160,21 +191,21 @@ class KeyRow(QWidget):
         self._show()
         self.changed.emit()
 
-    def _show_problem(self, words: str, choice: bool = False) -> None:
-        self.problem.setText(words)
-        self.problem.setVisible(bool(words))
-        self.session.setVisible(choice)
-        self.entry.set_error(words)
+    def _show_problem(self, problem: str, offer_session: bool = False) -> None:
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.session.setVisible(offer_session)
+        self.entry.set_error(problem)
 
     def _show(self) -> None:
         entering = self._entering or not self.key
         source = self._keychain.source(self._owner.name) if self.key else ""
         self.shown.setVisible(not entering)
         self.entry.setVisible(entering)
-        words = {"environment": "From environment", "session": "This session only"}.get(source, "")
-        self.source.set(words, "neutral")
-        self.shown.setText(masked(self.key, 6 if words else 14) if self.key else "")
-        self.source.setVisible(bool(words) and not entering)
+        label = {"environment": "From environment", "session": "This session only"}.get(source, "")
+        self.source.set(label, "neutral")
+        self.shown.setText(masked(self.key, 6 if label else 14) if self.key else "")
+        self.source.setVisible(bool(label) and not entering)
         self.replace.setVisible(not entering)
         self.remove.setVisible(not entering)
         from_environment = source == "environment"
@@ -186,13 +217,13 @@ class KeyRow(QWidget):
         self._show_problem("")
 
 
-class _Entry(Field):
-    """Escape leaves the field, not the window."""
+class _KeyEntry(Field):
+    """A field in which Escape ends the entry and does not close the window."""
 
-    left = Signal()
+    escaped = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.text():
-            self.left.emit()
+            self.escaped.emit()
             return
         super().keyPressEvent(event)

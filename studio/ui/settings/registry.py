@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .tasks import Tasks
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import StudioError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -23,13 +25,43 @@ if TYPE_CHECKING:
     from .form import SettingsPage
 
 MakeProvider: TypeAlias = "Callable[[str, str, str], Lister]"
-"""Of a provider's name, key and base URL: what can be asked for its models.
-For the built-in model the URL is its file."""
+"""Makes, from a provider's name, key and base URL, the object that lists its models.
+The URL of the built-in model is its file."""
+
+
+class SettingsTasks:
+    """Runs coroutines of the settings window; ``on_problem`` gets the text of a ``StudioError``."""
+
+    def __init__(self) -> None:
+        self.on_problem: Callable[[str], object] = lambda _text: None
+        self._finished_on_close, self._cancelled_on_close = BackgroundTasks(), BackgroundTasks()
+
+    def __len__(self) -> int:
+        """How many coroutines are running."""
+        return len(self._finished_on_close) + len(self._cancelled_on_close)
+
+    def start(
+        self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False
+    ) -> asyncio.Task[None]:
+        """Run ``work`` to its end, or a download for example until the window is closed."""
+        tasks = self._cancelled_on_close if cancelled_on_close else self._finished_on_close
+        return tasks.start(self._report_problem(work))
+
+    async def _report_problem(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except StudioError as error:
+            self.on_problem(str(error))
+
+    async def aclose(self) -> None:
+        """Wait until everything is saved."""
+        await self._cancelled_on_close.aclose()
+        await self._finished_on_close.settled()
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsServices:
-    """What pages work with. ``snapshot_date`` is that of the built-in models, “12 May”."""
+    """What pages work with. ``snapshot_date`` is that of the built-in list of models, “12 May”."""
 
     file: SettingsFile
     keychain: Keychain
@@ -39,7 +71,7 @@ class SettingsServices:
     chat: ChatPage
     server: ServerProcess
     snapshot_date: str = ""
-    tasks: Tasks = field(default_factory=Tasks)
+    tasks: SettingsTasks = field(default_factory=SettingsTasks)
 
     @property
     def values(self) -> Settings:
@@ -49,14 +81,14 @@ class SettingsServices:
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """One page: ``source`` is its module and class, ``icon`` the name of a drawing."""
+    """One page: ``source`` is its module and class, ``icon`` the name of an icon."""
 
     key: str
     icon: str
     source: str
 
     def load(self) -> Callable[[Theme, SettingsServices], SettingsPage]:
-        """Imports the page's module and returns its class."""
+        """Import the page's module and return its class."""
         from pkgutil import resolve_name
 
         return resolve_name(f"studio.ui.settings.pages.{self.source}")

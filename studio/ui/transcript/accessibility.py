@@ -22,19 +22,19 @@ from .viewport import Viewport
 
 
 class AccessibleTranscript(QAccessibleWidget):
-    """The canvas as a list; its children are made when they are asked for."""
+    """The canvas as a list; its children are made on demand."""
 
-    def __init__(self, view: QAbstractScrollArea, stage: Viewport) -> None:
+    def __init__(self, view: QAbstractScrollArea, viewport: Viewport) -> None:
         super().__init__(view, QAccessible.Role.List, "Transcript")
         self._view = view
-        self._stage = stage
+        self._viewport = viewport
         self._children: dict[Item, AccessibleItem] = {}
 
     def childCount(self) -> int:
-        return len(self._stage.canvas.items)
+        return len(self._viewport.canvas.items)
 
     def child(self, index: int) -> QAccessibleInterface | None:
-        items = self._stage.canvas.items
+        items = self._viewport.canvas.items
         if not 0 <= index < len(items):
             return None
         item = items[index]
@@ -42,21 +42,23 @@ class AccessibleTranscript(QAccessibleWidget):
         if found is None:
             if len(self._children) > 2000:
                 self._children = {i: c for i, c in self._children.items() if c.isValid()}
-            found = self._children[item] = AccessibleItem(self, self._view, self._stage, item)
+            found = self._children[item] = AccessibleItem(self, self._view, self._viewport, item)
         return found
 
     def indexOfChild(self, child: QAccessibleInterface) -> int:
-        index = self._stage.canvas.index(child.item) if isinstance(child, AccessibleItem) else None
+        index = (
+            self._viewport.canvas.index(child.item) if isinstance(child, AccessibleItem) else None
+        )
         return -1 if index is None else index
 
     def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
         at = self._view.viewport().mapFromGlobal(QPoint(x, y))
-        if not self._view.viewport().rect().contains(at) or not self._stage.canvas.items:
+        if not self._view.viewport().rect().contains(at) or not self._viewport.canvas.items:
             return None
-        return self.child(self._stage.canvas.at(at.y() + self._stage.scroller.value))
+        return self.child(self._viewport.canvas.at(at.y() + self._viewport.scroller.value))
 
     def focusChild(self) -> QAccessibleInterface | None:
-        index = self._stage.focus.index(self._stage.canvas)
+        index = self._viewport.focus.index(self._viewport.canvas)
         return None if index is None else self.child(index)
 
 
@@ -64,16 +66,20 @@ class AccessibleItem(QAccessibleInterface):
     """One block: its name says its state ("Ran pytest, failed, exit 1, collapsed")."""
 
     def __init__(
-        self, parent: AccessibleTranscript, view: QAbstractScrollArea, stage: Viewport, item: Item
+        self,
+        parent: AccessibleTranscript,
+        view: QAbstractScrollArea,
+        viewport: Viewport,
+        item: Item,
     ) -> None:
         super().__init__()
         self._parent = parent
         self._view = view
-        self._stage = stage
+        self._viewport = viewport
         self.item = item
 
     def isValid(self) -> bool:
-        return self._stage.canvas.index(self.item) is not None
+        return self._viewport.canvas.index(self.item) is not None
 
     def object(self) -> QObject | None:
         return None
@@ -99,7 +105,7 @@ class AccessibleItem(QAccessibleInterface):
     def text(self, kind: QAccessible.Text) -> str:
         if kind != QAccessible.Text.Name or not self.isValid():
             return ""
-        return spoken(self._stage, self.item)
+        return spoken(self._viewport, self.item)
 
     def setText(self, kind: QAccessible.Text, text: str) -> None:
         """A transcript is only read."""
@@ -108,57 +114,61 @@ class AccessibleItem(QAccessibleInterface):
         return QAccessible.Role.ListItem
 
     def rect(self) -> QRect:
-        index = self._stage.canvas.index(self.item)
+        index = self._viewport.canvas.index(self.item)
         if index is None:
             return QRect()
-        place = self._stage.place_of(index)
+        place = self._viewport.place_of(index)
         return QRect(self._view.viewport().mapToGlobal(place.topLeft()), place.size())
 
     def state(self) -> QAccessible.State:
         state = QAccessible.State()
         state.readOnly = True
         state.focusable = True
-        state.focused = self._view.hasFocus() and self._stage.focus.item is self.item
+        state.focused = self._view.hasFocus() and self._viewport.focus.item is self.item
         state.invisible = not self.item.height
         state.offscreen = not self._on_screen()
         return state
 
     def _on_screen(self) -> bool:
-        index = self._stage.canvas.index(self.item)
-        return index is not None and self._stage.place_of(index).intersects(
+        index = self._viewport.canvas.index(self.item)
+        return index is not None and self._viewport.place_of(index).intersects(
             self._view.viewport().rect()
         )
 
     def foregroundColor(self) -> QColor:
-        return self._stage.look.color("text1")
+        return self._viewport.style.color("text1")
 
     def backgroundColor(self) -> QColor:
-        return self._stage.look.color("surface")
+        return self._viewport.style.color("surface")
 
 
-def spoken(stage: Viewport, item: Item) -> str:
-    """What a screen reader says of an item: of its focused row, if it has rows."""
+def spoken(viewport: Viewport, item: Item) -> str:
+    """The text a screen reader speaks for an item, or for its focused row."""
     rows = [hit for hit in item.hits if hit.style == "row" and hit.text]
-    focused = stage.focus.hit
-    if stage.focus.item is item and focused is not None and any(h.same(focused) for h in item.hits):
+    focused = viewport.focus.hit
+    if (
+        viewport.focus.item is item
+        and focused is not None
+        and any(h.same(focused) for h in item.hits)
+    ):
         here = next(hit for hit in item.hits if hit.same(focused))
-        return ", ".join(filter(None, [here.text, item.tip(here, stage.context)]))
-    if len(rows) > 1 or (rows and item.plan.kind == "tools"):
+        return ", ".join(filter(None, [here.text, item.disabled_reason(here, viewport.context)]))
+    if len(rows) > 1 or (rows and item.span.kind == "tools"):
         return "; ".join(hit.text for hit in rows)
     return item.name
 
 
 @cache
 def install(describe: Callable[[str, QObject], QAccessibleInterface | None]) -> None:
-    """Have Qt ask for what screen readers see of a widget; once is enough.
+    """Let Qt make the accessible object of a widget with ``describe``; only once.
 
-    ``describe`` gets a class's name and an object of it; what it returns, it has to keep alive.
+    ``describe`` gets the name of a class and an object of it, and keeps the result alive.
     """
     QAccessible.installFactory(describe)
 
 
 def announce(widget: QWidget, text: str, *, urgent: bool) -> None:
-    """Let a screen reader say something now."""
+    """Let a screen reader speak a text now."""
     if not text or not QAccessible.isActive():
         return
     event = QAccessibleAnnouncementEvent(cast("QObject", widget), text)

@@ -1,7 +1,6 @@
 """Canvas: the column of items; knows their heights and lays out those near the window.
 
-It knows neither windows nor mice: the view says what changed and which stretch is
-visible.
+It has no window and no input: the view says what changed and which part is visible.
 """
 
 from __future__ import annotations
@@ -10,27 +9,26 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from studio.domain.blocks import AgentBlock, DraftBlock, FilesBlock, SummaryBlock, TranscriptBlock
+from studio.domain.blocks import AgentBlock, FilesBlock, SummaryBlock, TranscriptBlock
 
 from .height_index import HeightIndex
 from .items.approval_item import ApprovalItem, QuestionItem
 from .items.base import Item, ItemContext
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
+from .items.message_items import AgentItem, TextItem, UserItem
 from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
-from .items.text_item import TextItem
 from .items.tool_item import ToolsItem
-from .items.turn_items import AgentItem, EndItem, FailureItem, NoticeItem, RetryItem
-from .items.user_item import UserItem
+from .items.turn_items import EndItem, FailureItem, NoticeItem, RetryItem
 from .model import CALLS, Kind, item_spans
 
 TOP = 24
 BOTTOM = 24
 NEAR = 400
-"""Pixels beyond the window that are laid out ahead."""
+"""Pixels above and below the window that are laid out in advance."""
 FAR = 8000
-"""Pixels beyond the window where layouts are dropped."""
+"""Distance from the window, in pixels, from which layouts are dropped."""
 
 KINDS: dict[Kind, type[Item]] = {
     "user": UserItem,
@@ -62,7 +60,7 @@ class Canvas:
         self.heights = HeightIndex()
         self._gaps: list[float] = []
         self._blocks: Sequence[TranscriptBlock] = ()
-        self._planned = 0
+        self._block_count = 0
         self._near: set[Item] = set()
         self.splice_at: int | None = None
         """Where items were replaced by the last ``update``, None if they all stayed."""
@@ -72,22 +70,22 @@ class Canvas:
         return TOP + self.heights.total + BOTTOM
 
     def top(self, index: int) -> float:
-        """Where the item begins, below the gap above it."""
+        """The height at which the item begins, below the gap above it."""
         gap = self._gaps[index] if self.heights[index] else 0
         return TOP + self.heights.above(index) + gap
 
     def at(self, y: float) -> int:
-        """The item at a height, or the nearest."""
+        """The index of the item at a height, or of the nearest one."""
         return self.heights.find(y - TOP)
 
     def index(self, item: Item) -> int | None:
-        found = self.holding(item.plan.first)
+        found = self.index_of_block(item.span.first)
         return found if found is not None and self.items[found] is item else None
 
-    def holding(self, block: int) -> int | None:
-        """The item that shows a block."""
-        found = bisect_right(self.items, block, key=lambda item: item.plan.first) - 1
-        if found >= 0 and self.items[found].plan.first <= block < self.items[found].plan.last:
+    def index_of_block(self, block: int) -> int | None:
+        """The index of the item that shows a block."""
+        found = bisect_right(self.items, block, key=lambda item: item.span.first) - 1
+        if found >= 0 and self.items[found].span.first <= block < self.items[found].span.last:
             return found
         return None
 
@@ -98,40 +96,40 @@ class Canvas:
         self._blocks = blocks
         self.items, self._gaps, self._near = [], [], set()
         self.heights = HeightIndex()
-        self._planned = 0
+        self._block_count = 0
         self.update(())
 
     def update(self, changed: Iterable[int]) -> list[int]:
         """Take changes of blocks, and the new blocks.
 
-        Returns the items that were there before and changed; from ``splice_at``
-        on they are new.
+        Returns the indexes of changed items that existed before; the items from
+        ``splice_at`` on are new.
         """
         self.splice_at = None
         touched: set[Item] = set()
-        known, count = self._planned, len(self._blocks)
+        known, count = self._block_count, len(self._blocks)
         runs: list[tuple[int, int]] = []
         for block in sorted(set(changed)):
             if block >= known or (runs and block < runs[-1][1]):
                 continue
-            index = self.holding(block)
+            index = self.index_of_block(block)
             if index is None:
                 continue
-            if self.items[index].plan.kind in CALLS:
+            if self.items[index].span.kind in CALLS:
                 runs.append(self._run(index))
             else:
                 touched.add(self.items[index])
         if count > known:
             start = known
-            if self.items and self.items[-1].plan.kind in CALLS:
+            if self.items and self.items[-1].span.kind in CALLS:
                 start = self._run(len(self.items) - 1)[0]
             runs = [run for run in runs if run[0] < start]
             runs.append((start, count))
         for start, end in runs:
-            touched |= self._plan(start, end)
-        self._planned = count
+            touched |= self._make_items(start, end)
+        self._block_count = count
         if count > known:
-            # What counts as the newest has changed: an end's button, an error's, an attempt's.
+            # Only the newest end, error or retry has buttons, and there is a newer block now.
             older = self.items[max(0, len(self.items) - 12) :]
             newest = EndItem | FailureItem | RetryItem
             touched |= {item for item in older if isinstance(item, newest)}
@@ -139,12 +137,12 @@ class Canvas:
         if any(isinstance(block, FilesBlock) for block in new) or any(
             isinstance(item, FilesItem) for item in touched
         ):
-            # What one turn can undo depends on what others changed and undid.
+            # What one turn can undo depends on the changes of the other turns.
             touched |= {item for item in self._near if isinstance(item, FilesItem)}
         if any(isinstance(block, SummaryBlock) for block in new) or any(
             isinstance(item, SummaryItem) for item in touched
         ):
-            # One takes the place of another, and gives it back.
+            # A summary replaces an earlier one, and its undo restores that one.
             touched |= {item for item in self._near if isinstance(item, SummaryItem)}
         for item in touched:
             item.refresh(self.context)
@@ -159,32 +157,32 @@ class Canvas:
     def _run(self, index: int) -> tuple[int, int]:
         """The blocks of the run of tool calls around an item."""
         first = last = index
-        while first > 0 and self.items[first - 1].plan.kind in CALLS:
+        while first > 0 and self.items[first - 1].span.kind in CALLS:
             first -= 1
-        while last + 1 < len(self.items) and self.items[last + 1].plan.kind in CALLS:
+        while last + 1 < len(self.items) and self.items[last + 1].span.kind in CALLS:
             last += 1
-        return self.items[first].plan.first, self.items[last].plan.last
+        return self.items[first].span.first, self.items[last].span.last
 
-    def _plan(self, start: int, end: int) -> set[Item]:
-        """Make the items of blocks again; returns those that still fit and were kept."""
-        low = bisect_right(self.items, start - 1, key=lambda item: item.plan.first)
-        high = bisect_right(self.items, end - 1, key=lambda item: item.plan.first)
-        kept = {(item.plan.kind, item.plan.first): item for item in self.items[low:high]}
+    def _make_items(self, start: int, end: int) -> set[Item]:
+        """Make the items of blocks again; returns those that were reused."""
+        low = bisect_right(self.items, start - 1, key=lambda item: item.span.first)
+        high = bisect_right(self.items, end - 1, key=lambda item: item.span.first)
+        kept = {(item.span.kind, item.span.first): item for item in self.items[low:high]}
         agent = self._agent_before(low)
         made: list[Item] = []
-        still: set[Item] = set()
-        for step in item_spans(self._blocks, start, end):
-            if step.kind == "agent":
-                first = self._blocks[step.first]
+        reused: set[Item] = set()
+        for span in item_spans(self._blocks, start, end):
+            if span.kind == "agent":
+                first = self._blocks[span.first]
                 assert isinstance(first, AgentBlock)
                 agent = first.agent
-            item = kept.get((step.kind, step.first))
+            item = kept.get((span.kind, span.first))
             if item is None:
-                item = KINDS[step.kind](step, self._blocks, agent)
+                item = KINDS[span.kind](span, self._blocks, agent)
                 item.height = item.estimate(self.context)
             else:
-                item.plan = step
-                still.add(item)
+                item.span = span
+                reused.add(item)
             made.append(item)
         same = [a is b for a, b in zip(self.items[low:high], made, strict=False)]
         first_new = same.index(False) if False in same else len(same)
@@ -200,27 +198,25 @@ class Canvas:
             ]
             self.heights.splice(at, high, tall)
             self.splice_at = at if self.splice_at is None else min(at, self.splice_at)
-        return still
+        return reused
 
     def _agent_before(self, index: int) -> str:
         for item in reversed(self.items[max(0, index - 200) : index]):
             if isinstance(item, AgentItem):
-                block = item.block
-                assert isinstance(block, AgentBlock)
-                return block.agent
+                return item.block.agent
         return ""
 
     def _gap(self, index: int, item: Item) -> float:
-        kind = item.plan.kind
+        kind = item.span.kind
         if index == 0:
             gap = 0
         elif kind in ("user", "agent"):
             gap = 20
-        elif self.items[index - 1].plan.kind == "agent":
+        elif self.items[index - 1].span.kind == "agent":
             gap = 10 if kind == "text" else 8
         else:
             gap = 12
-        return round(gap * self.context.look.theme.scale)
+        return round(gap * self.context.style.theme.scale)
 
     def _measure(self, index: int) -> float:
         height = self.items[index].height
@@ -229,7 +225,7 @@ class Canvas:
     # -- layout --------------------------------------------------------------------
 
     def anchor(self, y: float) -> Anchor | None:
-        """What is at a height: it is put back there when heights above change."""
+        """The item or leaf at a height, to scroll back to when heights above it change."""
         if not self.items:
             return None
         index = self.at(y)
@@ -240,7 +236,7 @@ class Canvas:
         return item, -1, y - top
 
     def anchored(self, anchor: Anchor | None) -> float | None:
-        """Where the anchor's height is now."""
+        """The present height of an anchor; None if its item is gone."""
         if anchor is None:
             return None
         item, leaf, offset = anchor
@@ -253,7 +249,7 @@ class Canvas:
         return top + min(offset, item.height)
 
     def show(self, top: float, bottom: float) -> bool:
-        """Lay out what lies between, and a little around; whether any height changed."""
+        """Lay out the items between two heights and near them; returns whether a height changed."""
         if not self.items:
             return False
         top, bottom = top - NEAR, bottom + NEAR
@@ -298,7 +294,7 @@ class Canvas:
         )
 
     def recolour(self) -> None:
-        """Code colours can be had now: lay out again what was plain."""
+        """Code colours were loaded: lay out again what was shown without."""
         for item in self._near:
             if isinstance(item, TextItem):
                 item.recolour(self.context)
@@ -306,33 +302,30 @@ class Canvas:
                 item.laid = False
 
     @property
-    def still(self) -> float:
-        """Above this height the last item looks as it did in the last frame."""
+    def unchanged_above(self) -> float:
+        """The height above which the last item was not changed by the last frame."""
         if not self.items:
             return 0.0
         item, top = self.items[-1], self.top(len(self.items) - 1)
         if isinstance(item, TextItem) and item.leaves:
-            # The leaf before has lost the cursor at its end.
+            # One leaf more: the cursor at its end is gone.
             return top + item.leaf_top(min(max(0, item.settled - 1), len(item.leaves) - 1))
         return top
 
     # -- what waits for the person -----------------------------------------------------
 
     def waiting(self) -> list[int]:
-        """Cards that wait for the person, from the top; looks at the end of the canvas only."""
+        """Indexes of cards that wait for the person, among the last items, from the top."""
         found: list[int] = []
         for index in range(max(0, len(self.items) - 120), len(self.items)):
             item = self.items[index]
-            if isinstance(item, ApprovalItem | QuestionItem) or (
-                isinstance(item, DraftItem)
-                and isinstance(item.block, DraftBlock)
-                and item.block.draft.status == "waiting"
-            ):
+            waits = isinstance(item, DraftItem) and item.waiting
+            if waits or isinstance(item, ApprovalItem | QuestionItem):
                 found.append(index)
         return found
 
     @property
-    def behind(self) -> bool:
-        """Whether a growing text has more than its last frame had room for."""
+    def has_unparsed(self) -> bool:
+        """Whether a part of a growing text waits for the next frame."""
         last = self.items[-1] if self.items else None
-        return isinstance(last, TextItem) and last.behind
+        return isinstance(last, TextItem) and last.has_unparsed

@@ -1,6 +1,6 @@
 """Scroller: keeps the scroll position while heights change; scroll bar, fade and pills.
 
-The pills are buttons over the canvas that lead to what is out of view.
+A pill is a button over the canvas that leads to something out of view.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FADE = 20
 
 @dataclass
 class ScrollBar:
-    """A bar over the right edge; it takes no room of its own."""
+    """A bar over the right edge of the canvas."""
 
     height: float = 0.0
     total: float = 0.0
@@ -31,7 +31,7 @@ class ScrollBar:
     right: float = 0.0
     hover: bool = False
     grabbed: float | None = None
-    """Where in the thumb the mouse holds it."""
+    """How far below the thumb's top the mouse drags it; None while it does not."""
 
     @property
     def most(self) -> float:
@@ -54,34 +54,34 @@ class ScrollBar:
         room = self.height - 4 - self.thumb.height()
         return self.most * (y - 2) / room if room > 0 else 0.0
 
-    def paint(self, painter: QPainter, look: PaintStyle) -> None:
+    def paint(self, painter: QPainter, style: PaintStyle) -> None:
         thumb = self.thumb
         if thumb.isEmpty():
             return
         strong = self.hover or self.grabbed is not None
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.theme.overlay(34 if strong else 18))
+        painter.setBrush(style.theme.overlay(34 if strong else 18))
         if not strong:
             thumb.adjust(2, 0, 0, 0)
         painter.drawRoundedRect(thumb, thumb.width() / 2, thumb.width() / 2)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
 
-def paint_fade(painter: QPainter, look: PaintStyle, rect: QRectF) -> None:
-    """The last pixels above the composer while more is below."""
-    ground = look.color("surface")
-    clear = QColor(ground)
+def paint_fade(painter: QPainter, style: PaintStyle, rect: QRectF) -> None:
+    """Fade out the last pixels of the widget while there is more below."""
+    background = style.color("surface")
+    clear = QColor(background)
     clear.setAlpha(0)
     fade = QLinearGradient(rect.topLeft(), rect.bottomLeft())
     fade.setColorAt(0, clear)
-    fade.setColorAt(1, ground)
+    fade.setColorAt(1, background)
     painter.fillRect(rect, fade)
 
 
 @dataclass(frozen=True)
 class Pill:
-    """A small button over the canvas that leads to what is out of view."""
+    """A small button over the canvas that leads to something out of view."""
 
     text: str
     action: str
@@ -89,14 +89,14 @@ class Pill:
     color: str
     keys: str = ""
 
-    def rect(self, look: PaintStyle, centre: float, bottom: float) -> QRectF:
-        width = look.px(14) * 2 + look.px(22) + look.width("ui_medium", self.text)
+    def rect(self, style: PaintStyle, centre: float, bottom: float) -> QRectF:
+        width = style.px(14) * 2 + style.px(22) + style.width("ui_medium", self.text)
         if self.keys:
-            width += look.px(10) + keycaps_width(look.theme, self.keys)
-        tall = look.theme.height(32)
+            width += style.px(10) + keycaps_width(style.theme, self.keys)
+        tall = style.theme.height(32)
         return QRectF(round(centre - width / 2), bottom - tall, round(width), tall)
 
-    def paint(self, painter: QPainter, look: PaintStyle, rect: QRectF, hover: bool) -> None:
+    def paint(self, painter: QPainter, style: PaintStyle, rect: QRectF, hover: bool) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         for grow, strength in ((4, 2), (2, 4), (1, 5)):
@@ -106,22 +106,22 @@ class Pill:
             soft = rect.adjusted(-grow, 1 - grow, grow, grow + 2)
             painter.drawRoundedRect(soft, soft.height() / 2, soft.height() / 2)
         round_ = rect.height() / 2
-        look.card(painter, rect, "raised", "control", round_)
+        style.card(painter, rect, "raised", "control", round_)
         if hover:
-            look.card(painter, rect.adjusted(1, 1, -1, -1), "hover", None, round_ - 1)
-        x = rect.left() + look.px(14)
+            style.card(painter, rect.adjusted(1, 1, -1, -1), "hover", None, round_ - 1)
+        x = rect.left() + style.px(14)
         middle = rect.center().y()
-        look.icon(painter, QPointF(x + look.px(7), middle), self.icon, self.color, 16)
-        x += look.px(22)
-        x += look.text(
+        style.icon(painter, QPointF(x + style.px(7), middle), self.icon, self.color, 16)
+        x += style.px(22)
+        x += style.text(
             painter, QRectF(x, rect.top(), rect.width(), rect.height()), self.text, "ui_medium"
         )
         if self.keys:
-            paint_keycaps(painter, look.theme, QPointF(x + look.px(10), middle), self.keys)
+            paint_keycaps(painter, style.theme, QPointF(x + style.px(10), middle), self.keys)
 
 
 STICK = 40
-"""Within so many pixels of the end, the view follows it."""
+"""Distance from the end, in pixels, within which the view follows it."""
 
 
 class Scroller:
@@ -131,7 +131,7 @@ class Scroller:
         self.canvas = canvas
         self.value = 0.0
         self.height = 0.0
-        """Of the window onto the canvas."""
+        """Of the widget."""
         self.width = 0.0
         self.following = True
         """Whether the end is kept in view."""
@@ -147,11 +147,11 @@ class Scroller:
         return self.canvas.total - self.value - self.height
 
     def anchor(self) -> Anchor | None:
-        """What to stay at, to be taken before something changes; None follows the end."""
+        """What to keep in place, taken before a change; None while the end is followed."""
         return None if self.following else self.canvas.anchor(self.value)
 
     def settle(self, anchor: Anchor | None = None) -> None:
-        """Lay out what is seen, and stay at the end or at the anchor."""
+        """Lay out what is visible, and stay at the end or at the anchor."""
         canvas = self.canvas
         for _ in range(8):
             if self.following:
@@ -165,7 +165,7 @@ class Scroller:
         self._place_bar()
 
     def to(self, value: float) -> None:
-        """Scroll to a place; the line that is at the top there stays at the top."""
+        """Scroll to a height; the line at the top stays there when heights are laid out anew."""
         canvas = self.canvas
         value = float(round(max(0.0, min(value, self.most))))
         self.value = value
@@ -183,7 +183,7 @@ class Scroller:
         self.drop_far()
 
     def by(self, pixels: float) -> None:
-        """Scroll by some pixels of what is really there, not of guesses."""
+        """Scroll by pixels, after laying out what they pass: not by pixels of estimates."""
         canvas = self.canvas
         anchor = canvas.anchor(self.value)
         low = self.value + min(0.0, pixels)
@@ -192,7 +192,7 @@ class Scroller:
         self.to((self.value if place is None else place) + pixels)
 
     def reveal(self, index: int, above: float, below: float) -> None:
-        """Scroll so far that an item is seen, with some room around it."""
+        """Scroll until an item is visible, with a margin above and below, in pixels."""
         for _ in range(3):
             top = self.canvas.top(index)
             bottom = top + self.canvas.items[index].height

@@ -28,13 +28,11 @@ from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 
 from . import accessibility
-from .input.actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
-from .input.keyboard import KeyboardInput
-from .input.mouse import MouseInput
+from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
+from .input import KeyboardInput, MouseInput
 from .items.approval_item import SCOPES, ApprovalItem, QuestionItem
 from .items.base import Hit, ItemContext
-from .items.text_item import TextItem
-from .items.user_item import UserItem
+from .items.message_items import TextItem, UserItem
 from .paint_style import PaintStyle
 from .painting import paint_viewport
 from .scroller import Pill
@@ -46,16 +44,15 @@ FRAME = 0.016
 
 
 def no_agent(name: str) -> tuple[str, str]:
-    """An agent nobody knows the looks of."""
+    """The icon and hue of an unknown agent."""
     return "sparkle", "slate"
 
 
 class TranscriptView(QAbstractScrollArea):
     """Shows a ``Transcript`` and follows it while it grows.
 
-    ``set_transcript`` gives it one; ``changed`` says that a block changed.
-    Changes are gathered and shown once a frame. What the person wants is told
-    by the signals of ``Actions``, which are the view's as well.
+    ``set_transcript`` sets it; ``changed`` reports that a block changed. Changes are collected
+    and shown once a frame. The signals of ``Actions`` are also attributes of the view.
     """
 
     def __init__(
@@ -67,13 +64,13 @@ class TranscriptView(QAbstractScrollArea):
     ) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.look = PaintStyle(theme)
+        self.paint_style = PaintStyle(theme)
         self.colours = CodeColours(self)
-        self.context = ItemContext(self.look, self.colours, time.monotonic, agent)
-        self.stage = Viewport(self.context, self)
-        self.canvas, self.scroller = self.stage.canvas, self.stage.scroller
-        self.selection, self.focus = self.stage.selection, self.stage.focus
-        self._actions = Actions(self.stage, self)
+        self.context = ItemContext(self.paint_style, self.colours, time.monotonic, agent)
+        self.canvas_viewport = Viewport(self.context, self)
+        self.canvas, self.scroller = self.canvas_viewport.canvas, self.canvas_viewport.scroller
+        self.selection, self.focus = self.canvas_viewport.selection, self.canvas_viewport.focus
+        self._actions = Actions(self.canvas_viewport, self)
         self.permission_answered = self._actions.permission_answered
         self.reply_given = self._actions.reply_given
         self.draft_action = self._actions.draft_action
@@ -87,8 +84,8 @@ class TranscriptView(QAbstractScrollArea):
         self.pin_wanted = self._actions.pin_wanted
         self.left = self._actions.left
         self._actions.scopes_wanted.connect(self._choose_scope)
-        self._keys = KeyboardInput(self.stage, self._actions)
-        self._mouse = MouseInput(self.stage, self._actions, self.viewport())
+        self._keys = KeyboardInput(self.canvas_viewport, self._actions)
+        self._mouse = MouseInput(self.canvas_viewport, self._actions, self.viewport())
         self._transcript: Transcript | None = None
         self._dirty: set[int] = set()
         self._announced: set[str] = set()
@@ -106,14 +103,14 @@ class TranscriptView(QAbstractScrollArea):
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         theme.changed.connect(self._theme_changed)
-        self.colours.loaded.connect(self.stage.recolour)
+        self.colours.loaded.connect(self.canvas_viewport.recolour)
         self.context.thumbnails.loaded.connect(self.viewport().update)
-        self.stage.outdated.connect(self.viewport().update)
-        self.stage.focus_moved.connect(self._focus_moved)
-        self.stage.keyboard_wanted.connect(self._take_keyboard)
+        self.canvas_viewport.outdated.connect(self.viewport().update)
+        self.canvas_viewport.focus_moved.connect(self._focus_moved)
+        self.canvas_viewport.keyboard_wanted.connect(self._take_keyboard)
         accessibility.install(_describe)
 
-    # -- what the owner tells ---------------------------------------------------------
+    # -- contents ---------------------------------------------------------------------
 
     def set_transcript(
         self,
@@ -123,10 +120,10 @@ class TranscriptView(QAbstractScrollArea):
         read_only: bool = False,
         blocking: Callable[[str], Sequence[str]] = lambda turn_id: (),
     ) -> None:
-        """Show another transcript, from its end.
+        """Show another transcript, scrolled to its end.
 
-        ``since`` is when its wait before another attempt began, by ``time.monotonic``;
-        ``blocking`` tells which turns are to be undone before a turn.
+        ``since`` is the time, by ``time.monotonic``, at which the wait of a retry at its end
+        began. ``blocking`` returns the turns that have to be undone before a turn.
         """
         self._transcript = transcript
         self.context.read_only, self.context.blocking = read_only, blocking
@@ -136,29 +133,29 @@ class TranscriptView(QAbstractScrollArea):
         self._mouse.forget()
         self._announced = {question.id for question in transcript.questions}
         self._fit()
-        self.stage.set_blocks(transcript.blocks)
+        self.canvas_viewport.set_blocks(transcript.blocks)
         if since is not None and transcript.blocks:
-            self._waits(transcript.blocks[-1], since)
+            self._start_countdown(transcript.blocks[-1], since)
             self.changed(len(transcript.blocks) - 1)
 
     def changed(self, index: int) -> None:
-        """The block at ``index`` changed, or came; later ones may be new as well."""
+        """The block at ``index`` changed or is new; later ones may be new as well."""
         if self._transcript is not None:
-            self._waits(self._transcript.blocks[index], self.context.now())
+            self._start_countdown(self._transcript.blocks[index], self.context.now())
         self._dirty.add(index)
         self._schedule()
 
     def turned(self) -> None:
-        """A turn began or ended: what can only be done between turns looks different."""
+        """A turn began or ended: buttons that need a finished turn are painted again."""
         self._schedule()
 
     def set_agents(self, agent: Callable[[str], tuple[str, str]]) -> None:
-        """How an agent looks: its icon and hue by name."""
+        """Set the function that returns an agent's icon and hue by name."""
         self.context.agent = agent
         self.viewport().update()
 
     def set_models(self, title: Callable[[str, str], str]) -> None:
-        """What a model is called, by its provider and id."""
+        """Set the function that returns a model's title by provider and id."""
         self.context.model = title
         self.viewport().update()
 
@@ -171,7 +168,7 @@ class TranscriptView(QAbstractScrollArea):
             self._flush()
 
     def announce(self, text: str, *, urgent: bool = False) -> None:
-        """Let a screen reader say something: that a run has ended, say."""
+        """Let a screen reader speak a text, for example that a turn has ended."""
         accessibility.announce(self, text, urgent=urgent)
 
     @property
@@ -188,61 +185,61 @@ class TranscriptView(QAbstractScrollArea):
         for index in self.canvas.waiting():
             item = self.canvas.items[index]
             if isinstance(item, ApprovalItem):
-                self.stage.focus_on(index)
+                self.canvas_viewport.focus_on(index)
                 self._take_keyboard()
                 return True
             if isinstance(item, QuestionItem):
-                self.stage.reveal(index)
+                self.canvas_viewport.reveal(index)
         return False
 
     def go_to_waiting(self) -> bool:
         """Scroll to the next card that waits for the person, and focus it (Ctrl+J)."""
-        return self.stage.go_to_waiting()
+        return self.canvas_viewport.go_to_waiting()
 
     def focus_on(self, index: int) -> None:
         """Move the block focus to an item and show it."""
-        self.stage.focus_on(index)
+        self.canvas_viewport.focus_on(index)
 
     def reveal(self, index: int) -> None:
         """Scroll so far that an item is seen."""
-        self.stage.reveal(index)
+        self.canvas_viewport.reveal(index)
 
     def scroll_to(self, value: float) -> None:
         """Scroll to a height of the canvas, in pixels."""
-        self.stage.scroll_to(value)
+        self.canvas_viewport.scroll_to(value)
 
     def scroll_by(self, pixels: float) -> None:
-        self.stage.scroll_by(pixels)
+        self.canvas_viewport.scroll_by(pixels)
 
     def scroll_to_end(self) -> None:
-        self.stage.scroll_to_end()
+        self.canvas_viewport.scroll_to_end()
 
     def select_all(self) -> None:
-        self.stage.select_all()
+        self.canvas_viewport.select_all()
 
     def copy(self) -> None:
-        """The selection, or the focused block, as it was written."""
+        """Copy the selection, or else the focused item, as markdown source."""
         self._actions.copy()
 
-    # -- where things are -----------------------------------------------------------------
+    # -- positions ------------------------------------------------------------------------
 
     @property
     def column_left(self) -> float:
-        return self.stage.column_left
+        return self.canvas_viewport.column_left
 
     @property
     def pill(self) -> tuple[Pill, QRectF] | None:
-        """The button over the canvas, and where it is."""
-        return self.stage.pill
+        """The button over the canvas, and its rectangle."""
+        return self.canvas_viewport.pill
 
     def place_of(self, index: int) -> QRect:
-        """Where an item is, in the viewport."""
-        return self.stage.place_of(index)
+        """The rectangle of an item in the widget."""
+        return self.canvas_viewport.place_of(index)
 
     @cached_property
     def accessible(self) -> accessibility.AccessibleTranscript:
-        """What screen readers see; kept here, Qt does not keep it alive for Python."""
-        return accessibility.AccessibleTranscript(self, self.stage)
+        """What screen readers see; kept here because Qt does not keep it alive."""
+        return accessibility.AccessibleTranscript(self, self.canvas_viewport)
 
     # -- a frame -------------------------------------------------------------------------
 
@@ -256,27 +253,27 @@ class TranscriptView(QAbstractScrollArea):
         begun = time.perf_counter()
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
-        value, pill = self.scroller.value, self.stage.pill
+        value, pill = self.scroller.value, self.canvas_viewport.pill
         running = self._transcript is not None and self._transcript.running
         turned, self.context.running = running != self.context.running, running
-        changed, still = self.stage.update(dirty)
+        changed, unchanged_above = self.canvas_viewport.update(dirty)
         if self._flushes % 32 == 0:
             self.scroller.drop_far()
         self._announce(changed)
-        self.stage.find_pill()
-        covered = bool(pill or self.stage.pill or self.focus or turned)
-        self._repaint(None if covered else still, round(self.scroller.value - value))
-        if self.canvas.behind and self._transcript is not None:
+        self.canvas_viewport.find_pill()
+        covered = bool(pill or self.canvas_viewport.pill or self.focus or turned)
+        self._repaint(None if covered else unchanged_above, round(self.scroller.value - value))
+        if self.canvas.has_unparsed and self._transcript is not None:
             self._dirty.add(len(self._transcript.blocks) - 1)
         self._flushed_at = time.perf_counter()
         self._cost = self._flushed_at - begun
         if self._dirty:
             self._schedule()
 
-    def _repaint(self, still: float | None, moved: int) -> None:
-        """Repaint what changed, from ``still`` downwards; what only moved is moved."""
+    def _repaint(self, unchanged_above: float | None, moved: int) -> None:
+        """Repaint below the height ``unchanged_above``; the rest is moved, not repainted."""
         viewport, scroller = self.viewport(), self.scroller
-        if still is None or abs(moved) > scroller.height / 2 or scroller.below > 1:
+        if unchanged_above is None or abs(moved) > scroller.height / 2 or scroller.below > 1:
             viewport.update()
             return
         strip = scroller.bar.strip.toAlignedRect()
@@ -284,11 +281,11 @@ class TranscriptView(QAbstractScrollArea):
         if moved:
             viewport.scroll(0, -moved, rect)
         viewport.update(strip)
-        top = max(0, int(still - scroller.value) - 4)
+        top = max(0, int(unchanged_above - scroller.value) - 4)
         viewport.update(QRect(0, top, rect.width(), rect.height()))
 
-    def _waits(self, block: TranscriptBlock, since: float) -> None:
-        """Count the time of a request that waits to be made again."""
+    def _start_countdown(self, block: TranscriptBlock, since: float) -> None:
+        """Remember when the wait of a retry began."""
         if isinstance(block, RetryBlock) and block.state == "waiting":
             self.context.started.setdefault(id(block), since)
 
@@ -296,19 +293,19 @@ class TranscriptView(QAbstractScrollArea):
         for index in changed:
             item = self.canvas.items[index]
             if isinstance(item, ApprovalItem | QuestionItem):
-                tool = item.tool
+                tool = item.block
                 key = tool.question.id if tool.question else f"ask {tool.call_id} {tool.asks}"
                 if key not in self._announced:
                     self._announced.add(key)
                     accessibility.announce(self, item.name, urgent=True)
 
-    # -- what the stage tells ----------------------------------------------------------------
+    # -- signals of the viewport--------------------------------------------------------------
 
     def _focus_moved(self, index: int) -> None:
         accessibility.focus_moved(self, index)
 
     def _choose_scope(self, item: ApprovalItem, hit: Hit) -> None:
-        """Where “Always” counts; the answer is for this question, whatever comes meanwhile."""
+        """Show the menu of where “Always” applies; the answer is for the question in ``hit``."""
         index = self.canvas.index(item)
         if index is None:
             return
@@ -328,31 +325,33 @@ class TranscriptView(QAbstractScrollArea):
     # -- events ------------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        self.stage.fit(self.viewport().width(), self.viewport().height())
+        self.canvas_viewport.fit(self.viewport().width(), self.viewport().height())
 
     def _theme_changed(self) -> None:
-        self.look.refresh()
+        self.paint_style.refresh()
         self._fit()
-        self.stage.restyle()
+        self.canvas_viewport.restyle()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.stage.resize(self.viewport().width(), self.viewport().height())
+        self.canvas_viewport.resize(self.viewport().width(), self.viewport().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
-        rects = cast("Iterable[QRect]", event.region())  # its type does not say that it iterates
+        rects = cast(
+            "Iterable[QRect]", event.region()
+        )  # its type does not show that it is iterable
         for rect in rects:
-            paint_viewport(self.stage, painter, QRectF(rect), self.viewport())
+            paint_viewport(self.canvas_viewport, painter, QRectF(rect), self.viewport())
         painter.end()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         pixels = float(event.pixelDelta().y())
         if not pixels:
             lines = QGuiApplication.styleHints().wheelScrollLines()
-            pixels = event.angleDelta().y() / 120 * lines * self.look.body_line
+            pixels = event.angleDelta().y() / 120 * lines * self.paint_style.body_line
         if pixels:
-            self.stage.scroll_by(-pixels)
+            self.canvas_viewport.scroll_by(-pixels)
             self._mouse.follow(event.position())
         event.accept()
 
@@ -375,8 +374,8 @@ class TranscriptView(QAbstractScrollArea):
             self._mouse.leave()
         elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             item, hit, _ = self._mouse.hit_at(event.pos().toPointF())
-            words = item.tip(hit, self.context) if item is not None and hit is not None else ""
-            QToolTip.showText(event.globalPos(), words, self.viewport())
+            reason = item.disabled_reason(hit, self.context) if item and hit else ""
+            QToolTip.showText(event.globalPos(), reason, self.viewport())
             return True
         return super().viewportEvent(event)
 
@@ -388,7 +387,9 @@ class TranscriptView(QAbstractScrollArea):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if isinstance(item, UserItem):
             for text, action in USER_ACTIONS:
-                menu.addAction(text, lambda action=action: self._actions.do_said(item, action))
+                menu.addAction(
+                    text, lambda action=action: self._actions.do_turn_action(item, action)
+                )
         if isinstance(item, UserItem | TextItem):
             menu.addAction(UNPIN if pinned(item) else PIN, lambda: self._actions.pin(item))
             menu.addSeparator()
@@ -415,7 +416,7 @@ class TranscriptView(QAbstractScrollArea):
             Qt.FocusReason.ShortcutFocusReason,
         )
         if event.reason() in keyboard:
-            self.stage.focus_came()
+            self.canvas_viewport.focus_came()
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:

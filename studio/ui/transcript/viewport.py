@@ -1,7 +1,7 @@
 """Viewport: the visible part of the canvas, with selection, focus and what the mouse is over.
 
-Mouse, keyboard and painting all work on the viewport and know nothing of each other.
-It is no widget: its signals say what its owner has to do.
+Mouse, keyboard and painting work on the viewport, independently of each other. It is not a
+widget: its signals tell the view what to do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Focus:
         self.item: Item | None = None
         self.hit: Hit | None = None
         self.keyboard = False
-        """Whether it came by the keyboard and is to be seen."""
+        """Whether it was moved by keys, so that it is painted."""
 
     def __bool__(self) -> bool:
         return self.item is not None and self.keyboard
@@ -41,7 +41,7 @@ class Focus:
         return None if self.item is None else canvas.index(self.item)
 
     def shown_hit(self, item: Item) -> Hit | None:
-        """The button that Enter would press; a prompt's first one."""
+        """The button that Enter presses: the focused one, or the first one of a permission card."""
         if self.hit is not None:
             return self.hit
         if isinstance(item, ApprovalItem) and item.hits:
@@ -49,7 +49,7 @@ class Focus:
         return None
 
     def move(self, canvas: Canvas, step: int) -> bool:
-        """To the next or previous block or row."""
+        """Move to the next or previous item or row; False at the end."""
         here = self.index(canvas)
         if here is None:
             here = len(canvas.items) if step < 0 else -1
@@ -71,7 +71,7 @@ class Focus:
         return True
 
     def tab(self, canvas: Canvas, forward: bool) -> bool:
-        """To the next button of the focused block; False after the last."""
+        """Move to the next button of the focused item; False after the last."""
         if self.item is None or self.index(canvas) is None:
             return False
         buttons = [hit for hit in self.item.hits if hit.style in _BUTTONS]
@@ -92,11 +92,11 @@ def _rows(item: Item) -> list[Hit | None]:
 
 
 TextPosition: TypeAlias = tuple[int, Caret]
-"""An item's index and a place in its text."""
+"""An item's index and a position in its text."""
 
 
 class Selection:
-    """From where the mouse was pressed to where it is; empty at first."""
+    """The selected text: from where the mouse was pressed to where it is."""
 
     def __init__(self) -> None:
         self.anchor: TextPosition | None = None
@@ -116,7 +116,7 @@ class Selection:
             self.head = place
 
     def all(self, count: int) -> None:
-        """Everything."""
+        """Select everything."""
         self.anchor, self.head = (0, START), (max(0, count - 1), END)
 
     @property
@@ -127,7 +127,7 @@ class Selection:
         return low, high
 
     def of(self, index: int) -> TextRange | None:
-        """What of an item is selected."""
+        """The selected part of an item."""
         ends = self.ends
         if ends is None or not ends[0][0] <= index <= ends[1][0]:
             return None
@@ -136,16 +136,16 @@ class Selection:
         return (low, high) if low < high else None
 
     def text(self, items: Sequence[Item]) -> str:
-        """The selected text; the source where blocks are selected whole."""
+        """The selected text; the markdown source of blocks that are selected whole."""
         ends = self.ends
         if ends is None:
             return ""
         out: list[str] = []
         for index in range(ends[0][0], min(ends[1][0], len(items) - 1) + 1):
             piece = self.of(index)
-            words = items[index].words(piece) if piece is not None else ""
-            if words:
-                out.append(words)
+            text = items[index].selected_text(piece) if piece is not None else ""
+            if text:
+                out.append(text)
         return "\n\n".join(out)
 
 
@@ -155,19 +155,19 @@ SIDE = 24
 
 
 class Viewport(QObject):
-    """The visible part of the canvas. Places are in the window's pixels."""
+    """The visible part of the canvas. Positions are in pixels of the widget."""
 
     outdated = Signal()
-    """All that is seen has to be painted again."""
+    """Everything visible has to be painted again."""
     focus_moved = Signal(int)
     """The index of the item that has the focus now."""
     keyboard_wanted = Signal()
-    """The keyboard should come here: something waits for an answer."""
+    """The view should take the keyboard focus: something waits for an answer."""
 
     def __init__(self, context: ItemContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.context = context
-        self.look = context.look
+        self.style = context.style
         self.canvas = Canvas(context)
         self.scroller = Scroller(self.canvas)
         self.selection = Selection()
@@ -179,12 +179,12 @@ class Viewport(QObject):
         self.column_left = 0.0
         self.pill: tuple[Pill, QRectF] | None = None
         self.fresh = False
-        """Whether something came below while the person looked elsewhere."""
+        """Whether something new came below while the end was out of view."""
 
     # -- contents ---------------------------------------------------------------------
 
     def set_blocks(self, blocks: Sequence[TranscriptBlock]) -> None:
-        """Show other blocks, from their end; nothing of the old ones is kept."""
+        """Show other blocks, scrolled to their end."""
         self.selection.clear()
         self.focus.clear()
         self.hover = self.pressed = None
@@ -197,11 +197,11 @@ class Viewport(QObject):
     def update(self, dirty: Iterable[int]) -> tuple[Sequence[int], float | None]:
         """Take the changes of blocks.
 
-        Returns the items that changed or came, and above which height of the
-        canvas all looks as it did; None if that is not known.
+        Returns the indexes of changed and new items, and the height of the canvas above which
+        nothing changed; None if that is not known.
         """
         canvas, scroller = self.canvas, self.scroller
-        total, still, anchor = canvas.total, canvas.still, scroller.anchor()
+        total, unchanged, anchor = canvas.total, canvas.unchanged_above, scroller.anchor()
         changed = canvas.update(dirty)
         at = canvas.splice_at
         if at is not None:
@@ -212,25 +212,25 @@ class Viewport(QObject):
         if at is not None:
             return range(at, len(canvas.items)), None
         only_tail = changed == [len(canvas.items) - 1]
-        return changed, min(still, canvas.still) if only_tail else None
+        return changed, min(unchanged, canvas.unchanged_above) if only_tail else None
 
     def _spliced(self, at: int) -> None:
-        """Items from ``at`` on are others now."""
+        """Items from ``at`` on were replaced: update selection, focus and hover."""
         ends = self.selection.ends
         if ends is not None and ends[1][0] >= at:
             self.selection.clear()
         items = self.canvas.items
         if self.focus.item is not None and self.canvas.index(self.focus.item) is None:
-            # An answered question is a row now.
+            # An answered question has become a row.
             self.focus.hit = None
             self.focus.item = items[min(at, len(items) - 1)] if items else None
         self.hover = None
 
-    # -- the window and the column ------------------------------------------------------
+    # -- size ------------------------------------------------------
 
     def fit(self, width: int, height: int) -> bool:
-        """Take the column's width from the window's; whether it changed."""
-        px = self.look.px
+        """Set the width of the column from that of the widget; returns whether it changed."""
+        px = self.style.px
         self.scroller.height, self.scroller.width = height, width
         room = min(px(COLUMN) + px(AVATAR), width - 2 * SIDE)
         column = float(max(200, room - px(AVATAR)))
@@ -248,21 +248,21 @@ class Viewport(QObject):
         self.scrolled()
 
     def restyle(self) -> None:
-        """Every layout is out of date."""
+        """Lay out everything again after a change of theme."""
         anchor = self.scroller.anchor()
         self.canvas.restyle()
         self.scroller.settle(anchor)
         self.scrolled()
 
     def recolour(self) -> None:
-        """Code colours can be had now."""
+        """Code colours were loaded."""
         anchor = self.scroller.anchor()
         self.canvas.recolour()
         self.scroller.settle(anchor)
         self.scrolled()
 
-    def relay(self, item: Item | None) -> None:
-        """Lay out one item again; what is at the top of the window stays there."""
+    def lay_out_again(self, item: Item | None) -> None:
+        """Lay out one item again without moving what is at the top of the window."""
         if item is None:
             return
         anchor = self.canvas.anchor(self.scroller.value)
@@ -273,12 +273,12 @@ class Viewport(QObject):
         self.scrolled()
 
     def toggle(self, key: int) -> None:
-        """Open or close details of the focused item, by the id of their block."""
+        """Expand or collapse the details of a block, by its id, in the focused item."""
         self.context.opened.symmetric_difference_update({key})
-        self.relay(self.focus.item)
+        self.lay_out_again(self.focus.item)
 
     def place_of(self, index: int) -> QRect:
-        """Where an item is, in the window."""
+        """The rectangle of an item in the widget."""
         top = self.canvas.top(index) - self.scroller.value
         size = QSize(int(self.context.width), int(self.canvas.items[index].height))
         return QRect(QPoint(int(self.column_left), round(top)), size)
@@ -286,7 +286,7 @@ class Viewport(QObject):
     # -- scrolling ------------------------------------------------------------------------
 
     def reveal(self, index: int) -> None:
-        """Scroll so far that an item is seen."""
+        """Scroll until an item is visible."""
         self.scroller.reveal(index, 8, FADE + 8)
         self.scrolled()
 
@@ -305,7 +305,7 @@ class Viewport(QObject):
         self.scrolled()
 
     def scrolled(self) -> None:
-        """The window moved over the canvas."""
+        """Update what depends on the scroll position."""
         if self.scroller.following:
             self.fresh = False
         self.find_pill()
@@ -314,7 +314,7 @@ class Viewport(QObject):
     # -- the pill -------------------------------------------------------------------------
 
     def find_pill(self) -> None:
-        """Have the pill that leads to a question out of view, or to what is new below."""
+        """Set the pill that leads to a question out of view, or to new messages below."""
         canvas, scroller = self.canvas, self.scroller
         pill = None
         for index in canvas.waiting():
@@ -323,13 +323,13 @@ class Viewport(QObject):
                 continue
             top = canvas.top(index) - scroller.value
             if top > scroller.height - 40 or top + item.height < 40:
-                words = f"{item.agent or 'The agent'} needs your answer"
-                pill = Pill(words, "attention", "shield-question-mark", "warn", "Ctrl+J")
+                text = f"{item.agent or 'The agent'} needs your answer"
+                pill = Pill(text, "attention", "shield-question-mark", "warn", "Ctrl+J")
                 break
         if pill is None and self.fresh and scroller.below > STICK:
             pill = Pill("New messages", "end", "arrow-down", "text2")
         centre = self.column_left + self.context.width / 2
-        self.pill = pill and (pill, pill.rect(self.look, centre, scroller.height - 12))
+        self.pill = pill and (pill, pill.rect(self.style, centre, scroller.height - 12))
 
     def follow_pill(self, action: str) -> None:
         if action == "attention":
@@ -340,13 +340,13 @@ class Viewport(QObject):
     # -- focus and selection ----------------------------------------------------------------
 
     def focus_on(self, index: int) -> None:
-        """Move the focus to an item and show it."""
+        """Move the focus to an item and scroll to it."""
         self.focus.item, self.focus.hit, self.focus.keyboard = self.canvas.items[index], None, True
         self.reveal(index)
         self.focus_moved.emit(index)
 
     def focus_came(self) -> None:
-        """The keyboard came here: what waits has the focus, else the newest item."""
+        """The view got the keyboard focus: focus the card that waits, or else the newest item."""
         self.focus.keyboard = True
         if self.focus.index(self.canvas) is None and self.canvas.items:
             waiting = self.canvas.waiting()
@@ -369,12 +369,12 @@ class Viewport(QObject):
         self.selection.all(len(self.canvas.items))
         self.outdated.emit()
 
-    def chosen(self) -> str:
-        """The selection, or the focused block, as it was written."""
+    def selected_text(self) -> str:
+        """The selection, or else the focused item, as markdown source."""
         ends = self.selection.ends
         if ends is None:
             return self.focus.item.source() if self.focus.item is not None else ""
         for index in {ends[0][0], ends[1][0]}:
-            # One that is far off has lost its pieces.
+            # An item far from the window has dropped its leaves.
             self.canvas.items[index].show(self.context, 0, 0)
         return self.selection.text(self.canvas.items)

@@ -5,11 +5,10 @@ screen readers find what they expect.
 
 - ``buttons``: Buttons with a text, an icon or both.
 - ``choice``: Segments, switches, check boxes, and buttons that open a menu.
-- ``panels``: Fields, labels, cards, tags, status marks and scroll bars.
+- ``panels``: Text fields, labels, cards, tags, status marks and scroll bars.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
-- ``painting``: Paints the shapes that controls share, and times what moves.
-- ``logo``: Paints the program's logo.
-- ``thumbnails``: Makes small versions of pictures in a thread, and keeps the latest.
+- ``painting``: Paints the shapes that controls share and the logo, and times animations.
+- ``thumbnails``: Makes small versions of pictures in a thread, and caches the latest.
 """
 
 from .buttons import Button, IconButton, PaintedButton
@@ -21,6 +20,7 @@ from .painting import (
     paint_check,
     paint_ends,
     paint_keycaps,
+    paint_logo,
     paint_ring,
     paint_rounded,
     paint_spinner,
@@ -34,6 +34,7 @@ from .panels import (
     Field,
     Hairline,
     Label,
+    Logo,
     Mark,
     OverlayBar,
     Status,
@@ -54,6 +55,7 @@ __all__ = [
     "Hairline",
     "IconButton",
     "Label",
+    "Logo",
     "Mark",
     "MenuButton",
     "MenuItem",
@@ -70,6 +72,7 @@ __all__ = [
     "paint_check",
     "paint_ends",
     "paint_keycaps",
+    "paint_logo",
     "paint_ring",
     "paint_rounded",
     "paint_spinner",

@@ -1,7 +1,7 @@
-"""Paints the shapes that controls and delegates share, and times what moves.
+"""Paints the shapes that controls and delegates share, and the logo; times animations.
 
-There is one animation timer. Whoever paints something that moves asks for one more
-frame; what is hidden or done is not painted, asks no more, and the timer stops.
+There is one animation timer. Code that paints something moving requests one more frame. What
+is hidden or done is not painted and requests none, so that the timer stops.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TURN_SECONDS = 0.9
 
 
 class AnimationTimer(QObject):
-    """Frames for everything that moves; one for each theme."""
+    """The frames of all animations; there is one timer for each theme."""
 
     @staticmethod
     def of(theme: Theme) -> AnimationTimer:
@@ -36,7 +36,7 @@ class AnimationTimer(QObject):
 
     @property
     def turn(self) -> float:
-        """How far round a spinner is, 0 to 1."""
+        """The rotation of a spinner, from 0 to 1."""
         return (time.monotonic() / TURN_SECONDS) % 1.0
 
     @property
@@ -99,7 +99,7 @@ def paint_spinner(
     rect: QRectF,
     color: str | QColor = "accent_text",
 ) -> None:
-    """Something is running. Asks for the next frame on ``widget``, which is being painted."""
+    """A spinner. Requests the next frame of ``widget``, which is being painted."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     side = min(rect.width(), rect.height()) - 3
@@ -126,7 +126,7 @@ def paint_spinner(
 def paint_ring(
     painter: QPainter, theme: Theme, rect: QRectF, part: float, color: str = "text2"
 ) -> None:
-    """How much of something is used, ``part`` 0 to 1, as a ring."""
+    """A ring that is filled to ``part``, from 0 to 1."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     width = max(2.0, rect.width() / 7)
@@ -197,13 +197,16 @@ def paint_ends(
     left: tuple[str, str, str],
     right: tuple[str, str, str] = ("", "small", "text2"),
 ) -> None:
-    """Words at both ends of a line, each with its font and its ink; the left ones give way."""
-    words, font, ink = left
+    """Text at both ends of a line; the left one is elided.
+
+    ``left`` and ``right`` are a text, its font role and its colour token.
+    """
+    text, font, ink = left
     aside, small, faint = right
     taken = theme.metrics(small).horizontalAdvance(aside) + 12 if aside else 0
     painter.setFont(theme.font(font))
     painter.setPen(theme.color(ink))
-    shown = elided(theme.metrics(font), words, rect.width() - taken)
+    shown = elided(theme.metrics(font), text, rect.width() - taken)
     painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
     painter.setFont(theme.font(small, digits=True))
     painter.setPen(theme.color(faint))
@@ -234,3 +237,24 @@ def paint_check(
     else:
         border = theme.color("strong" if enabled else "control")
         paint_rounded(painter, rect, 4, theme.color("field"), border, 1.25)
+
+
+def paint_logo(painter: QPainter, theme: Theme, rect: QRectF) -> None:
+    """The program's logo: three agents joined to an A, white on the accent colour."""
+    paint_rounded(painter, rect, rect.width() * 0.23, theme.color("accent"))
+    unit, at = rect.width() / 52, rect.topLeft()
+    top, left, right = (
+        at + QPointF(x * unit, y * unit) for x, y in ((26, 14.5), (15, 36.5), (37, 36.5))
+    )
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    ink = theme.color("accent_on")
+    painter.setPen(QPen(ink, 3.6 * unit, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    painter.drawLine(top, left)
+    painter.drawLine(top, right)
+    painter.drawLine(top + (left - top) * 0.6, top + (right - top) * 0.6)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(ink)
+    for point in (top, left, right):
+        painter.drawEllipse(point, 4.6 * unit, 4.6 * unit)
+    painter.restore()

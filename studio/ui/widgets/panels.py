@@ -16,11 +16,19 @@ from PySide6.QtWidgets import (
 
 from studio.ui.theme import Theme
 
-from .painting import TAGS, paint_rounded, paint_spinner, paint_tag, paint_tile, tag_width
+from .painting import (
+    TAGS,
+    paint_logo,
+    paint_rounded,
+    paint_spinner,
+    paint_tag,
+    paint_tile,
+    tag_width,
+)
 
 
 class Label(QLabel):
-    """Words in a role's font and a token's colour, followed through theme changes."""
+    """A text in the font of a role and the colour of a token; follows the theme."""
 
     def __init__(
         self,
@@ -76,7 +84,7 @@ class Field(QLineEdit):
         return self._error
 
     def set_unless_typing(self, text: str) -> None:
-        """Show what is set, unless the person is typing something else."""
+        """Show ``text``, unless the person is typing something else."""
         if not self.typing:
             self.setText(text)
             if self._error:
@@ -84,17 +92,17 @@ class Field(QLineEdit):
 
     @property
     def typing(self) -> bool:
-        """Whether something was typed here that is not given yet."""
+        """Whether the field has typed text that is not confirmed yet."""
         return self.hasFocus() and self.isModified()
 
     def set_error(self, error: str = "") -> None:
-        """Mark what is typed as wrong; the page says why in a line below."""
+        """Mark the text as wrong; the page shows ``error`` below. Empty marks it as right."""
         self._error = error
         self.setAccessibleDescription(error)
         self.setProperty("error", bool(error))
         self.style().unpolish(self)
         self.style().polish(self)
-        self._follow()  # the style puts back the font of an earlier text size
+        self._follow()  # the style restores the font of an earlier text size
 
     def _follow(self) -> None:
         self.setFont(self.theme.font(self._role))
@@ -113,7 +121,7 @@ class Field(QLineEdit):
 
 
 class Card(QFrame):
-    """A rounded box to lay things out in."""
+    """A rounded box that holds other widgets."""
 
     def __init__(
         self,
@@ -137,7 +145,7 @@ class Card(QFrame):
 
 
 class Column(QWidget):
-    """A place to lay things out in, ``width`` pixels wide at any text size."""
+    """A column of widgets with a fixed width, ``width`` pixels at text size 100 %."""
 
     def __init__(self, theme: Theme, width: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -169,7 +177,7 @@ class Hairline(QWidget):
 
 
 class _Mark(QWidget):
-    """Something small that is painted and only shows."""
+    """Base class of small painted widgets that take no input."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -233,7 +241,7 @@ class Tile(_Mark):
 
 
 class Mark(_Mark):
-    """An icon that only shows."""
+    """An icon that takes no input."""
 
     def __init__(
         self,
@@ -259,11 +267,23 @@ class Mark(_Mark):
         painter.end()
 
 
+class Logo(_Mark):
+    """The program's logo."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(52), self.theme.px(52))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_logo(painter, self.theme, QRectF(self.rect()))
+        painter.end()
+
+
 _INK_OF_STATE = {"ok": "ok", "warn": "warn", "err": "err", "off": "text3"}
 
 
 class Status(_Mark):
-    """A dot or spinner with words: ``ok``, ``warn``, ``err``, ``busy`` or ``off``."""
+    """A dot or spinner with a text: ``ok``, ``warn``, ``err``, ``busy`` or ``off``."""
 
     def __init__(
         self, theme: Theme, text: str = "", state: str = "off", parent: QWidget | None = None
@@ -306,10 +326,10 @@ BAR_WIDTH = 10
 
 
 def make_transparent(area: QAbstractScrollArea) -> None:
-    """Show what is behind ``area``.
+    """Give ``area`` a transparent background.
 
-    Not by way of ``viewport()``: the first widget that comes from Qt makes
-    PySide set up every class of widget there is, and the window would wait.
+    ``viewport()`` is not called: the first widget that Qt returns makes PySide set up every
+    class of widget, which would delay the window.
     """
     palette = QPalette()
     palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
@@ -317,7 +337,7 @@ def make_transparent(area: QAbstractScrollArea) -> None:
 
 
 class OverlayBar(QScrollBar):
-    """A vertical bar over the right edge of ``area``, in step with the area's own, hidden one."""
+    """A vertical bar over the right edge of ``area``, synchronised with the area's hidden one."""
 
     def __init__(self, area: QAbstractScrollArea) -> None:
         super().__init__(Qt.Orientation.Vertical, area)

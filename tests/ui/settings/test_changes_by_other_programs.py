@@ -37,7 +37,7 @@ async def opened(person: Person, page: str) -> SettingsDialog:
     assert dialog is not None
     dialog.activateWindow()
     await until(dialog.isActiveWindow)
-    await until(lambda: not dialog._tasks._running)
+    await until(lambda: len(dialog._tasks) == 0)
     return dialog
 
 

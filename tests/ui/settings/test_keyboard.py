@@ -51,7 +51,7 @@ def press(dialog: SettingsDialog, key: Qt.Key, held: Qt.KeyboardModifier | None 
 
 async def show(dialog: SettingsDialog, page: str) -> QWidget:
     dialog.list.choose(page)
-    await until(lambda: not dialog._tasks._running, what="what is shown was looked up")
+    await until(lambda: len(dialog._tasks) == 0, what="what is shown was looked up")
     QApplication.sendPostedEvents()
     return dialog.pages[page]
 
@@ -105,7 +105,7 @@ async def test_tab_goes_down_each_page_and_every_ring_is_whole(tmp_path: Path) -
         ring = FocusRing.of(theme)
         for scale in (1.0, 1.5):
             theme.set(scale=scale)
-            if dialog.width() > dialog._room.width() - theme.px(20):
+            if dialog.width() > dialog._largest_size.width() - theme.px(20):
                 continue  # of a person whose screen holds no more; it is cut at its side
             for name in PAGES:
                 page = await show(dialog, name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from studio.ui.settings.dialog import SettingsDialog
-from studio.ui.settings.provider_rows import ModelDownloadRow
+from studio.ui.settings.pages.provider_rows import ModelDownloadRow
 from support.waiting import until
 from support.window import Key, Person, alone, at_window, on_window_loop
 
@@ -42,7 +42,7 @@ async def test_a_model_is_downloaded_or_why_not(tmp_path: Path) -> None:
         pull.name.setFocus()
         pull.name.setText("demo-fast")
         person.press(Key.Key_Return)
-        await until(lambda: pull.said.text() == "demo-fast is downloaded.")
+        await until(lambda: pull.progress.text() == "demo-fast is downloaded.")
         await until(lambda: pull.name.isEnabled() and pull.name.text() == "")
         assert not pull.bar.isVisible() and pull.bar.part == 1.0
         assert any(request.path.endswith("/api/pull") for request in person.simulator.requests)
@@ -78,15 +78,15 @@ async def test_a_download_shows_how_far_it_is_and_can_be_cancelled(tmp_path: Pat
         pull = await row(person)
         pull.name.setText("big")
         person.click(pull.get)
-        await until(lambda: pull.said.text() == "Downloading, 1.0 of 4.0 GB")
+        await until(lambda: pull.progress.text() == "Downloading, 1.0 of 4.0 GB")
         assert pull.bar.isVisible() and pull.bar.part == 0.25 and not pull.get.isVisible()
         assert pull.bar.accessibleName() == "25% downloaded"
         person.click(pull.cancel)
         await until(left.is_set)
-        await until(lambda: pull.get.isVisible() and "Cancelled" in pull.said.text())
+        await until(lambda: pull.get.isVisible() and "Cancelled" in pull.progress.text())
         left.clear()
         person.click(pull.get)
-        await until(lambda: pull.bar.part == 0.25 and "Downloading" in pull.said.text())
+        await until(lambda: pull.bar.part == 0.25 and "Downloading" in pull.progress.text())
     await until(left.is_set)  # the window is gone, and so is the download
     server.close()
     await server.wait_closed()

@@ -36,7 +36,7 @@ from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import Transcript
 from studio.ui.markdown.parser import parse
 from studio.ui.transcript.items.approval_item import ApprovalItem
-from studio.ui.transcript.items.text_item import TextItem
+from studio.ui.transcript.items.message_items import TextItem
 from support.transcript_window import TranscriptWindow, shown
 
 __all__ = ["shown"]
@@ -428,9 +428,9 @@ def test_a_dragged_selection_copies_across_blocks(shown: TranscriptWindow) -> No
     viewport, item = shown.view.viewport(), shown.view.canvas.items[-1]
     assert isinstance(item, TextItem)
     place = shown.view.place_of(len(shown.view.canvas.items) - 1)
-    words = item.leaves[0].words.rects(6, 10)[0]  # type: ignore[attr-defined]
+    words = item.leaves[0].lines.rects(6, 10)[0]  # type: ignore[attr-defined]
     start = QPoint(round(place.left() + words.left()), round(place.top() + words.center().y()))
-    last = item.leaves[2].words.rects(0, 4)[0]  # type: ignore[attr-defined]
+    last = item.leaves[2].lines.rects(0, 4)[0]  # type: ignore[attr-defined]
     end = QPoint(
         round(place.left() + last.right()),
         round(place.top() + item.leaf_top(2) + last.center().y()),
@@ -509,7 +509,7 @@ def test_every_kind_is_painted(shown: TranscriptWindow, dark: bool) -> None:
     total = shown.view.canvas.total
     shown.view.resize(900, int(total) + 50)
     picture = shown.view.grab().toImage()
-    ground = shown.view.look.color("surface").rgb()
+    ground = shown.view.paint_style.color("surface").rgb()
     assert picture.pixel(3, 3) == ground
 
 

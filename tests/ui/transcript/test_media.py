@@ -11,8 +11,8 @@ from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event, TextDelta, ToolFinished, ToolQueued, TurnStarted
 from studio.domain.messages import File, Image, Text
 from studio.domain.transcript import Transcript
+from studio.ui.transcript.items.message_items import UserItem
 from studio.ui.transcript.items.tool_item import ToolsItem
-from studio.ui.transcript.items.user_item import UserItem
 from studio.ui.transcript.view import TranscriptView
 from studio.ui.widgets import thumbnails
 from support.sample_files import moving, pdf, picture
@@ -169,8 +169,8 @@ def test_a_tools_picture_is_seen_when_its_row_is_open(
     assert len(item.rows) == 1
     closed = item.height
     assert [hit.action for hit in item.hits] == ["toggle"]
-    view.stage.focus.item = item
-    view.stage.toggle(item.rows[0].key)
+    view.canvas_viewport.focus.item = item
+    view.canvas_viewport.toggle(item.rows[0].key)
     seen(view, qtbot, 2)
     opens = [hit for hit in item.hits if hit.action == "open_file"]
     assert [hit.value for hit in opens] == list(returned)

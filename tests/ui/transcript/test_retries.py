@@ -54,7 +54,7 @@ def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: TranscriptWind
     assert card.animated
     tall = card.height
     now[0] += 7.2
-    assert model.countdown(card.retry, 22.8) == "Trying again in 0:23. Attempt 2 of 5."
+    assert model.countdown(card.block, 22.8) == "Trying again in 0:23. Attempt 2 of 5."
     first = shown.view.grab().toImage()
     now[0] += 10
     assert shown.view.grab().toImage() != first

@@ -15,7 +15,7 @@ from studio.ui.theme import Theme
 from studio.ui.transcript.items.draft_item import DiffLeaf, FoldLeaf, colour
 from studio.ui.transcript.paint_style import LEFT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
-from studio.ui.transcript.text.text_block import Leaf
+from studio.ui.transcript.text.text_layout import Leaf
 
 MOST_ROWS = 400
 """Rows before “Show all”."""
@@ -130,7 +130,7 @@ class DiffView(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.theme, self.look = theme, PaintStyle(theme)
+        self.theme, self._paint_style = theme, PaintStyle(theme)
         self.colours = CodeColours(self)
         self.colours.loaded.connect(self._lay, Qt.ConnectionType.QueuedConnection)
         self._rows: Sequence[DiffRow] = ()
@@ -154,25 +154,25 @@ class DiffView(QWidget):
         return self._rows
 
     def _restyle(self) -> None:
-        self.look.refresh()
+        self._paint_style.refresh()
         self._lay()
 
     def _lay(self) -> None:
-        look, y = self.look, 0.0
+        style, y = self._paint_style, 0.0
         shown = (
             self._rows if self._whole or len(self._rows) <= MOST_ROWS else self._rows[:MOST_ROWS]
         )
         columns = max((len(row.cells) for row in shown), default=1) or 1
         wide = self.width() / columns
         if self._heads and shown:
-            y += look.px(28)
+            y += style.px(28)
         spans = [self._spans(shown, column) for column in range(columns)]
         self._laid = []
         for index, row in enumerate(shown):
-            laid = _Laid(row, y, look.code_block_line)
+            laid = _Laid(row, y, style.code_block_line)
             if row.fold is not None:
                 leaf = FoldLeaf(row.fold, index)
-                leaf.lay(look, self.width())
+                leaf.lay(style, self.width())
                 laid.height, laid.leaves = leaf.height, [(leaf, 0.0)]
             else:
                 for column, cell in enumerate(row.cells):
@@ -180,7 +180,7 @@ class DiffView(QWidget):
                         continue
                     side = "both" if columns == 1 else "old" if column == 0 else "new"
                     made = DiffLeaf(cell, spans[column].get(index, ()), side)
-                    made.lay(look, wide - 1)
+                    made.lay(style, wide - 1)
                     laid.leaves.append((made, round(column * wide) + min(1, column)))
                 laid.height = max(leaf.height for leaf, _ in laid.leaves)
                 for leaf, _ in laid.leaves:
@@ -190,8 +190,8 @@ class DiffView(QWidget):
         self._more = QRectF()
         if len(shown) < len(self._rows):
             words = f"Show {len(self._rows) - len(shown):,} more lines"
-            self._more = QRectF(look.px(79), y, look.width("small_medium", words), look.px(28))
-            y += look.px(28)
+            self._more = QRectF(style.px(79), y, style.width("small_medium", words), style.px(28))
+            y += style.px(28)
         self.setFixedHeight(round(y))
         self.update()
 
@@ -225,28 +225,28 @@ class DiffView(QWidget):
         return next((laid.row.fold for laid in found), None)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        look, seen = self.look, event.rect()
+        style, seen = self._paint_style, event.rect()
         painter = QPainter(self)
         columns = max((len(laid.row.cells) for laid in self._laid), default=1) or 1
         wide = self.width() / columns
         if self._heads and self._laid:
             for column, words in enumerate(self._heads):
-                box = QRectF(column * wide + look.px(12), 0, wide - look.px(16), look.px(28))
-                look.text(painter, box, words, "label", "text2", LEFT)
+                box = QRectF(column * wide + style.px(12), 0, wide - style.px(16), style.px(28))
+                style.text(painter, box, words, "label", "text2", LEFT)
         for column in range(1, columns):
             line = QRectF(round(column * wide), 0, 1, self.height())
-            painter.fillRect(line, look.color("hair"))
+            painter.fillRect(line, style.color("hair"))
         for laid in self._laid:
             if laid.top > seen.bottom() or laid.top + laid.height < seen.top():
                 continue
             for leaf, x in laid.leaves:
                 painter.save()
                 painter.translate(x, 0)
-                leaf.paint(painter, laid.top, look, None)
+                leaf.paint(painter, laid.top, style, None)
                 painter.restore()
             if laid.row.conflict:
-                painter.fillRect(QRectF(0, laid.top, look.px(3), laid.height), look.color("warn"))
+                painter.fillRect(QRectF(0, laid.top, style.px(3), laid.height), style.color("warn"))
         if not self._more.isNull():
             words = f"Show {len(self._rows) - len(self._laid):,} more lines"
-            look.text(painter, self._more, words, "small_medium", "accent_text", LEFT)
+            style.text(painter, self._more, words, "small_medium", "accent_text", LEFT)
         painter.end()

@@ -1,8 +1,12 @@
 """Pages of the settings window. Each has a line in ``settings/registry.py``.
 
 - ``general``: Theme, text size, defaults of new chats, limits, routing and traces.
+- ``general_limits``: Limits of turns and costs, and the target of traces, on the General page.
 - ``providers``: Keys, addresses and models of each provider.
-- ``permissions``: What agents may do without asking, and where (T-7).
+- ``provider_rows``: Header, failure, model file and model download of a provider's section.
+- ``provider_models``: The list of one provider's models, each with a check box.
+- ``permissions``: Mode, sandbox, trusted folders, and what tools may do without asking (T-7).
+- ``permission_rules``: The list of permission rules, and a field that tests them.
 - ``web``: Search engine, what may be fetched, and what is masked (T-8, T-9).
 - ``server``: The server for other programs: address, token and rules of its clients (S-3, S-4).
 """

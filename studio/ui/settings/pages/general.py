@@ -1,4 +1,7 @@
-"""The General page: theme, text size, defaults of new chats, limits, routing and traces."""
+"""The General page: theme, text size, defaults of new chats, limits, routing and traces.
+
+The rows of limits and traces are in ``general_limits``.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.settings import Settings, ThemeName
 from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
-from studio.ui.settings.limit_rows import LimitRows, TraceRows
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Toggle
+
+from .general_limits import LimitRows, TraceRows
 
 NONE = "none"
 TIERS = (
@@ -24,25 +28,24 @@ TIERS = (
     ("large", "Large", "For one task of a few steps."),
     ("cloud", "Cloud", "For long and hard tasks, and where a smaller model got stuck."),
 )
-"""Keys of ``Settings.tiers`` with their words, the cheapest first."""
+"""Keys of ``Settings.tiers`` with their titles and texts, the cheapest first."""
 ModelMenu = Callable[[str], Sequence[MenuItem]]
-"""The models to choose from, by the key of the chosen one or an empty text."""
+"""Returns the models to choose from, given the key of the chosen one or an empty text."""
 
 
 class RoutingRows(FormCard):
-    """The switch, a model for each tier, and the small one that is asked.
+    """The switch of routing, a model for each tier, and the small model that classifies messages.
 
-    ``changed`` comes after each change, ``providers_wanted`` when the person
-    wants to connect another one.
+    ``changed`` is emitted after each change, ``providers_wanted`` when the person wants to
+    connect another provider.
     """
 
     changed = Signal()
     providers_wanted = Signal()
 
-    def __init__(self, theme: Theme, settings: Settings) -> None:
+    def __init__(self, theme: Theme, settings: Settings, models: ModelMenu) -> None:
         super().__init__(theme)
-        self._settings = settings
-        self._offer: ModelMenu = lambda current: []
+        self._settings, self._models = settings, models
         self.on = Toggle(theme, "Choose mode and model by how hard a message is")
         self.on.toggled.connect(self._switched)
         self.add(
@@ -61,13 +64,8 @@ class RoutingRows(FormCard):
             "A small model reads each message first. Without one, rules decide.",
         )
 
-    def set_models(self, offer: ModelMenu) -> None:
-        """What can be chosen; asked again whenever a menu opens."""
-        self._offer = offer
-        self.refresh()
-
     def refresh(self) -> None:
-        """Show the settings as they are now."""
+        """Show the current settings."""
         values = self._settings
         self.on.show_value(values.routing)
         self._show_choice(self.asked, values.routing_model, "Rules alone")
@@ -77,13 +75,13 @@ class RoutingRows(FormCard):
         self.asked.setEnabled(values.routing)
 
     def _combo(self, name: str, tier: str) -> Combo:
-        made = Combo(self.theme, name, width=200)
-        made.opening.connect(self.refresh)
-        made.chosen.connect(lambda key: self._chosen(tier, key))
-        return made
+        combo = Combo(self.theme, name, width=200)
+        combo.opening.connect(self.refresh)
+        combo.chosen.connect(lambda key: self._model_chosen(tier, key))
+        return combo
 
     def _show_choice(self, combo: Combo, current: str, nothing: str) -> None:
-        items = list(self._offer(current))
+        items = list(self._models(current))
         combo.set_items([MenuItem(NONE, nothing), MenuItem("", ""), *items])
         combo.set_current(current or NONE)
         combo.set_face(_title(items, current) if current else nothing)
@@ -93,7 +91,7 @@ class RoutingRows(FormCard):
         self.refresh()
         self.changed.emit()
 
-    def _chosen(self, tier: str, key: str) -> None:
+    def _model_chosen(self, tier: str, key: str) -> None:
         if key == OPEN_SETTINGS:
             self.refresh()
             self.providers_wanted.emit()
@@ -110,7 +108,7 @@ class RoutingRows(FormCard):
 
 
 def _title(items: Sequence[MenuItem], key: str) -> str:
-    """What a model is called, in the menu or in one of its menus; its id if it is not there."""
+    """The title of a model in the menu or its submenus; the model's id if it is not there."""
     for item in items:
         if item.key == key:
             return item.text
@@ -124,33 +122,33 @@ SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
 
 
 class GeneralPage(SettingsPage):
-    """Changes apply at once; ``changed`` comes after each, to have it saved."""
+    """Look, defaults of new chats, limits, routing and traces."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(theme, "General", "Changes apply at once.")
         self._services = services
         settings = self._settings = services.values
         self._chooser: QFileDialog | None = None
-        self._look()
-        self._begin()
+        self._add_appearance()
+        self._add_new_chats()
         self.limits = LimitRows(theme, settings)
         self.limits.changed.connect(self.changed)
         self.add_group("Limits", self.limits)
-        self.routing = RoutingRows(theme, settings)
+        engine = services.engine
+        self.routing = RoutingRows(
+            theme, settings, lambda key: model_items(engine, engine.connected, key, ())
+        )
         self.routing.changed.connect(self.changed)
         self.routing.providers_wanted.connect(lambda: self.page_wanted.emit("providers"))
-        engine = services.engine
-        self.routing.set_models(lambda key: model_items(engine, engine.connected, key, ()))
         self.add_group("Routing", self.routing)
         self.traces = TraceRows(theme, settings)
         self.traces.changed.connect(self.changed)
         self.add_group("Traces", self.traces)
         self.column.addStretch(1)
 
-    def _look(self) -> None:
+    def _add_appearance(self) -> None:
         rows = FormCard(self.theme)
-        words = {"system": "System", "light": "Light", "dark": "Dark"}
-        themes = [(words[name], None) for name in THEMES]
+        themes = [(name.capitalize(), None) for name in THEMES]
         self._theme = Segmented(self.theme, themes, name="Theme")
         self._theme.chosen.connect(self._theme_chosen)
         rows.add("Theme", self._theme)
@@ -162,7 +160,7 @@ class GeneralPage(SettingsPage):
         rows.add("Reduce motion", self._motion, "Nothing spins, slides or fades.")
         self.column.addWidget(rows)
 
-    def _begin(self) -> None:
+    def _add_new_chats(self) -> None:
         rows = FormCard(self.theme)
         self._provider = self._combo(
             "Default provider",
@@ -182,12 +180,12 @@ class GeneralPage(SettingsPage):
         self.column.addWidget(rows)
 
     def _combo(self, name: str, items: Sequence[MenuItem], width: int = 200) -> Combo:
-        made = Combo(self.theme, name, width=width)
-        made.set_items(items)
-        return made
+        combo = Combo(self.theme, name, width=width)
+        combo.set_items(items)
+        return combo
 
     def show_at(self, name: str) -> None:
-        """Put the keyboard into the field of a limit; offer the agents that there are now."""
+        """Focus the field of a limit, and load the list of agents again."""
         if field := self.limits.fields.get(name):
             field.setFocus()
         self._services.tasks.start(self._load_agents())
@@ -199,7 +197,6 @@ class GeneralPage(SettingsPage):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the settings as they are now."""
         values = self._settings
         self.routing.refresh()
         self.limits.refresh()

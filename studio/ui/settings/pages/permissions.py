@@ -1,10 +1,14 @@
-"""The Permissions page: what agents may do without asking, and where (T-7)."""
+"""The Permissions page: mode, sandbox, trusted folders, tools and rules (T-7).
+
+The list of rules and their tester are in ``permission_rules``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -21,20 +25,32 @@ from studio.ui.chat.model.session_options import PERMISSION_MODES
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
-from studio.ui.settings.rule_list import CHAT, EVERYWHERE, ListedRule, RuleList, scope_text
-from studio.ui.settings.rule_tester import RuleTester
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Tag, Toggle
+
+from .permission_rules import (
+    CHAT,
+    EVERYWHERE,
+    RULE_VERDICTS,
+    ListedRule,
+    RuleList,
+    RuleTester,
+    scope_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """``usual`` is what becomes of a call where no rule speaks; ``drafts`` are approved later."""
+    """Tools that one row sets the rules of.
+
+    ``default`` is the verdict where no rule applies. ``drafts`` says that their calls make
+    drafts, which are approved later.
+    """
 
     title: str
     icon: str
     tools: tuple[str, ...]
-    usual: Verdict
+    default: Verdict
     drafts: bool = False
 
 
@@ -48,13 +64,13 @@ _GROUPS = (
     ToolGroup("Keep notes", "feather", ("remember",), "ask"),
     ToolGroup("Read notes", "files", ("notes_read", "notes_detail"), "allow"),
 )
-_NEVER_ASKED = ("ask",)
-"""Asking the person is not a thing to ask about."""
+_UNLISTED = ("ask",)
+"""Tools without a row: asking the person needs no permission."""
 
 
 def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
-    """Those that are there, and each tool of the person's own by its name."""
-    listed = {name for kind in _GROUPS for name in kind.tools} | set(_NEVER_ASKED)
+    """The groups of the existing tools, and a group for each tool of the person's own."""
+    listed = {name for group in _GROUPS for name in group.tools} | set(_UNLISTED)
     own = [
         ToolGroup(
             name.replace("_", " ").capitalize(),
@@ -66,10 +82,9 @@ def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
         for name, tool in sorted(tools.items())
         if name not in listed
     ]
-    return [kind for kind in _GROUPS if any(name in tools for name in kind.tools)] + own
+    return [group for group in _GROUPS if any(name in tools for name in group.tools)] + own
 
 
-VERDICTS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
 TRUST: dict[Trust, str] = {
     "nothing": "It has no rules or agents of its own any more.",
     "untrusted": "Its own rules can only forbid, and its agents cannot widen rights.",
@@ -79,10 +94,7 @@ TRUST: dict[Trust, str] = {
 
 
 class PermissionsPage(SettingsPage):
-    """Changes apply at once; ``changed`` comes after one of the settings, to have it saved.
-
-    The rules of the chat that is open are listed too, and those of its folder.
-    """
+    """The rules of the open chat, of its folder and of its agent are listed too."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
@@ -93,14 +105,14 @@ class PermissionsPage(SettingsPage):
         )
         engine, tasks, chat = services.engine, services.tasks, services.chat
         self._engine, self._tasks, self._chat = engine, tasks, chat
-        self._standing: Sequence[StandingRule] = ()
-        self._looks = 0
+        self._stored: Sequence[StandingRule] = ()
+        self._reloads = 0
         self._choosing = asyncio.Lock()
         self._question: QMessageBox | None = None
         self.folders: dict[str, Button] = {}
         """The button of each folder that is listed."""
         self.tools: dict[str, Segmented] = {}
-        """The segments by the title of the kind of tool."""
+        """The verdict of each group of tools, by its title."""
         self._tags: dict[str, Tag] = {}
         first = FormCard(theme)
         self.mode = Combo(theme, "Mode", width=200)
@@ -116,62 +128,62 @@ class PermissionsPage(SettingsPage):
         self._folders, self._tools = Slot(), Slot()
         self.add_group("Folders with rules or agents of their own", self._folders)
         self.add_group("Tools", self._tools)
-        self.standing = RuleList(theme, engine, tasks, self._look)
-        self.column.addWidget(self.standing)
-        self.tryout = RuleTester(theme, engine, tasks, lambda: chat.session)
-        self.add_group("What would happen if…", self.tryout)
+        self.rules = RuleList(theme, engine, tasks, self._reload)
+        self.column.addWidget(self.rules)
+        self.tester = RuleTester(theme, engine, tasks, lambda: chat.session)
+        self.add_group("What would happen if…", self.tester)
         self.column.addStretch(1)
-        chat.opened.connect(self._look_again)
-        chat.option_chosen.connect(self._look_again)
-        chat.event_seen.connect(self._heard)
+        chat.opened.connect(self._reload_if_visible)
+        chat.option_chosen.connect(self._reload_if_visible)
+        chat.event_seen.connect(self._event_seen)
 
-    def _look_again(self) -> None:
+    def _reload_if_visible(self) -> None:
         if self.isVisible():
-            self._tasks.start(self._look())
+            self._tasks.start(self._reload())
 
-    def _heard(self, event: Event) -> None:
+    def _event_seen(self, event: Event) -> None:
         if isinstance(event, ToolStarted):  # the person may have answered with a rule
-            self._look_again()
+            self._reload_if_visible()
 
     def refresh(self) -> None:
         values = self._engine.settings.values
         self.mode.set_current(values.default_permission_mode)
         self.sandbox.show_value(values.sandbox)
-        self._tasks.start(self._look())
-        self._tasks.start(self._look_at_sandbox())
+        self._tasks.start(self._reload())
+        self._tasks.start(self._show_sandbox())
 
-    async def _look(self) -> None:
-        """Show rules and folders as they are now; of several looks the last begun is shown."""
-        self._looks += 1
-        number, session = self._looks, self._chat.session
-        standing = await self._engine.rules.list()
+    async def _reload(self) -> None:
+        """Show the current rules and folders; of several reloads the last one started is shown."""
+        self._reloads += 1
+        number, session = self._reloads, self._chat.session
+        stored = await self._engine.rules.list()
         trust: dict[str, Trust] = {}
-        known = [*self._engine.settings.values.recent_folders, *await self._engine.rules.folders()]
-        trusted = set(await self._engine.rules.folders())
-        for folder in dict.fromkeys(known):
+        trusted = await self._engine.rules.folders()
+        recent = self._engine.settings.values.recent_folders
+        for folder in dict.fromkeys([*recent, *trusted]):
             found = await self._engine.rules.trusted(Path(folder))
             if found != "nothing" or folder in trusted:
                 trust[folder] = found
         of_chat = await session.rules.list() if session else []
-        of_files = await self._of_files()
-        if number != self._looks:
+        of_files = await self._rules_of_files()
+        if number != self._reloads:
             return
-        self._standing = standing
-        kinds = tool_groups(self._engine.tools())
+        self._stored = stored
+        groups = tool_groups(self._engine.tools())
         self._fill_folders(trust)
-        self._fill_tools(kinds)
-        shown = {name for kind in kinds for name in kind.tools}
+        self._fill_tools(groups)
+        shown = {name for group in groups for name in group.tools}
         listed = [
             ListedRule(one.rule, scope_text(one), one.folder or EVERYWHERE, one.id)
-            for one in self._standing
+            for one in self._stored
             if one.folder or one.rule.pattern != "*" or one.rule.tool not in shown
         ]
         listed += [ListedRule(one.rule, "In this chat", CHAT, one.id) for one in of_chat]
-        self.standing.fill([*listed, *of_files], session.rules if session else None)
-        self.tryout.try_again()
+        self.rules.fill([*listed, *of_files], session.rules if session else None)
+        self.tester.try_again()
 
-    async def _of_files(self) -> list[ListedRule]:
-        """What the files of the open chat's folder and agent say."""
+    async def _rules_of_files(self) -> list[ListedRule]:
+        """The rules in the files of the open chat's folder and of its agent."""
         if not self._chat.model.options.folder:
             return []
         folder, name = Path(self._chat.model.options.folder), self._chat.model.options.agent
@@ -181,14 +193,15 @@ class PermissionsPage(SettingsPage):
         ]
         try:
             agent = await self._engine.agent(name, folder, layers.trust)
-        except ConfigurationError:  # it is gone; the chat says so
+        except ConfigurationError:  # it was removed; the chat shows that
             return own
         return [*own, *(ListedRule(rule, f"From the agent {name}") for rule in agent.permissions)]
 
-    async def _look_at_sandbox(self) -> None:
+    async def _show_sandbox(self) -> None:
         sandbox = await self._engine.sandbox()
-        told = "Commands change nothing outside the folder, and have no network unless allowed."
-        self.confined.setText(sandbox.reason or (told if sandbox.kind != "none" else sandbox.label))
+        limits = "Commands change nothing outside the folder, and have no network unless allowed."
+        active = sandbox.kind != "none"
+        self.confined.setText(sandbox.reason or (limits if active else sandbox.label))
 
     # Mode and sandbox
 
@@ -201,7 +214,7 @@ class PermissionsPage(SettingsPage):
     def _sandbox_set(self, on: bool) -> None:
         self._engine.settings.values.sandbox = on
         self.changed.emit()
-        self._tasks.start(self._look_at_sandbox())
+        self._tasks.start(self._show_sandbox())
 
     # Folders
 
@@ -209,12 +222,10 @@ class PermissionsPage(SettingsPage):
         self.folders = {}
         rows = FormCard(self.theme)
         for folder, how in trust.items():
-            stops = how in ("trusted", "nothing")
-            button = Button(self.theme, "Stop trusting" if stops else "Trust…")
-            if stops:
-                button.clicked.connect(lambda _on=False, one=folder: self._untrust(one))
-            else:
-                button.clicked.connect(lambda _on=False, one=folder: self._ask(one))
+            trusted = how in ("trusted", "nothing")
+            button = Button(self.theme, "Stop trusting" if trusted else "Trust…")
+            action = self._untrust if trusted else self._ask_to_trust
+            button.clicked.connect(partial(action, folder))
             button.setAccessibleName(f"{button.text().removesuffix('…')} {folder}")
             rows.add(short_path(folder), button, TRUST[how])
             self.folders[folder] = button
@@ -225,79 +236,81 @@ class PermissionsPage(SettingsPage):
             )
         self._folders.put(rows)
 
-    def _ask(self, folder: str) -> None:
+    def _ask_to_trust(self, folder: str, _checked: bool = False) -> None:
         box = self._question = trust_box(self, folder)
         box.accepted.connect(lambda: self._tasks.start(self._trust(folder)))
         box.open()
 
     async def _trust(self, folder: str) -> None:
         await self._engine.rules.trust(Path(folder))
-        await self._look()
+        await self._reload()
 
-    def _untrust(self, folder: str) -> None:
+    def _untrust(self, folder: str, _checked: bool = False) -> None:
         async def work() -> None:
             await self._engine.rules.untrust(Path(folder))
-            await self._look()
+            await self._reload()
 
         self._tasks.start(work())
 
     # Tools
 
-    def _fill_tools(self, kinds: Sequence[ToolGroup]) -> None:
-        if list(self.tools) != [kind.title for kind in kinds]:
+    def _fill_tools(self, groups: Sequence[ToolGroup]) -> None:
+        if list(self.tools) != [group.title for group in groups]:
             self.tools, self._tags = {}, {}
             rows = FormCard(self.theme)
-            for kind in kinds:
-                verdicts = [(words, None) for _, words in VERDICTS]
-                segments = Segmented(self.theme, verdicts, name=kind.title)
-                segments.chosen.connect(lambda at, kind=kind: self._chosen(kind, VERDICTS[at][0]))
+            for group in groups:
+                verdicts = [(words, None) for _, words in RULE_VERDICTS]
+                segments = Segmented(self.theme, verdicts, name=group.title)
+                segments.chosen.connect(
+                    lambda at, group=group: self._chosen(group, RULE_VERDICTS[at][0])
+                )
                 beside = QWidget()
                 row = QHBoxLayout(beside)
                 row.setContentsMargins(0, 0, 0, 0)
                 row.setSpacing(12)
-                if kind.drafts:
-                    tag = self._tags[kind.title] = Tag(self.theme, "Draft first")
+                if group.drafts:
+                    tag = self._tags[group.title] = Tag(self.theme, "Draft first")
                     row.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
                 row.addWidget(segments)
-                rows.add(kind.title, beside, icon=kind.icon)
-                self.tools[kind.title] = segments
+                rows.add(group.title, beside, icon=group.icon)
+                self.tools[group.title] = segments
             self._tools.put(rows)
-        for kind in kinds:
-            verdict = self._verdict(kind)
-            at = next(n for n, (one, _) in enumerate(VERDICTS) if one == verdict)
-            self.tools[kind.title].set_current(at)
-            if (tag := self._tags.get(kind.title)) is not None:
+        for group in groups:
+            verdict = self._verdict(group)
+            at = next(n for n, (one, _) in enumerate(RULE_VERDICTS) if one == verdict)
+            self.tools[group.title].set_current(at)
+            if (tag := self._tags.get(group.title)) is not None:
                 words = {"allow": "Written at once", "ask": "Draft first", "deny": "Refused"}
                 tag.set(words[verdict], "warn" if verdict == "allow" else "neutral")
 
-    def _verdict(self, kind: ToolGroup) -> Verdict:
-        """What the rules for everywhere say; the strictest where its tools differ."""
+    def _verdict(self, group: ToolGroup) -> Verdict:
+        """The verdict of the rules for everywhere; the strictest one where its tools differ."""
         order: tuple[Verdict, ...] = ("allow", "ask", "deny")
-        said: dict[str, Verdict] = {name: kind.usual for name in kind.tools}
-        for one in self._whole(kind):
-            both: tuple[Verdict, Verdict] = one.rule.verdict, said[one.rule.tool]
-            said[one.rule.tool] = max(both, key=order.index)
-            if one.rule.verdict == "allow" and kind.usual == "ask":
-                said[one.rule.tool] = "allow"
-        return max(said.values(), key=order.index)
+        verdicts: dict[str, Verdict] = {name: group.default for name in group.tools}
+        for one in self._rules_of_group(group):
+            both: tuple[Verdict, Verdict] = one.rule.verdict, verdicts[one.rule.tool]
+            verdicts[one.rule.tool] = max(both, key=order.index)
+            if one.rule.verdict == "allow" and group.default == "ask":
+                verdicts[one.rule.tool] = "allow"
+        return max(verdicts.values(), key=order.index)
 
-    def _whole(self, kind: ToolGroup) -> list[StandingRule]:
+    def _rules_of_group(self, group: ToolGroup) -> list[StandingRule]:
         return [
             one
-            for one in self._standing
-            if not one.folder and one.rule.pattern == "*" and one.rule.tool in kind.tools
+            for one in self._stored
+            if not one.folder and one.rule.pattern == "*" and one.rule.tool in group.tools
         ]
 
-    def _chosen(self, kind: ToolGroup, verdict: Verdict) -> None:
+    def _chosen(self, group: ToolGroup, verdict: Verdict) -> None:
         async def work() -> None:
-            async with self._choosing:  # one choice after the other: the last one counts
-                if verdict != kind.usual:
-                    for name in kind.tools:
+            async with self._choosing:  # one choice after the other, so that the last one applies
+                if verdict != group.default:
+                    for name in group.tools:
                         await self._engine.rules.add(Rule(verdict, name))
-                self._standing = await self._engine.rules.list()
-                for one in self._whole(kind):
-                    if one.rule.verdict != verdict or verdict == kind.usual:
+                self._stored = await self._engine.rules.list()
+                for one in self._rules_of_group(group):
+                    if one.rule.verdict != verdict or verdict == group.default:
                         await self._engine.rules.remove(one.id)
-            await self._look()
+            await self._reload()
 
         self._tasks.start(work())

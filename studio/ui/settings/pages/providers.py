@@ -1,19 +1,385 @@
-"""The Providers page: a section for each provider, with its key, address and models."""
+"""The Providers page: a section for each provider, with its key, address and models.
+
+The parts of a section are in ``provider_rows``, ``provider_models`` and ``settings/key_row``.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout
+import time
+from typing import cast
 
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from studio.providers.catalogue import Listing
+from studio.providers.descriptor import ProviderDescriptor
+from studio.providers.http import from_environment
 from studio.providers.registry import PROVIDERS
+from studio.ui.formatting import ago, context_size
 from studio.ui.settings.form import SettingsPage
-from studio.ui.settings.provider_section import ProviderSection
+from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
-from studio.ui.widgets import Card, Hairline
+from studio.ui.widgets import Button, Card, Combo, Field, Hairline, Label, MenuItem, Status
+
+from .provider_models import ModelList
+from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
+
+
+class ProviderSection(QWidget):
+    """One provider. ``changed`` is emitted when its key, address or models were changed."""
+
+    changed = Signal()
+
+    def __init__(
+        self, theme: Theme, provider: ProviderDescriptor, services: SettingsServices
+    ) -> None:
+        super().__init__()
+        self.theme = theme
+        self.provider = provider
+        self._services = services
+        self._loaded = False
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.head = SectionHeader(theme, provider, self)
+        self.head.toggled.connect(self._opened)
+        self.head.add_key.clicked.connect(self._add_key)
+        column.addWidget(self.head)
+        self.body = QWidget()
+        self.body.hide()
+        column.addWidget(self.body)
+        self._grid = QGridLayout(self.body)
+        self._grid.setContentsMargins(theme.px(36), 2, 0, 16)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(10)
+        self._grid.setColumnMinimumWidth(0, theme.px(90))
+        self._grid.setColumnStretch(1, 1)
+
+        self.key: KeyRow | None = None
+        self.url: Field | None = None
+        self.file: ModelFileRow | None = None
+        if provider.key != "none":
+            variable = next(iter(provider.key_variables), "")
+            owner = KeyOwner(provider.name, provider.title, provider.key_hint, variable)
+            self.key = KeyRow(theme, owner, services.keychain, services.tasks)
+            self.key.typed.connect(self._key_typed)
+            self.key.changed.connect(self._key_changed)
+            self.key.loaded.connect(self._show)
+            self._add_row("API key", self.key)
+        if provider.name == "builtin":
+            self.file = ModelFileRow(theme, services.values)
+            self.file.changed.connect(self._connection_changed)
+            self._add_row("Model file", self.file)
+        elif provider.address:
+            here = from_environment(provider.address_variable)
+            self.url = Field(theme, here or provider.address)
+            if here:
+                self.url.setToolTip(f"Set by {provider.address_variable}")
+            self.url.setAccessibleName(f"Base URL of {provider.title}")
+            self.url.editingFinished.connect(self._url_changed)
+            self._add_row("Base URL", self.url)
+        self.pull: ModelDownloadRow | None = None
+        if provider.name == "ollama":
+            self.pull = ModelDownloadRow(theme, services.tasks, self._puller)
+            self.pull.pulled.connect(lambda: self.fetch_models(force=True))
+            self._add_row("Get a model", self.pull)
+        self.default = Combo(theme, "Default model")
+        self.default.chosen.connect(self._default_chosen)
+        self._add_row("Default model", self.default)
+        self.failure = FailureCard(theme)
+        self.failure.hide()
+        self.failure.again.clicked.connect(lambda: self.fetch_models(force=True))
+        self._grid.addWidget(self.failure, self._grid.rowCount(), 0, 1, 2)
+        self.models = ModelList(theme)
+        self.models.toggled.connect(self._model_toggled)
+        box = Card(theme, "sunken", "hair", 8)
+        inner = QVBoxLayout(box)
+        inner.setContentsMargins(0, 4, 0, 4)
+        inner.addWidget(self.models)
+        self._add_row("Models", box)
+        self._grid.addLayout(self._make_foot(), self._grid.rowCount(), 1)
+        self._seconds = QTimer(self)
+        self._seconds.setInterval(1000)
+        self._seconds.timeout.connect(self._show_foot)
+        self._unsubscribe = services.catalogue.subscribe(self._listing_changed)
+        self.destroyed.connect(self._unsubscribe)
+        self.refresh()
+
+    def _add_row(self, title: str, control: QWidget) -> None:
+        at = self._grid.rowCount()
+        label = Label(self.theme, title, "ui", "text2")
+        label.setMinimumHeight(self.theme.height(30))
+        self._grid.addWidget(label, at, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(control, at, 1)
+
+    def _make_foot(self) -> QVBoxLayout:
+        foot = QHBoxLayout()
+        self._updated = Label(self.theme, "", "small", "text2", wrap=True, digits=True)
+        self._loading = Status(self.theme)
+        self._refresh = Button(self.theme, "Refresh", "ghost", icon="refresh-cw")
+        self._refresh.clicked.connect(lambda: self.fetch_models(force=True))
+        self._cancel = Button(self.theme, "Cancel", "ghost")
+        self._cancel.clicked.connect(lambda: self._services.catalogue.cancel(self.provider.name))
+        foot.addWidget(self._loading)
+        foot.addWidget(self._updated, 1)
+        foot.addStretch()
+        foot.addWidget(self._refresh)
+        foot.addWidget(self._cancel)
+        whole = QVBoxLayout()
+        whole.setSpacing(4)
+        whole.addLayout(foot)
+        self.own = Field(self.theme, "Add a model by its id")
+        self.own.returnPressed.connect(self._own_added)
+        whole.addWidget(self.own)
+        return whole
+
+    # -- the provider's state -------------------------------------------------------------
+
+    @property
+    def base_url(self) -> str:
+        if self.file is not None:
+            return self._services.values.builtin_model
+        return self._services.values.base_urls.get(self.provider.name, "")
+
+    @property
+    def listing(self) -> Listing:
+        return self._services.catalogue.listing(self.provider.name)
+
+    def _puller(self) -> Puller:
+        return cast("Puller", self._services.make_provider(self.provider.name, "", self.base_url))
+
+    def _can_fetch(self) -> bool:
+        if self.provider.key == "needed":
+            return bool(self.key and self.key.key)
+        return not self.provider.address_needed or bool(self.base_url)
+
+    def fetch_models(self, force: bool = False) -> None:
+        """Fetch the provider's list of models, if its key or address is known."""
+        if not self._can_fetch():
+            self._show()
+            return
+        key, url, name = self.key.key if self.key else "", self.base_url, self.provider.name
+        make = self._services.make_provider
+        self._services.catalogue.refresh(name, lambda: make(name, key, url), key, force, url)
+
+    async def load(self) -> None:
+        """Load the key, then the models: once, when the page is first shown."""
+        if self._loaded:
+            return
+        self._loaded = True
+        if self.key is not None:
+            await self.key.load()
+        self.fetch_models()
+
+    def open(self) -> None:
+        self.head.setChecked(True)
+
+    # -- what is shown ---------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Show the current settings."""
+        if self.url is not None:
+            self.url.set_unless_typing(self.base_url)
+        if self.file is not None:
+            self.file.refresh()
+        self._show()
+
+    def _opened(self, on: bool) -> None:
+        self.body.setVisible(on)
+        if on:
+            self._show()
+
+    def _listing_changed(self, name: str) -> None:
+        if name == self.provider.name:
+            self._show()
+
+    def _show(self) -> None:
+        listing, provider = self.listing, self.provider
+        has_key = bool(self.key and self.key.key)
+        self.head.add_key.setVisible(provider.key == "needed" and not has_key and not self.is_open)
+        self.head.set_status(*self._status(listing, has_key))
+        failed = listing.state == "failed"
+        self.failure.setVisible(failed)
+        if failed:
+            self.failure.reason.setText(self._reason(listing))
+        self._show_models(listing)
+        self._show_foot()
+        if listing.state == "loading" and self.isVisible():
+            self._seconds.start()
+        else:
+            self._seconds.stop()
+
+    @property
+    def is_open(self) -> bool:
+        return self.head.isChecked()
+
+    def _status(self, listing: Listing, has_key: bool) -> tuple[str, str]:
+        count = sum(model.source == "fetched" for model in listing.models)
+        models = "1 model" if count == 1 else f"{count} models"
+        if self.provider.key == "needed" and not has_key:
+            return "No key", "off"
+        if listing.state == "loading":
+            return "Loading models…", "busy"
+        if listing.state == "failed":
+            if self.provider.start_command:
+                return "Not running", "off"
+            return ("Built-in model list", "off") if listing.models else ("No models", "off")
+        if listing.state == "ready":
+            if self.provider.key == "needed":
+                return "Key works", "ok"
+            if self.provider.name == "builtin":
+                return "Small, often wrong", "ok"
+            return f"Running, {models}", "ok"
+        if self.provider.name == "builtin":
+            return "Small, often wrong", "off"
+        if self.provider.key == "optional" and not self.base_url:
+            return "No address", "off"
+        return "", "off"
+
+    def _reason(self, listing: Listing) -> str:
+        reason = listing.reason.rstrip(".")
+        if listing.fetched_at is not None:
+            return f"{reason}. Using the list from {ago(time.time() - listing.fetched_at)}."
+        if not listing.models:
+            return f"{reason}."
+        date = self._services.snapshot_date
+        return f"{reason}. Using the built-in list{f' from {date}' if date else ''}."
+
+    def _show_models(self, listing: Listing) -> None:
+        settings, name = self._services.values, self.provider.name
+        chosen = settings.default_model.get(name, "")
+        if listing.state == "loading" and listing.fetched_at is None:
+            self.models.set_skeleton()
+            self.default.set_items([])
+            self.default.set_face(chosen or "Picked when models load")
+            return
+        catalogue = self._services.catalogue
+        models = list(catalogue.chosen(name, chosen))
+        listed = {model.id for model in models}
+        own = [one for one in settings.own_models.get(name, []) if one not in listed]
+        models += [catalogue.model(name, one) for one in own]
+        offered = settings.enabled_models.get(name)
+        off = set() if offered is None else {m.id for m in models if m.id not in offered}
+        self.models.set_models(models, off, chosen)
+        self.default.set_items(
+            [MenuItem(m.id, m.title, detail=context_size(m.context_window)) for m in models]
+        )
+        self.default.set_current(chosen)
+        current = next((m.title for m in models if m.id == chosen), chosen)
+        self.default.set_face(current or "None chosen")
+
+    def _show_foot(self) -> None:
+        listing = self.listing
+        loading = listing.state == "loading"
+        self._loading.setVisible(loading)
+        self._cancel.setVisible(loading)
+        self._updated.setVisible(not loading)
+        self._refresh.setVisible(not loading and listing.state != "failed")
+        self._refresh.setEnabled(self._can_fetch())
+        if loading:
+            began = listing.started_at or time.time()
+            self._loading.set(f"Loading models… {max(0, int(time.time() - began))} s", "busy")
+            return
+        priced = not self.provider.local and any(m.input_price is not None for m in listing.models)
+        prices = " Price per million tokens, in and out." if priced else ""
+        if listing.fetched_at is not None:
+            when = f"Updated {ago(time.time() - listing.fetched_at)}."
+        elif self.provider.name == "builtin":
+            when = "Works offline. It is small and often wrong."
+        else:
+            date = self._services.snapshot_date
+            when = f"Built-in list{f' from {date}' if date else ''}." if listing.models else ""
+        self._updated.setText(when + prices)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._seconds.stop()
+
+    # -- what the person changes ------------------------------------------------------------
+
+    def _add_key(self) -> None:
+        self.open()
+        if self.key is not None:
+            self.key.enter()
+
+    def _key_typed(self, key: str) -> None:
+        if not key:
+            self._services.catalogue.cancel(self.provider.name)
+            return
+        url, name, make = self.base_url, self.provider.name, self._services.make_provider
+        self._services.catalogue.key_typed(name, lambda: make(name, key, url), key, url)
+
+    def _key_changed(self) -> None:
+        self.fetch_models()
+        self._show()
+        self.changed.emit()
+
+    def _url_changed(self) -> None:
+        assert self.url is not None
+        url, urls, name = (
+            self.url.text().strip(),
+            self._services.values.base_urls,
+            self.provider.name,
+        )
+        if url == urls.get(name, ""):
+            return
+        wrong = bool(url) and not url.startswith(("http://", "https://"))
+        self.url.set_error("An address begins with http:// or https://" if wrong else "")
+        self.url.setToolTip(self.url.error)
+        if wrong:
+            return
+        if url:
+            urls[name] = url
+        else:
+            urls.pop(name, None)
+        self._connection_changed()
+
+    def _connection_changed(self) -> None:
+        self.fetch_models(force=True)
+        self._show()
+        self.changed.emit()
+
+    def _default_chosen(self, model: str) -> None:
+        self._services.values.default_model[self.provider.name] = model
+        self._show()
+        self.changed.emit()
+
+    def _model_toggled(self, model: str, on: bool) -> None:
+        enabled, name = self._services.values.enabled_models, self.provider.name
+        shown = [one.id for one in self.models.shown.models]
+        chosen = [one for one in shown if one not in self.models.shown.off and one != model]
+        if on:
+            chosen.append(model)
+        if len(chosen) == len(shown):
+            enabled.pop(name, None)
+        else:
+            enabled[name] = chosen
+        self._show()
+        self.changed.emit()
+
+    def _own_added(self) -> None:
+        model, name = self.own.text().strip(), self.provider.name
+        if not model:
+            return
+        own = self._services.values.own_models.setdefault(name, [])
+        if model not in own:
+            own.append(model)
+        offered = self._services.values.enabled_models.get(name)
+        if offered is not None and model not in offered:
+            offered.append(model)
+        self.own.clear()
+        self._show()
+        self.changed.emit()
 
 
 class ProvidersPage(SettingsPage):
-    """The providers, one section each."""
+    """The providers, a section for each."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
@@ -25,11 +391,13 @@ class ProvidersPage(SettingsPage):
         column.setContentsMargins(14, 0, 14, 0)
         column.setSpacing(0)
         self.sections: dict[str, ProviderSection] = {}
-        for provider in (one for one in PROVIDERS.values() if one.in_settings):
+        for provider in PROVIDERS.values():
+            if not provider.in_settings:
+                continue
             if self.sections:
                 column.addWidget(Hairline(theme))
             section = self.sections[provider.name] = ProviderSection(theme, provider, services)
-            section.changed.connect(lambda _name: self.changed.emit())
+            section.changed.connect(self.changed)
             column.addWidget(section)
         self.column.addWidget(card)
         self.column.addStretch(1)
@@ -46,6 +414,6 @@ class ProvidersPage(SettingsPage):
 
     async def _load(self) -> None:
         for section in self.sections.values():
-            await section.look()
+            await section.load()
         if problem := self._services.keychain.problem:
             self.line.setText(f"{problem} Keys can be kept for this session only.")

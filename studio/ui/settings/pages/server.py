@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Collection
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
+from studio.domain.errors import StudioError
+from studio.domain.permissions import Verdict
 from studio.storage.config.server_token import ENTRY, ServerToken
+from studio.storage.config.settings import Settings
 from studio.ui.app.server_process import ServerProcess
 from studio.ui.formatting import short_path
-from studio.ui.settings.client_rules import ClientRules
-from studio.ui.settings.form import FormCard, SettingsPage
-from studio.ui.settings.provider_meta import masked
-from studio.ui.settings.registry import SettingsServices
-from studio.ui.settings.tasks import Tasks
+from studio.ui.settings.form import FormCard, SettingsPage, Slot
+from studio.ui.settings.key_row import masked
+from studio.ui.settings.registry import SettingsServices, SettingsTasks
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, Field, Label, Status, Toggle
+from studio.ui.widgets import Button, Field, IconButton, Label, Status, Toggle
+
+from .permission_rules import RULE_VERDICTS, VerdictCombo
 
 
 class TokenRow(QWidget):
-    """``changed`` comes when another token shall count from now on.
+    """Shows, copies and renews the token; ``changed`` is emitted when it was renewed.
 
-    Where no keychain can keep one, each run of the server makes its own.
+    Where no keychain can store a token, each run of the server makes its own.
     """
 
     changed = Signal()
 
     def __init__(
-        self, theme: Theme, token: ServerToken, beside: ServerProcess, tasks: Tasks
+        self, theme: Theme, token: ServerToken, process: ServerProcess, tasks: SettingsTasks
     ) -> None:
         super().__init__()
-        self._secret, self._beside, self._tasks = token, beside, tasks
+        self._stored, self._process, self._tasks = token, process, tasks
         self._keychain = token.keychain
         self._token = ""
         self._question: QMessageBox | None = None
@@ -52,7 +56,7 @@ class TokenRow(QWidget):
         self.copy = Button(theme, "Copy")
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._token))
         self.renew = Button(theme, "Renew…")
-        self.renew.clicked.connect(self._ask)
+        self.renew.clicked.connect(self._ask_to_renew)
         row.addWidget(self.shown, 1)
         for button in (self.show_it, self.copy, self.renew):
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -60,12 +64,12 @@ class TokenRow(QWidget):
         column.addWidget(self.remark)
         self._show()
 
-    async def look(self) -> None:
-        """Find the token there is, or make one."""
-        token = self._beside.token or await self._keychain.get(ENTRY) or ""
-        if not token and self._beside.state == "off" and not self._keychain.problem:
-            token = await self._secret.get()
-        self._token = token if self._beside.token or self._secret.kept else ""
+    async def load(self) -> None:
+        """Read the token, or make one."""
+        token = self._process.token or await self._keychain.get(ENTRY) or ""
+        if not token and self._process.state == "off" and not self._keychain.problem:
+            token = await self._stored.get()
+        self._token = token if self._process.token or self._stored.kept else ""
         self._show()
 
     def _show(self) -> None:
@@ -79,7 +83,7 @@ class TokenRow(QWidget):
         self.remark.setText(f"{problem} Each run of the server makes its own token.")
         self.remark.setVisible(bool(problem))
 
-    def _ask(self) -> None:
+    def _ask_to_renew(self) -> None:
         box = QMessageBox(self.window())
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
@@ -93,21 +97,104 @@ class TokenRow(QWidget):
         box.open()
 
     async def _renew(self) -> None:
-        if not self._beside.token:
-            token = await self._secret.renew()
-            self._token = token if self._secret.kept else self._token
+        if not self._process.token:
+            token = await self._stored.renew()
+            self._token = token if self._stored.kept else self._token
             self._show()
         self.changed.emit()
+
+
+DEFAULT_RULES = (
+    "Clients may have agents read in this folder. Everything else is asked in this window, "
+    "or refused when it is closed."
+)
+
+
+class ClientRules(QWidget):
+    """Lists, adds and removes ``Settings.server_rules``; ``changed`` follows each change."""
+
+    changed = Signal()
+
+    def __init__(
+        self, theme: Theme, settings: Settings, tools: Callable[[], Collection[str]]
+    ) -> None:
+        super().__init__()
+        self._theme, self._settings, self._tools = theme, settings, tools
+        self.removes: dict[str, IconButton] = {}
+        """The remove button of each rule, by its verdict and text."""
+        self._listed = Slot()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._listed)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.verdict = VerdictCombo(theme)
+        self.field = Field(theme, "run(pytest *)", role="code")
+        self.field.setAccessibleName("Rule for clients: TOOL or TOOL(PATTERN)")
+        self.field.returnPressed.connect(self.add)
+        self.field.textChanged.connect(lambda: self._show_problem(""))
+        self.button = Button(theme, "Add rule")
+        self.button.clicked.connect(self.add)
+        row.addWidget(self.verdict)
+        row.addWidget(self.field, 1)
+        row.addWidget(self.button)
+        column.addLayout(row)
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        column.addWidget(self.problem)
+
+    def show_rules(self) -> None:
+        """Show the current rules."""
+        rows = FormCard(self._theme)
+        rows.add_text(DEFAULT_RULES)
+        self.removes = {}
+        for verdict, label in RULE_VERDICTS:
+            for text in self._settings.server_rules.get(verdict, ()):
+                remove = IconButton(self._theme, "x", f"Remove {label.lower()} {text}")
+                remove.clicked.connect(partial(self._remove, verdict, text))
+                label_widget = Label(self._theme, label, "small", "text2")
+                rows.add(text, _side_by_side(label_widget, remove, spacing=12), role="code")
+                self.removes[f"{verdict} {text}"] = remove
+        self._listed.put(rows)
+
+    def add(self) -> None:
+        """Store the typed rule, or show what is wrong with it."""
+        from studio.agent.permission.rules import parse_rule
+
+        verdict = self.verdict.verdict
+        try:
+            rule = str(parse_rule(self.field.text().strip(), self._tools(), verdict))
+        except StudioError as error:
+            self._show_problem(str(error))
+            return
+        stored = self._settings.server_rules
+        if rule not in stored.get(verdict, []):
+            stored[verdict] = [*stored.get(verdict, []), rule]
+        self.field.clear()
+        self.show_rules()
+        self.changed.emit()
+
+    def _remove(self, verdict: Verdict, text: str, _checked: bool = False) -> None:
+        stored = self._settings.server_rules
+        stored[verdict] = [rule for rule in stored.get(verdict, []) if rule != text]
+        self.show_rules()
+        self.changed.emit()
+
+    def _show_problem(self, problem: str) -> None:
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.field.set_error(problem)
 
 
 STATES = {"off": ("Off", "off"), "starting": ("Starting…", "busy"), "running": ("Running", "ok")}
 OWN_FOLDER = "An empty folder of the program’s own"
 FIELD = 270
-"""Least width of what is typed."""
+"""Minimum width of the text fields."""
 
 
 class ServerPage(SettingsPage):
-    """Changes apply at once; ``changed`` comes after each, to have it saved and the server told."""
+    """The settings of the server; the server reads them again after each change."""
 
     affects_server = True
 
@@ -118,20 +205,20 @@ class ServerPage(SettingsPage):
             "Other programs use your agents and models, through the APIs of OpenAI and Anthropic.",
         )
         self._settings, self._tasks = services.values, services.tasks
-        self._beside, engine = services.server, services.engine
+        self._process, engine = services.server, services.engine
         self._chooser: QFileDialog | None = None
         self._add_switch(ServerToken(services.keychain, engine.paths.data))
         self._add_clients(engine.tools)
-        self._add_place()
+        self._add_address()
         self.column.addStretch(1)
-        self._beside.changed.connect(self._show_state)
+        self._process.changed.connect(self._show_state)
 
     def _add_switch(self, token: ServerToken) -> None:
         theme, rows = self.theme, FormCard(self.theme)
         self.status = Status(theme)
         self.on = self._toggle("server_on", "Run the server")
-        both = _side_by_side(self.status, self.on)
-        self.about = rows.add("Run the server", both, "As long as this window is open.")
+        state = _side_by_side(self.status, self.on)
+        self.about = rows.add("Run the server", state, "As long as this window is open.")
         self.base = Field(theme, role="code")
         self.base.setReadOnly(True)
         self.base.setAccessibleName("Base URL for clients")
@@ -140,7 +227,7 @@ class ServerPage(SettingsPage):
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
         address = _side_by_side(self.base, self.copy)
         self.connecting = rows.add("Connect", address, " ", least=340)
-        self.token = TokenRow(theme, token, self._beside, self._tasks)
+        self.token = TokenRow(theme, token, self._process, self._tasks)
         self.token.changed.connect(self.changed)
         rows.add("Token", self.token, least=430)
         self.column.addWidget(rows)
@@ -163,11 +250,11 @@ class ServerPage(SettingsPage):
         self.rules.changed.connect(self.changed)
         self.add_group("What clients may do", self.rules)
 
-    def _add_place(self) -> None:
+    def _add_address(self) -> None:
         theme, rows = self.theme, FormCard(self.theme)
-        self.host = self._field("Address", "127.0.0.1", self._host_typed)
+        self.host = self._field("Address", "127.0.0.1", self._host_entered)
         self.where = rows.add("Address", self.host, " ", least=FIELD)
-        self.port = self._field("Port", "8765", self._port_typed)
+        self.port = self._field("Port", "8765", self._port_entered)
         rows.add("Port", self.port, least=FIELD)
         self.asks = self._toggle("server_token", "Clients need the token")
         rows.add(
@@ -175,10 +262,10 @@ class ServerPage(SettingsPage):
             self.asks,
             "Off, every program on this computer may use the server.",
         )
-        self.hosts = self._field("Other host names", "studio.local", self._hosts_typed)
+        self.hosts = self._field("Other host names", "studio.local", self._hosts_entered)
         about = "Requests to any other name are refused."
         rows.add("Other host names", self.hosts, about, least=FIELD)
-        self.origins = self._field("Web pages", "https://example.org", self._origins_typed)
+        self.origins = self._field("Web pages", "https://example.org", self._origins_entered)
         about = "Pages that may ask the server. Others are refused."
         rows.add("Web pages", self.origins, about, least=FIELD)
         self.problem = Label(theme, "", "small", "err", wrap=True)
@@ -212,15 +299,15 @@ class ServerPage(SettingsPage):
         self._show_state()
 
     def _show_state(self) -> None:
-        state = self._beside.state
+        state = self._process.state
         words, mark = STATES.get(state, ("Not running", "err"))
         self.status.set(words, mark)
         self.about.setText(
-            self._beside.problem if state == "failed" else "As long as this window is open."
+            self._process.problem if state == "failed" else "As long as this window is open."
         )
         values = self._settings
         host = f"[{values.server_host}]" if ":" in values.server_host else values.server_host
-        address = self._beside.address or f"http://{host}:{values.server_port}"
+        address = self._process.address or f"http://{host}:{values.server_port}"
         self.base.setText(f"{address}/v1")
         self.base.setCursorPosition(0)
         needed = values.server_token or not _loopback(values.server_host)
@@ -230,9 +317,9 @@ class ServerPage(SettingsPage):
         if not _loopback(values.server_host):
             reach = "Other computers reach it, unencrypted. Whoever has the token can use it."
         self.where.setText(reach)
-        self._tasks.start(self.token.look())
+        self._tasks.start(self.token.load())
 
-    # What the person sets
+    # -- what the person changes ------------------------------------------------------------
 
     def _set(self, name: str, value: object) -> None:
         if getattr(self._settings, name) != value:
@@ -240,34 +327,34 @@ class ServerPage(SettingsPage):
             self._show_state()
             self.changed.emit()
 
-    def _host_typed(self) -> None:
+    def _host_entered(self) -> None:
         host = self.host.text().strip() or "127.0.0.1"
         wrong = "An address is one word, 127.0.0.1 for this computer." if " " in host else ""
-        self._typed(self.host, "server_host", host, wrong)
+        self._check_and_set(self.host, "server_host", host, wrong)
 
-    def _port_typed(self) -> None:
+    def _port_entered(self) -> None:
         text = self.port.text().strip()
         fits = text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 65536
         port = int(text) if fits else 0
-        self._typed(self.port, "server_port", port, "" if fits else "A port is 1 to 65535.")
+        self._check_and_set(self.port, "server_port", port, "" if fits else "A port is 1 to 65535.")
 
-    def _hosts_typed(self) -> None:
-        hosts = _listed(self.hosts.text())
+    def _hosts_entered(self) -> None:
+        hosts = _split_list(self.hosts.text())
         wrong = any("/" in host for host in hosts)
         words = "A host name has no slash: studio.local" if wrong else ""
-        self._typed(self.hosts, "server_hosts", hosts, words)
+        self._check_and_set(self.hosts, "server_hosts", hosts, words)
 
-    def _origins_typed(self) -> None:
-        pages = [page.rstrip("/") for page in _listed(self.origins.text())]
+    def _origins_entered(self) -> None:
+        pages = [page.rstrip("/") for page in _split_list(self.origins.text())]
         wrong = not all(page.startswith(("https://", "http://")) for page in pages)
         words = "A page is written https://example.org" if wrong else ""
-        self._typed(self.origins, "server_origins", pages, words)
+        self._check_and_set(self.origins, "server_origins", pages, words)
 
-    def _typed(self, field: Field, name: str, value: object, wrong: str) -> None:
-        field.set_error(wrong)
-        self.problem.setText(wrong)
-        self.problem.setVisible(bool(wrong))
-        if not wrong:
+    def _check_and_set(self, field: Field, name: str, value: object, problem: str) -> None:
+        field.set_error(problem)
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        if not problem:
             self._set(name, value)
 
     def _choose(self) -> None:
@@ -288,18 +375,18 @@ class ServerPage(SettingsPage):
         self.forget.setVisible(bool(folder))
 
 
-def _side_by_side(*widgets: QWidget) -> QWidget:
-    both = QWidget()
-    row = QHBoxLayout(both)
+def _side_by_side(*widgets: QWidget, spacing: int = 8) -> QWidget:
+    whole = QWidget()
+    row = QHBoxLayout(whole)
     row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(8)
+    row.setSpacing(spacing)
     for widget in widgets:
         row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
-    return both
+    return whole
 
 
-def _listed(text: str) -> list[str]:
-    return list(dict.fromkeys(part for part in text.replace(",", " ").split()))
+def _split_list(text: str) -> list[str]:
+    return list(dict.fromkeys(text.replace(",", " ").split()))
 
 
 def _loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The Web page: search engine, what may be fetched, what is masked (T-8, T-9)."""
+"""The Web page: search engine, pages that may be fetched, and masking (T-8, T-9)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MASKED = {
 
 
 class WebPage(SettingsPage):
-    """Changes apply at once; ``changed`` comes after each, to have it saved."""
+    """The search engine and its keys, which pages may be fetched, and what is masked."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
@@ -48,7 +48,7 @@ class WebPage(SettingsPage):
         search.add("Search engine", self.engine, "The provider’s own costs what it asks for.")
         self.address = Field(theme, "https://searx.example.org")
         self.address.setAccessibleName("Address of SearXNG")
-        self.address.editingFinished.connect(self._address_typed)
+        self.address.editingFinished.connect(self._address_entered)
         about = "Your own server; it must offer JSON."
         search.add("SearXNG address", self.address, about, least=220)
         self.keys: dict[str, KeyRow] = {}
@@ -84,13 +84,13 @@ class WebPage(SettingsPage):
         ):
             toggle.show_value(on)
         for row in self.keys.values():
-            self._tasks.start(row.look())
+            self._tasks.start(row.load())
 
     def _engine_chosen(self, name: str) -> None:
         self._settings.web_search = next(one for one in self._engines if one == name)
         self.changed.emit()
 
-    def _address_typed(self) -> None:
+    def _address_entered(self) -> None:
         address = self.address.text().strip()
         wrong = bool(address) and not address.startswith(("http://", "https://"))
         self.address.set_error("An address begins with https://" if wrong else "")

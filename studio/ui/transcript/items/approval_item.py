@@ -15,8 +15,7 @@ from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import OutputLeaf, ParagraphLeaf
 
-from .base import Hit, Item, ItemContext, PaintPass
-from .buttons import button_row, button_width, paint_button
+from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
 _FACTS = {
     "folder": "folder",
@@ -99,42 +98,36 @@ def _small(words: str) -> ParagraphLeaf:
     return ParagraphLeaf(Block("paragraph", words), "small", "text2")
 
 
-class WaitingItem(Item):
+class WaitingItem(Item[ToolBlock]):
     """A raised card with a tile, a title and buttons."""
 
-    def __init__(self, plan: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
-        super().__init__(plan, blocks, agent)
+    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        super().__init__(span, blocks, agent)
         self.shown_at: float | None = None
         """When it was first painted: keys are ignored for a moment after."""
 
-    @property
-    def tool(self) -> ToolBlock:
-        block = self.block
-        assert isinstance(block, ToolBlock)
-        return block
-
     def estimate(self, context: ItemContext) -> float:
-        return context.look.px(191)
+        return context.style.px(191)
 
     def head(self, title: str, text: str, context: ItemContext) -> float:
-        look = context.look
+        style = context.style
         self.leaves, self.places, self.hits = [], [], []
-        left, y = look.px(56), float(look.px(13))
-        width = context.width - left - look.px(16)
+        left, y = style.px(56), float(style.px(13))
+        width = context.width - left - style.px(16)
         made = ParagraphLeaf(Block("paragraph", title), "heading")
-        y += self.place(made, QPointF(left, y), context, width) - look.px(2)
+        y += self.place(made, QPointF(left, y), context, width) - style.px(2)
         if text:
             made = ParagraphLeaf(Block("paragraph", text.replace("\n", "\u2028")), "ui", "text2")
-            y += self.place(made, QPointF(left, y - look.px(1)), context, width)
+            y += self.place(made, QPointF(left, y - style.px(1)), context, width)
         return y
 
     def paint_card(self, paint: PaintPass, icon: str, context: ItemContext) -> None:
-        look = context.look
+        style = context.style
         card = QRectF(0, 0, context.width, self.height)
-        look.card(paint.painter, card, "raised", "warn_line", 10)
-        side = look.px(28)
-        tile = QRectF(look.px(16), look.px(14), side, side)
-        look.tile(paint.painter, tile, icon, "warn", "warn_soft", 16)
+        style.card(paint.painter, card, "raised", "warn_line", 10)
+        side = style.px(28)
+        tile = QRectF(style.px(16), style.px(14), side, side)
+        style.tile(paint.painter, tile, icon, "warn", "warn_soft", 16)
 
 
 class ApprovalItem(WaitingItem):
@@ -142,13 +135,13 @@ class ApprovalItem(WaitingItem):
 
     @property
     def question(self) -> Question:
-        question = self.tool.question
+        question = self.block.question
         assert question is not None
         return question
 
     @property
     def name(self) -> str:
-        if self.tool.question is None:
+        if self.block.question is None:
             return ""
         question = self.question
         facts = ", ".join(value for _, value in question.facts)
@@ -163,56 +156,56 @@ class ApprovalItem(WaitingItem):
         return ", ".join(part for part in parts if part)
 
     def lay(self, context: ItemContext) -> None:
-        if self.tool.question is None:
+        if self.block.question is None:
             self.height = 0.0
             return
-        question, look = self.question, context.look
+        question, style = self.question, context.style
         y = self.head(question.title, question.reason, context)
-        left, right = look.px(56), context.width - look.px(16)
-        y += look.px(7)
+        left, right = style.px(56), context.width - style.px(16)
+        y += style.px(7)
         leaf = OutputLeaf(question.detail, color="text1")
-        pad = look.px(10)
+        pad = style.px(10)
         top = y
-        y += look.px(9)
+        y += style.px(9)
         y += self.place(leaf, QPointF(left + pad, y), context, right - left - 2 * pad)
-        y += look.px(9)
+        y += style.px(9)
         self._box = QRectF(left, top, right - left, y - top)
         self._facts: list[tuple[str, str, QRectF]] = []
         if question.facts:
-            y += look.px(7)
-            y = self._place_facts(question.facts, left, right, y, look)
+            y += style.px(7)
+            y = self._place_facts(question.facts, left, right, y, style)
         self._why: QPointF | None = None
         if question.why:
-            y += look.px(5)
-            self._why = QPointF(left + look.px(7), y + look.px(10))
+            y += style.px(5)
+            self._why = QPointF(left + style.px(7), y + style.px(10))
             made = ParagraphLeaf(Block("paragraph", question.why), "ui", "text2")
-            indent = look.px(20)
+            indent = style.px(20)
             y += self.place(made, QPointF(left + indent, y), context, right - left - indent)
-        y += look.px(10)
-        y = self._place_buttons(question, left, right, y, look)
+        y += style.px(10)
+        y = self._place_buttons(question, left, right, y, style)
         if question.always:
-            y += look.px(7)
+            y += style.px(7)
             y = self._place_rules(question.always, question.covers, left, right, y, context)
-        self.height = y + look.px(12)
+        self.height = y + style.px(12)
 
     def _place_buttons(
-        self, question: Question, left: float, right: float, y: float, look: PaintStyle
+        self, question: Question, left: float, right: float, y: float, style: PaintStyle
     ) -> float:
-        tall = look.theme.height(28)
+        tall = style.theme.height(28)
         actions = [(CardAction("allow_once", "Allow once", "primary"), question.id, "Enter")]
         if question.always:
             words = f"Always allow {names(question.always)}"
             actions.append((CardAction("allow_always", words), question.id, "A"))
-        self.hits = button_row(look, left, y, actions)
+        self.hits = button_row(style, left, y, actions)
         if question.always:
             beside = self.hits[-1].rect
-            where = QRectF(beside.right() + look.px(2), y, tall, tall)
+            where = QRectF(beside.right() + style.px(2), y, tall, tall)
             self.hits.append(
                 Hit(where, "scopes", question.id, "Where “Always” counts", "icon", "chevron-down")
             )
-        width = button_width(look, "Deny", "D")
-        if self.hits[-1].rect.right() + look.px(8) > right - width:
-            y += tall + look.px(8)
+        width = button_width(style, "Deny", "D")
+        if self.hits[-1].rect.right() + style.px(8) > right - width:
+            y += tall + style.px(8)
         deny = QRectF(right - width, y, width, tall)
         self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
         return y + tall
@@ -243,36 +236,36 @@ class ApprovalItem(WaitingItem):
         left: float,
         right: float,
         y: float,
-        look: PaintStyle,
+        style: PaintStyle,
     ) -> float:
-        x, tall = left, look.px(18)
+        x, tall = left, style.px(18)
         for name, value in facts:
             value = short_path(value) if name == "folder" else value
-            width = look.px(20) + look.width("ui", value)
+            width = style.px(20) + style.width("ui", value)
             if x > left and x + width > right:
-                x, y = left, y + tall + look.px(2)
+                x, y = left, y + tall + style.px(2)
             rect = QRectF(x, y, min(width, right - x) + 1, tall)
             self._facts.append((fact_icon(name, value), value, rect))
-            x += width + look.px(16)
+            x += width + style.px(16)
         return y + tall
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        if self.tool.question is None or not self.hits:
+        if self.block.question is None or not self.hits:
             return
-        look = context.look
+        style = context.style
         if self.shown_at is None:
             self.shown_at = context.now()
         self.paint_card(paint, "shield-question-mark", context)
-        look.card(paint.painter, self._box, "sunken", None, 6)
+        style.card(paint.painter, self._box, "sunken", None, 6)
         self.paint_leaves(paint, context)
         for icon, value, rect in self._facts:
-            middle = QPointF(rect.left() + look.px(7), rect.center().y())
-            look.icon(paint.painter, middle, icon, "text2", 14)
-            look.text(paint.painter, rect.adjusted(look.px(20), 0, 1, 0), value, "ui", "text2")
+            middle = QPointF(rect.left() + style.px(7), rect.center().y())
+            style.icon(paint.painter, middle, icon, "text2", 14)
+            style.text(paint.painter, rect.adjusted(style.px(20), 0, 1, 0), value, "ui", "text2")
         if self._why is not None:
-            look.icon(paint.painter, self._why, "info", "text2", 14)
+            style.icon(paint.painter, self._why, "info", "text2", 14)
         for hit in self.hits:
-            paint_button(hit, paint, look)
+            paint_button(hit, paint, style)
 
 
 class QuestionItem(WaitingItem):
@@ -280,44 +273,44 @@ class QuestionItem(WaitingItem):
 
     @property
     def name(self) -> str:
-        choices = ", ".join(self.tool.choices)
+        choices = ", ".join(self.block.choices)
         return ", ".join(
-            part for part in (self.tool.asks or "", choices, "needs your answer") if part
+            part for part in (self.block.asks or "", choices, "needs your answer") if part
         )
 
     def lay(self, context: ItemContext) -> None:
-        tool, look = self.tool, context.look
+        tool, style = self.block, context.style
         title = f"{self.agent} asks" if self.agent else "A question for you"
         y = self.head(title, "", context)
-        left, right = look.px(56), context.width - look.px(16)
+        left, right = style.px(56), context.width - style.px(16)
         words = Block("paragraph", (tool.asks or "").replace("\n", "\u2028"))
         y += self.place(ParagraphLeaf(words), QPointF(left, y), context, right - left)
         self.hits = []
-        tall = look.theme.height(28)
+        tall = style.theme.height(28)
         x = left
         if tool.choices:
-            y += look.px(10)
+            y += style.px(10)
             for number, choice in enumerate(tool.choices):
                 key = str(number + 1) if number < 9 else ""
-                width = min(button_width(look, choice, key), right - left)
+                width = min(button_width(style, choice, key), right - left)
                 if x > left and x + width > right:
-                    x, y = left, y + tall + look.px(8)
+                    x, y = left, y + tall + style.px(8)
                 rect = QRectF(x, y, width, tall)
                 hit = Hit(rect, "reply", (tool.call_id, choice), choice, "secondary", keycap=key)
                 self.hits.append(hit)
-                x += width + look.px(8)
+                x += width + style.px(8)
             y += tall
-        y += look.px(8)
-        self._hint = QRectF(left, y, right - left, look.px(16))
-        self.height = y + look.px(16) + look.px(12)
+        y += style.px(8)
+        self._hint = QRectF(left, y, right - left, style.px(16))
+        self.height = y + style.px(16) + style.px(12)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         if self.shown_at is None:
             self.shown_at = context.now()
-        look = context.look
+        style = context.style
         self.paint_card(paint, "message-circle", context)
         self.paint_leaves(paint, context)
         for hit in self.hits:
-            paint_button(hit, paint, look)
+            paint_button(hit, paint, style)
         words = "Or answer in the composer." if self.hits else "Answer in the composer."
-        look.text(paint.painter, self._hint, words, "small", "text2")
+        style.text(paint.painter, self._hint, words, "small", "text2")

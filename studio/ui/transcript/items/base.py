@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from math import ceil
+from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.domain.blocks import TranscriptBlock
-from studio.ui.transcript.model import ItemSpan
-from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.model import CardAction, ItemSpan
+from studio.ui.transcript.paint_style import CENTRE, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours
-from studio.ui.transcript.text.text_block import Leaf
+from studio.ui.transcript.text.text_layout import Leaf
 from studio.ui.widgets.thumbnails import Thumbnails
 
 Caret: TypeAlias = tuple[int, int]
@@ -49,7 +50,7 @@ class Hit:
 class ItemContext:
     """What items need to lay themselves out."""
 
-    look: PaintStyle
+    style: PaintStyle
     colours: CodeColours
     now: Callable[[], float]
     agent: Callable[[str], tuple[str, str]]
@@ -93,11 +94,14 @@ class PaintPass:
     """Whether this card may show its primary button as such."""
 
 
-class Item:
-    """One unit of the canvas."""
+BlockT = TypeVar("BlockT", bound=TranscriptBlock)
 
-    def __init__(self, plan: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
-        self.plan = plan
+
+class Item(Generic[BlockT]):
+    """One unit of the canvas, for blocks of one type."""
+
+    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        self.span = span
         self.blocks = blocks
         self.agent = agent
         self.height = 0.0
@@ -108,8 +112,9 @@ class Item:
         """Top left corners of the leaves."""
 
     @property
-    def block(self) -> TranscriptBlock:
-        return self.blocks[self.plan.first]
+    def block(self) -> BlockT:
+        """The first block of the item, or its only one."""
+        return cast("BlockT", self.blocks[self.span.first])
 
     @property
     def name(self) -> str:
@@ -122,13 +127,13 @@ class Item:
         return False
 
     def estimate(self, context: ItemContext) -> float:
-        return context.look.px(34)
+        return context.style.px(34)
 
     def lay(self, context: ItemContext) -> None:
         """Lay out everything; sets ``height`` and ``hits``."""
         raise NotImplementedError
 
-    def tip(self, hit: Hit, context: ItemContext) -> str:
+    def disabled_reason(self, hit: Hit, context: ItemContext) -> str:
         """Why a place cannot be clicked now; empty where it can."""
         return ""
 
@@ -162,7 +167,7 @@ class Item:
 
     def place(self, leaf: Leaf, at: QPointF, context: ItemContext, width: float) -> float:
         """Lay out a leaf at a point; returns its height."""
-        leaf.lay(context.look, width)
+        leaf.lay(context.style, width)
         context.layouts += 1
         self.leaves.append(leaf)
         self.places.append(at)
@@ -173,7 +178,7 @@ class Item:
             if leaf.laid and at.y() < paint.bottom and at.y() + leaf.height > paint.top:
                 paint.painter.save()
                 paint.painter.translate(at.x(), 0)
-                leaf.paint(paint.painter, at.y(), context.look, self.piece(index, paint.selected))
+                leaf.paint(paint.painter, at.y(), context.style, self.piece(index, paint.selected))
                 paint.painter.restore()
 
     def piece(self, index: int, selected: TextRange | None) -> tuple[int, int] | None:
@@ -197,7 +202,7 @@ class Item:
             return best, 0
         return best, leaf.position(x - at.x(), y - at.y())
 
-    def words(self, selected: TextRange) -> str:
+    def selected_text(self, selected: TextRange) -> str:
         """The selected text."""
         if selected == (START, END) or not self.leaves:
             return self.source()
@@ -219,3 +224,76 @@ class Item:
             leaf.laid and at.y() <= y < at.y() + leaf.height and x >= at.x()
             for leaf, at in zip(self.leaves, self.places, strict=True)
         )
+
+
+def button_width(style: PaintStyle, text: str, keycap: str = "") -> float:
+    """How wide a button with these words and this key is."""
+    width = style.width("ui_medium", text) + 2 * style.px(12)
+    if keycap:
+        width += _cap_width(style, keycap) + style.px(2)
+    return ceil(width) + 1
+
+
+def _cap_width(style: PaintStyle, keycap: str) -> float:
+    side = style.px(18)
+    return side if keycap == "Enter" else max(side, style.width("label", keycap) + style.px(10))
+
+
+def button_row(
+    style: PaintStyle, x: float, y: float, actions: Sequence[tuple[CardAction, object, str]]
+) -> list[Hit]:
+    """Buttons from left to right: what each does, its value, its key."""
+    out: list[Hit] = []
+    for action, value, keycap in actions:
+        width = button_width(style, action.text, keycap)
+        rect = QRectF(x, y, width, style.theme.height(28))
+        out.append(Hit(rect, action.name, value, action.text, action.style, keycap=keycap))
+        x += width + style.px(8)
+    return out
+
+
+def paint_button(hit: Hit, paint: PaintPass, style: PaintStyle) -> None:
+    """A button in its state."""
+    painter, rect = paint.painter, hit.rect
+    over = hit.same(paint.hover)
+    down = hit.same(paint.pressed) and over
+    primary = hit.style == "primary" and paint.primary
+    words = "accent_on" if primary else "text1"
+    if hit.style in ("ghost", "icon"):
+        words = "text1" if over else "text2"
+        if over:
+            style.card(painter, rect, "press" if down else "hover", None, 6)
+    elif primary:
+        style.card(painter, rect, "accent", None, 6)
+        if over:
+            style.card(painter, rect, "press" if down else "hover", None, 6)
+    else:
+        style.card(painter, rect, "button", "control", 6)
+        if over:
+            style.card(painter, rect.adjusted(1, 1, -1, -1), "press" if down else "hover", None, 5)
+    if hit.style == "icon":
+        style.icon(painter, rect.center(), hit.icon, words, 14)
+    else:
+        pad = style.px(12)
+        inner = rect.adjusted(pad, 0, -pad, 0)
+        if not hit.keycap:
+            style.text(painter, inner, hit.text, "ui_medium", words, CENTRE)
+        else:
+            style.text(painter, inner, hit.text, "ui_medium", words)
+            paint_keycap(hit, paint, style, primary)
+    if hit.same(paint.focus):
+        style.focus_ring(painter, rect, 9)
+
+
+def paint_keycap(hit: Hit, paint: PaintPass, style: PaintStyle, primary: bool) -> None:
+    side = style.px(18)
+    width = _cap_width(style, hit.keycap)
+    cap = QRectF(
+        hit.rect.right() - style.px(6) - width, hit.rect.center().y() - side / 2, width, side
+    )
+    style.card(paint.painter, cap, "keycap_on_accent" if primary else "track", None, 4)
+    color = "accent_on" if primary else "text2"
+    if hit.keycap == "Enter":
+        style.icon(paint.painter, cap.center(), "corner-down-left", color, 12)
+    else:
+        style.text(paint.painter, cap, hit.keycap, "label", color, CENTRE)

@@ -8,20 +8,18 @@ from typing import Literal
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
 
-from studio.domain.blocks import DraftBlock
+from studio.domain.blocks import DraftBlock, TranscriptBlock
 from studio.domain.drafts import Draft, DraftDescription
 from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.diff import DiffLine, unified_diff
 from studio.ui.markdown.parser import Block, utf16
-from studio.ui.transcript.model import CardAction
+from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
-from studio.ui.transcript.text.line_layout import LineLayout, span_format
-from studio.ui.transcript.text.text_block import Leaf
+from studio.ui.transcript.text.text_layout import Leaf, LineLayout, span_format
 from studio.ui.widgets import paint_tag
 
-from .base import Hit, Item, ItemContext, PaintPass
-from .buttons import button_row, paint_button
+from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
 
 MOST_LINES = 60
 """Rows of a diff before “Show all”."""
@@ -76,22 +74,22 @@ class DiffLeaf(Leaf):
         super().__init__(Block("code", line.text))
         self.line, self.spans, self.side = line, spans, side
 
-    def lay(self, look: PaintStyle, width: float) -> None:
+    def lay(self, style: PaintStyle, width: float) -> None:
         self.width = width
-        tall = look.code_block_line
-        self.left = look.px(79 if self.side == "both" else 51)
-        self.words = LineLayout(
+        tall = style.code_block_line
+        self.left = style.px(79 if self.side == "both" else 51)
+        self.lines = LineLayout(
             self.block.text.expandtabs(4) if "\t" in self.block.text else self.block.text,
-            look.font("code"),
+            style.font("code"),
             tall,
-            self._formats(look),
+            self._formats(style),
             anywhere=True,
         )
-        self.words.lay(max(40.0, width - self.left - look.px(12)))
-        self.height = max(tall, self.words.height)
+        self.lines.lay(max(40.0, width - self.left - style.px(12)))
+        self.height = max(tall, self.lines.height)
         self.laid = True
 
-    def _formats(self, look: PaintStyle) -> list[QTextLayout.FormatRange]:
+    def _formats(self, style: PaintStyle) -> list[QTextLayout.FormatRange]:
         line = self.line
         out: list[QTextLayout.FormatRange] = []
         self._marks: list[tuple[int, int]] = []
@@ -99,30 +97,30 @@ class DiffLeaf(Leaf):
             return out
         for start, size, token in self.spans:
             form = QTextCharFormat()
-            form.setForeground(look.color(token))
+            form.setForeground(style.color(token))
             out.append(span_format(start, size, form))
         for low, high in line.marks:
             start, size = utf16(line.text[:low]), utf16(line.text[low:high])
             form = QTextCharFormat()
-            form.setForeground(look.color("text1"))
+            form.setForeground(style.color("text1"))
             out.append(span_format(start, size, form))
             self._marks.append((start, size))
         return out
 
     def paint(
-        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
-        line, tall = self.line, look.code_block_line
+        line, tall = self.line, style.code_block_line
         if line.kind in ("add", "del"):
-            ground = look.color(f"{line.kind}_bg")
+            ground = style.color(f"{line.kind}_bg")
             painter.fillRect(QRectF(0, y, self.width, self.height), ground)
         for start, size in self._marks:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(look.color(f"{line.kind}_word"))
-            for rect in self.words.rects(start, start + size):
+            painter.setBrush(style.color(f"{line.kind}_word"))
+            for rect in self.lines.rects(start, start + size):
                 middle = y + rect.center().y()
-                high = look.px(18)
+                high = style.px(18)
                 painter.drawRoundedRect(
                     QRectF(self.left + rect.left() - 1, middle - high / 2, rect.width() + 2, high),
                     3,
@@ -136,16 +134,16 @@ class DiffLeaf(Leaf):
         }[self.side]
         for number, right in numbers:
             if number is not None:
-                box = QRectF(0, y, look.px(right), tall)
-                look.text(painter, box, str(number), "tiny_code", "text3", RIGHT)
+                box = QRectF(0, y, style.px(right), tall)
+                style.text(painter, box, str(number), "tiny_code", "text3", RIGHT)
         sign = {"add": ("+", "ok"), "del": ("−", "err")}.get(line.kind)
         if sign:
-            box = QRectF(self.left - look.px(14), y, look.px(12), tall)
-            look.text(painter, box, sign[0], "code", sign[1])
-        self.words.paint(painter, self.left, y, look, selected)
+            box = QRectF(self.left - style.px(14), y, style.px(12), tall)
+            style.text(painter, box, sign[0], "code", sign[1])
+        self.lines.paint(painter, self.left, y, style, selected)
 
     def position(self, x: float, y: float) -> int:
-        return self.words.position(x - self.left, y)
+        return self.lines.position(x - self.left, y)
 
 
 class FoldLeaf(Leaf):
@@ -155,17 +153,17 @@ class FoldLeaf(Leaf):
         super().__init__(Block("code", line.text))
         self.index = index
 
-    def lay(self, look: PaintStyle, width: float) -> None:
-        self.width, self.height, self.laid = width, look.px(26), True
+    def lay(self, style: PaintStyle, width: float) -> None:
+        self.width, self.height, self.laid = width, style.px(26), True
 
     def paint(
-        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
-        painter.fillRect(QRectF(0, y, self.width, self.height), look.color("sunken"))
-        middle = QPointF(look.px(40), y + self.height / 2)
-        look.icon(painter, middle, "chevrons-up-down", "text3", 14)
-        line = QRectF(look.px(77), y, self.width - look.px(90), self.height)
-        look.text(painter, line, self.block.text, "small", "text2")
+        painter.fillRect(QRectF(0, y, self.width, self.height), style.color("sunken"))
+        middle = QPointF(style.px(40), y + self.height / 2)
+        style.icon(painter, middle, "chevrons-up-down", "text3", 14)
+        line = QRectF(style.px(77), y, self.width - style.px(90), self.height)
+        style.text(painter, line, self.block.text, "small", "text2")
 
 
 def colour(
@@ -192,35 +190,29 @@ def colour(
     return spans, True
 
 
-class DraftItem(Item):
+class DraftItem(Item[DraftBlock]):
     """Path, counts, the diff, and what may be done; one row once that is decided."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]  # same as Item
+    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        super().__init__(span, blocks, agent)
         self._lines: list[DiffLine] | None = None
         self._unfolded: set[int] = set()
         self._counts = (0, 0)
         self._about: DraftDescription | None = None
 
     @property
-    def draft_block(self) -> DraftBlock:
-        block = self.block
-        assert isinstance(block, DraftBlock)
-        return block
-
-    @property
     def about(self) -> DraftDescription:
         if self._about is None:
-            self._about = self.draft_block.draft.describe()
+            self._about = self.block.draft.describe()
         return self._about
 
     @property
     def waiting(self) -> bool:
-        return self.draft_block.draft.status == "waiting"
+        return self.block.draft.status == "waiting"
 
     @property
     def name(self) -> str:
-        draft = self.draft_block.draft
+        draft = self.block.draft
         added, removed = self._counts
         state = "waiting for you" if self.waiting else outcome_of(draft)[2].lower()
         lines = "line" if added == 1 else "lines"
@@ -231,11 +223,11 @@ class DraftItem(Item):
     def source(self) -> str:
         sign = {"add": "+", "del": "-", "same": " "}
         lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
-        return "\n".join([self.draft_block.draft.label, *lines])
+        return "\n".join([self.block.draft.label, *lines])
 
     def lines(self) -> list[DiffLine]:
         if self._lines is None:
-            draft = self.draft_block.draft
+            draft = self.block.draft
             self._lines = unified_diff(draft) if self.about.rewrites else []
             self._counts = (
                 sum(line.kind == "add" for line in self._lines),
@@ -245,11 +237,11 @@ class DraftItem(Item):
 
     def estimate(self, context: ItemContext) -> float:
         if not self.waiting:
-            return context.look.px(38)
+            return context.style.px(38)
         about = self.about
         text = about.after or about.before or ""
         rows = min(MOST_LINES, text.count("\n")) if about.rewrites else 0
-        return context.look.px(120) + rows * 20.0
+        return context.style.px(120) + rows * 20.0
 
     def unfold(self, index: int) -> None:
         """Show the lines of a fold."""
@@ -267,10 +259,10 @@ class DraftItem(Item):
         self.laid = False
 
     def lay(self, context: ItemContext) -> None:
-        look, block = context.look, self.draft_block
+        style, block = context.style, self.block
         self.leaves, self.places, self.hits = [], [], []
         lines = self.lines()
-        head = look.theme.height(38)
+        head = style.theme.height(38)
         opened = self.waiting or id(block) in context.opened
         y = float(head)
         if not self.waiting:
@@ -294,14 +286,14 @@ class DraftItem(Item):
                 y += tall
             if not whole:
                 text = f"Show {len(lines) - len(shown)} more lines"
-                rect = QRectF(look.px(79), y, look.width("small_medium", text), look.px(28))
+                rect = QRectF(style.px(79), y, style.width("small_medium", text), style.px(28))
                 self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
-                y += look.px(28)
+                y += style.px(28)
             self._body_bottom = y
-            y += look.px(3) if lines else 0
+            y += style.px(3) if lines else 0
         if self.waiting:
             self._foot = y
-            y += 1 + look.px(10)
+            y += 1 + style.px(10)
             draft = block.draft.id
             buttons = [
                 CardAction("approve", APPROVE[block.draft.action], "primary"),
@@ -310,21 +302,21 @@ class DraftItem(Item):
             ]
             if not self.about.editable:
                 del buttons[1]
-            made = button_row(look, look.px(12), y, [(each, draft, "") for each in buttons])
+            made = button_row(style, style.px(12), y, [(each, draft, "") for each in buttons])
             self.hits += made
-            y += look.theme.height(28) + look.px(10)
+            y += style.theme.height(28) + style.px(10)
             self._note = block.detail or _UNTOUCHED[block.draft.action]
-            left = made[-1].rect.right() + look.px(12)
-            width = context.width - look.px(15) - left
+            left = made[-1].rect.right() + style.px(12)
+            width = context.width - style.px(15) - left
             low = self._foot + 1
-            if look.width("small", self._note) > width:
-                left, low = look.px(14), y - look.px(4)
-                y += look.px(20)
-                width = context.width - look.px(15) - left
+            if style.width("small", self._note) > width:
+                left, low = style.px(14), y - style.px(4)
+                y += style.px(20)
+                width = context.width - style.px(15) - left
             self._note_rect = QRectF(left, low, width, y - low)
         elif action := _LATER.get(block.draft.status):
-            (button,) = button_row(look, 0, 0, [(action, block.draft.id, "")])
-            right, top = context.width - look.px(36), (head - button.rect.height()) / 2
+            (button,) = button_row(style, 0, 0, [(action, block.draft.id, "")])
+            right, top = context.width - style.px(36), (head - button.rect.height()) / 2
             button.rect.moveTopRight(QPointF(right, top))
             self.hits.append(button)
         self.height = y
@@ -332,70 +324,70 @@ class DraftItem(Item):
     # -- painting --------------------------------------------------------------------
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        look, painter, block = context.look, paint.painter, self.draft_block
+        style, painter, block = context.style, paint.painter, self.block
         card = QRectF(0, 0, context.width, self.height)
-        row = QRectF(0, 0, context.width, look.theme.height(38))
+        row = QRectF(0, 0, context.width, style.theme.height(38))
         ground = "raised" if self.waiting else None
         radius = 10 if self.leaves else 8
-        look.card(painter, card, ground and "surface", None, radius)
+        style.card(painter, card, ground and "surface", None, radius)
         if self.hits and self.hits[0].action == "toggle" and self.hits[0].same(paint.hover):
-            look.card(painter, row.adjusted(1, 1, -1, -1), "hover", None, radius - 1)
+            style.card(painter, row.adjusted(1, 1, -1, -1), "hover", None, radius - 1)
         if self.leaves:
             self.paint_leaves(paint, context)
-            look.hairline(painter, 1, row.bottom(), context.width - 2)
-        look.card(painter, card, None, "control", radius)
+            style.hairline(painter, 1, row.bottom(), context.width - 2)
+        style.card(painter, card, None, "control", radius)
         self._paint_head(row, paint, context)
         if self.waiting:
-            look.hairline(painter, 1, self._foot, context.width - 2)
+            style.hairline(painter, 1, self._foot, context.width - 2)
             color = "warn" if block.detail else "text2"
             side = RIGHT if self._note_rect.top() == self._foot + 1 else LEFT
-            look.text(painter, self._note_rect, self._note, "small", color, side)
+            style.text(painter, self._note_rect, self._note, "small", color, side)
         for hit in self.hits:
             if hit.style == "link":
-                look.text(painter, hit.rect, hit.text, "small_medium", "accent_text", LEFT)
+                style.text(painter, hit.rect, hit.text, "small_medium", "accent_text", LEFT)
             elif hit.style == "row":
                 if hit.action == "unfold" and hit.same(paint.hover):
-                    painter.fillRect(hit.rect, look.color("hover"))
+                    painter.fillRect(hit.rect, style.color("hover"))
                 if hit.same(paint.focus):
-                    look.focus_ring(painter, hit.rect.adjusted(4, 4, -4, -4), 7)
+                    style.focus_ring(painter, hit.rect.adjusted(4, 4, -4, -4), 7)
             else:
-                paint_button(hit, paint, look)
+                paint_button(hit, paint, style)
 
     def _paint_head(self, row: QRectF, paint: PaintPass, context: ItemContext) -> None:
-        look, painter, block = context.look, paint.painter, self.draft_block
+        style, painter, block = context.style, paint.painter, self.block
         draft = block.draft
         middle = row.center().y()
-        look.icon(painter, QPointF(look.px(21), middle), icon_of(self.about), "text2", 16)
-        right = row.right() - look.px(15)
+        style.icon(painter, QPointF(style.px(21), middle), icon_of(self.about), "text2", 16)
+        right = row.right() - style.px(15)
         if not self.waiting:
             opened = id(block) in context.opened
             chevron = "chevron-down" if opened else "chevron-right"
-            look.icon(painter, QPointF(right - look.px(5), middle), chevron, "text2", 14)
-            right -= look.px(22)
+            style.icon(painter, QPointF(right - style.px(5), middle), chevron, "text2", 14)
+            right -= style.px(22)
             button = next((hit for hit in self.hits if hit.style == "ghost"), None)
             if button:
-                right = button.rect.left() - look.px(4)
+                right = button.rect.left() - style.px(4)
         added, removed = self._counts
         for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
             if present or (self.about.rewrites and not (added or removed)):
-                width = look.width("small_strong", text)
+                width = style.width("small_strong", text)
                 box = QRectF(right - width, row.top(), width, row.height())
-                look.text(painter, box, text, "small_strong", color, RIGHT)
-                right -= width + look.px(10)
+                style.text(painter, box, text, "small_strong", color, RIGHT)
+                right -= width + style.px(10)
         if not self.waiting:
             mark, color, words = outcome_of(draft)
             words = block.detail or words
-            width = min(look.width("ui", words), context.width * 0.45)
+            width = min(style.width("ui", words), context.width * 0.45)
             box = QRectF(right - width, row.top(), width, row.height())
-            look.text(painter, box, words, "ui", "text2", RIGHT)
-            right -= width + look.px(8)
-            look.icon(painter, QPointF(right - look.px(7), middle), mark, color, 14)
-            right -= look.px(22)
-        left = look.px(38)
-        room = QRectF(left, row.top(), right - left - look.px(60), row.height())
-        used = look.text(
+            style.text(painter, box, words, "ui", "text2", RIGHT)
+            right -= width + style.px(8)
+            style.icon(painter, QPointF(right - style.px(7), middle), mark, color, 14)
+            right -= style.px(22)
+        left = style.px(38)
+        room = QRectF(left, row.top(), right - left - style.px(60), row.height())
+        used = style.text(
             painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
         )
         tags = {"write": f"New {self.about.noun}" if self.about.is_new else "Draft"}
         tag = tags.get(draft.action, draft.action.capitalize())
-        paint_tag(painter, look.theme, QPointF(left + used + look.px(10), middle), tag)
+        paint_tag(painter, style.theme, QPointF(left + used + style.px(10), middle), tag)

@@ -12,8 +12,7 @@ from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.paint_style import LEFT, RIGHT
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 
-from .base import Hit, Item, ItemContext, PaintPass
-from .buttons import button_row, button_width, paint_button
+from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
 MOST_PATHS = 20
 """Paths listed in an open row before “Show 5 more”."""
@@ -56,18 +55,12 @@ def files_actions(block: FilesBlock, later: Sequence[str]) -> list[CardAction]:
     return [*again, *([CardAction("redo_files", "Redo", "ghost")] if block.undone else [])]
 
 
-class FilesItem(Item):
+class FilesItem(Item[FilesBlock]):
     """“Changed 3 files”; opened it lists them all. Nothing at all for a turn that changed none."""
 
     @property
-    def files(self) -> FilesBlock:
-        block = self.block
-        assert isinstance(block, FilesBlock)
-        return block
-
-    @property
     def name(self) -> str:
-        block = self.files
+        block = self.block
         if not block.paths:
             return ""
         parts = [files_title(block), *block.paths[:MOST_PATHS]]
@@ -78,38 +71,38 @@ class FilesItem(Item):
         return ", ".join([*parts, *filter(None, [left_alone(block).lower()])])
 
     def source(self) -> str:
-        block = self.files
+        block = self.block
         if not block.paths:
             return ""
         return "\n".join([files_title(block), *block.paths, *filter(None, [left_alone(block)])])
 
     def estimate(self, context: ItemContext) -> float:
-        block = self.files
-        return context.look.px(38 + 24 * bool(block.left)) if block.paths else 0.0
+        block = self.block
+        return context.style.px(38 + 24 * bool(block.left)) if block.paths else 0.0
 
-    def tip(self, hit: Hit, context: ItemContext) -> str:
+    def disabled_reason(self, hit: Hit, context: ItemContext) -> str:
         if hit.action in RESTORING and context.running:
             return "Wait until the turn ends, or stop it first."
         return ""
 
     def lay(self, context: ItemContext) -> None:
-        look, block = context.look, self.files
+        style, block = context.style, self.block
         self.leaves, self.places, self.hits = [], [], []
         self._lines: list[tuple[str, QRectF]] = []
         self.height = 0.0
         if not block.paths:
             return
         self._later = context.blocking(block.turn_id) if block.left else ()
-        head = look.theme.height(38)
+        head = style.theme.height(38)
         opened = id(block) in context.opened
         state = "expanded" if opened else "collapsed"
         row = QRectF(0, 0, context.width, head)
         self.hits.append(Hit(row, "toggle", id(block), f"{self.name}, {state}"))
         offered = () if context.read_only else files_actions(block, self._later)
-        room = sum(button_width(look, action.text) + look.px(8) for action in offered)
-        left = context.width - look.px(28) - room
-        y = (head - look.theme.height(28)) / 2
-        self.hits += button_row(look, left, y, [(each, block.turn_id, "") for each in offered])
+        room = sum(button_width(style, action.text) + style.px(8) for action in offered)
+        left = context.width - style.px(28) - room
+        y = (head - style.theme.height(28)) / 2
+        self.hits += button_row(style, left, y, [(each, block.turn_id, "") for each in offered])
         self._left = left
         y = float(head)
         if opened:
@@ -118,52 +111,52 @@ class FilesItem(Item):
             leaf = ParagraphLeaf(Block("paragraph", left_alone(block)), "small", "text2")
             self._note = y
             y += self.place(
-                leaf, QPointF(look.px(38), y), context, context.width - look.px(52)
-            ) + look.px(8)
+                leaf, QPointF(style.px(38), y), context, context.width - style.px(52)
+            ) + style.px(8)
             if self._later and not context.read_only:
                 words = CardAction("undo_later", first_do(self._later))
-                self.hits += button_row(look, look.px(38), y, [(words, block.turn_id, "")])
-                y += look.theme.height(28) + look.px(10)
+                self.hits += button_row(style, style.px(38), y, [(words, block.turn_id, "")])
+                y += style.theme.height(28) + style.px(10)
         self.height = y
 
     def _list(self, y: float, context: ItemContext) -> float:
-        look, block = context.look, self.files
+        style, block = context.style, self.block
         whole = id(block) in context.whole or len(block.paths) <= MOST_PATHS + 1
         shown = block.paths if whole else block.paths[:MOST_PATHS]
         for path in shown:
-            width = min(look.width("code", path), context.width - look.px(74))
-            rect = QRectF(look.px(60), y, width + 1, look.px(26))
+            width = min(style.width("code", path), context.width - style.px(74))
+            rect = QRectF(style.px(60), y, width + 1, style.px(26))
             self._lines.append((path, rect))
             self.hits.append(Hit(rect, "open_path", path, path, "link"))
-            y += look.px(26)
+            y += style.px(26)
         if not whole:
             text = f"Show {len(block.paths) - len(shown)} more"
-            rect = QRectF(look.px(60), y, look.width("small_medium", text), look.px(26))
+            rect = QRectF(style.px(60), y, style.width("small_medium", text), style.px(26))
             self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
-            y += look.px(26)
-        return y + look.px(8)
+            y += style.px(26)
+        return y + style.px(8)
 
     # -- painting ------------------------------------------------------------------
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         if not self.hits:
             return
-        look, painter = context.look, paint.painter
+        style, painter = context.style, paint.painter
         row = self.hits[0]
         head = row.rect
         if row.same(paint.hover):
-            look.card(painter, head.adjusted(1, 1, -1, -1), "hover", None, 7)
+            style.card(painter, head.adjusted(1, 1, -1, -1), "hover", None, 7)
         card = QRectF(0, 0, context.width, self.height)
-        look.card(painter, card, None, "hair", 8)
+        style.card(painter, card, None, "hair", 8)
         self._paint_head(head, paint, context)
         for path, rect in self._lines:
-            middle = QPointF(look.px(45), rect.center().y())
-            look.icon(painter, middle, "file-text", "text2", 14)
+            middle = QPointF(style.px(45), rect.center().y())
+            style.icon(painter, middle, "file-text", "text2", 14)
             elide = Qt.TextElideMode.ElideMiddle
-            look.text(painter, rect.adjusted(0, 0, 1, 0), path, "code", "text1", LEFT, elide)
+            style.text(painter, rect.adjusted(0, 0, 1, 0), path, "code", "text1", LEFT, elide)
         if self.leaves:
-            middle = QPointF(look.px(20), self._note + look.px(9))
-            look.icon(painter, middle, "triangle-alert", "warn", 14)
+            middle = QPointF(style.px(20), self._note + style.px(9))
+            style.icon(painter, middle, "triangle-alert", "warn", 14)
             self.paint_leaves(paint, context)
         for hit in self.hits[1:]:
             if hit.style == "link":
@@ -171,50 +164,50 @@ class FilesItem(Item):
             else:
                 self._paint_action(hit, paint, context)
         if row.same(paint.focus):
-            look.focus_ring(painter, head.adjusted(4, 4, -4, -4), 6)
+            style.focus_ring(painter, head.adjusted(4, 4, -4, -4), 6)
 
     def _paint_action(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
         """A button, paler while it cannot be used."""
-        if not self.tip(hit, context):
-            paint_button(hit, paint, context.look)
+        if not self.disabled_reason(hit, context):
+            paint_button(hit, paint, context.style)
             return
         hover, paint.hover = paint.hover, None
         paint.painter.setOpacity(0.5)
-        paint_button(hit, paint, context.look)
+        paint_button(hit, paint, context.style)
         paint.painter.setOpacity(1.0)
         paint.hover = hover
 
     def _paint_link(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
-        look, painter = context.look, paint.painter
+        style, painter = context.style, paint.painter
         color = "text1"
         if hit.action == "show_all":
             color = "accent_text"
-            look.text(painter, hit.rect, hit.text, "small_medium", color)
+            style.text(painter, hit.rect, hit.text, "small_medium", color)
         if hit.same(paint.hover):
-            base = hit.rect.center().y() + look.px(8)
+            base = hit.rect.center().y() + style.px(8)
             line = QRectF(hit.rect.left(), base, hit.rect.width(), 1)
-            painter.fillRect(line, look.color(color))
+            painter.fillRect(line, style.color(color))
         if hit.same(paint.focus):
-            look.focus_ring(painter, hit.rect.adjusted(0, 3, 0, -3), 6)
+            style.focus_ring(painter, hit.rect.adjusted(0, 3, 0, -3), 6)
 
     def _paint_head(self, head: QRectF, paint: PaintPass, context: ItemContext) -> None:
-        look, painter, block = context.look, paint.painter, self.files
+        style, painter, block = context.style, paint.painter, self.block
         middle = head.center().y()
-        look.icon(painter, QPointF(look.px(20), middle), "files", "text2", 16)
+        style.icon(painter, QPointF(style.px(20), middle), "files", "text2", 16)
         chevron = "chevron-down" if id(block) in context.opened else "chevron-right"
-        look.icon(painter, QPointF(head.right() - look.px(20), middle), chevron, "text2", 14)
-        right = self._left - look.px(4)
+        style.icon(painter, QPointF(head.right() - style.px(20), middle), chevron, "text2", 14)
+        right = self._left - style.px(4)
         if block.undone:
             words = "Undone in part" if block.left else "Undone"
-            width = look.width("ui", words)
+            width = style.width("ui", words)
             place = QRectF(right - width, head.top(), width, head.height())
-            look.text(painter, place, words, "ui", "text2", RIGHT)
-            right -= width + look.px(8)
-            look.icon(painter, QPointF(right - look.px(7), middle), "undo-2", "text2", 14)
-            right -= look.px(26)
-        left = look.px(38)
+            style.text(painter, place, words, "ui", "text2", RIGHT)
+            right -= width + style.px(8)
+            style.icon(painter, QPointF(right - style.px(7), middle), "undo-2", "text2", 14)
+            right -= style.px(26)
+        left = style.px(38)
         room = QRectF(left, head.top(), max(0.0, right - left), head.height())
-        used = look.text(painter, room, files_title(block), "ui_strong")
-        rest = room.adjusted(used + look.px(8), 0, 0, 0)
-        if rest.width() > look.px(40) and id(block) not in context.opened:
-            look.text(painter, rest, ", ".join(block.paths), "code", "text2")
+        used = style.text(painter, room, files_title(block), "ui_strong")
+        rest = room.adjusted(used + style.px(8), 0, 0, 0)
+        if rest.width() > style.px(40) and id(block) not in context.opened:
+            style.text(painter, rest, ", ".join(block.paths), "code", "text2")

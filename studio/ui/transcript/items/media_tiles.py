@@ -26,11 +26,11 @@ GAP = 8
 
 @dataclass(frozen=True, slots=True)
 class MediaTile:
-    """A picture or file where it lies; ``words`` say what it is."""
+    """A picture or file where it lies; ``caption`` describes it."""
 
     part: Image | File
     rect: QRectF
-    words: str
+    caption: str
 
 
 def described(part: Image | File) -> str:
@@ -45,17 +45,17 @@ def described(part: Image | File) -> str:
 
 
 def arrange(
-    parts: Sequence[Image | File], width: float, look: PaintStyle
+    parts: Sequence[Image | File], width: float, style: PaintStyle
 ) -> tuple[list[MediaTile], float, float]:
     """Pictures side by side, files below, from (0, 0); with the width and height of all."""
-    gap, tiles = look.px(GAP), list[MediaTile]()
+    gap, tiles = style.px(GAP), list[MediaTile]()
     x = y = widest = tall = 0.0
     pictures = [part for part in parts if isinstance(part, Image)]
     files = [part for part in parts if isinstance(part, File)]
-    high = look.px(SIDE if len(pictures) == 1 else ROW)
+    high = style.px(SIDE if len(pictures) == 1 else ROW)
     for part in (*pictures, *files):
         words = described(part)
-        box = _extent(part, words, width, high, look)
+        box = _extent(part, words, width, high, style)
         if tiles and (x + box.width() > width or isinstance(part, File)):
             x, y, tall = 0.0, y + tall + gap, 0.0
         tiles.append(MediaTile(part, QRectF(x, y, box.width(), box.height()), words))
@@ -65,15 +65,17 @@ def arrange(
 
 
 def moved(tiles: Sequence[MediaTile], by: QPointF) -> list[MediaTile]:
-    return [MediaTile(tile.part, tile.rect.translated(by), tile.words) for tile in tiles]
+    return [MediaTile(tile.part, tile.rect.translated(by), tile.caption) for tile in tiles]
 
 
 def hits(tiles: Sequence[MediaTile]) -> list[Hit]:
-    return [Hit(tile.rect, "open_file", tile.part, f"Open {tile.words}", "link") for tile in tiles]
+    return [
+        Hit(tile.rect, "open_file", tile.part, f"Open {tile.caption}", "link") for tile in tiles
+    ]
 
 
 def paint_tiles(tiles: Sequence[MediaTile], paint: PaintPass, context: ItemContext) -> None:
-    look = context.look
+    style = context.style
     for tile, hit in zip(tiles, hits(tiles), strict=True):
         if tile.rect.bottom() < paint.top or tile.rect.top() > paint.bottom:
             continue
@@ -82,46 +84,48 @@ def paint_tiles(tiles: Sequence[MediaTile], paint: PaintPass, context: ItemConte
             _paint_picture(tile, tile.part, paint.painter, context, over)
         else:
             fill = "button" if not over else "segment"
-            look.card(paint.painter, tile.rect, fill, "control", 6)
-            _paint_file(tile, paint.painter, look)
+            style.card(paint.painter, tile.rect, fill, "control", 6)
+            _paint_file(tile, paint.painter, style)
         if hit.same(paint.focus):
-            look.focus_ring(paint.painter, tile.rect, 8)
+            style.focus_ring(paint.painter, tile.rect, 8)
 
 
-def _extent(part: Image | File, words: str, width: float, high: int, look: PaintStyle) -> QSize:
+def _extent(part: Image | File, words: str, width: float, high: int, style: PaintStyle) -> QSize:
     if isinstance(part, File):
-        wide = look.px(34) + look.width("small", words) + look.px(12)
-        return QSize(round(min(width, wide)), look.theme.height(28))
+        wide = style.px(34) + style.width("small", words) + style.px(12)
+        return QSize(round(min(width, wide)), style.theme.height(28))
     found = extent(part.data)
     if not found.isValid():
-        return QSize(look.px(120), look.px(80))
-    most = QSize(round(min(look.px(SIDE), width)), high)
-    return fitted(found, most).expandedTo(QSize(look.px(LEAST), look.px(LEAST))).boundedTo(most)
+        return QSize(style.px(120), style.px(80))
+    most = QSize(round(min(style.px(SIDE), width)), high)
+    return fitted(found, most).expandedTo(QSize(style.px(LEAST), style.px(LEAST))).boundedTo(most)
 
 
 def _paint_picture(
     tile: MediaTile, part: Image, painter: QPainter, context: ItemContext, over: bool
 ) -> None:
-    look, rect = context.look, tile.rect
+    style, rect = context.style, tile.rect
     ratio = painter.device().devicePixelRatioF()
-    image = context.thumbnails.get(part, round(look.px(SIDE) * ratio))
+    image = context.thumbnails.get(part, round(style.px(SIDE) * ratio))
     if image is None or image.isNull():
-        look.card(painter, rect, "sunken", "hair", 8)
-        look.icon(painter, rect.center(), "image", "text3", 16)
+        style.card(painter, rect, "sunken", "hair", 8)
+        style.icon(painter, rect.center(), "image", "text3", 16)
         return
     # A thin or small picture lies in the middle of its box.
     scale = min(rect.width() / image.width(), rect.height() / image.height(), 1.0)
     target = QRectF(0, 0, image.width() * scale, image.height() * scale)
     target.moveCenter(rect.center())
-    look.card(painter, rect, "sunken", None, 8)
+    style.card(painter, rect, "sunken", None, 8)
     paint_image(painter, target, image, QRectF(image.rect()), 8)
     if over:
-        look.card(painter, rect, "hover", None, 8)
-    look.card(painter, rect, None, "control" if over else "hair", 7.5)
+        style.card(painter, rect, "hover", None, 8)
+    style.card(painter, rect, None, "control" if over else "hair", 7.5)
 
 
-def _paint_file(tile: MediaTile, painter: QPainter, look: PaintStyle) -> None:
+def _paint_file(tile: MediaTile, painter: QPainter, style: PaintStyle) -> None:
     rect = tile.rect
-    look.icon(painter, QPointF(rect.left() + look.px(18), rect.center().y()), "file-text", "text2")
-    line = rect.adjusted(look.px(34), 0, -look.px(10), 0)
-    look.text(painter, line, tile.words, "small", "text1", LEFT)
+    style.icon(
+        painter, QPointF(rect.left() + style.px(18), rect.center().y()), "file-text", "text2"
+    )
+    line = rect.adjusted(style.px(34), 0, -style.px(10), 0)
+    style.text(painter, line, tile.caption, "small", "text1", LEFT)

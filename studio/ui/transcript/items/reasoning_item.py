@@ -13,21 +13,15 @@ from studio.ui.transcript.text.block_types import ParagraphLeaf
 from .base import Hit, Item, ItemContext, PaintPass
 
 
-class ReasoningItem(Item):
+class ReasoningItem(Item[ReasoningBlock]):
     """“Thinking… 4 s”, then “Thought for 4 s”; the thoughts when opened."""
 
     @property
-    def thought(self) -> ReasoningBlock:
-        block = self.block
-        assert isinstance(block, ReasoningBlock)
-        return block
-
-    @property
     def animated(self) -> bool:
-        return self.thought.live
+        return self.block.live
 
     def title(self, context: ItemContext) -> str:
-        block = self.thought
+        block = self.block
         if block.live:
             begun = context.started.get(id(block), context.now())
             return f"Thinking… {int(context.now() - begun)} s"
@@ -37,7 +31,7 @@ class ReasoningItem(Item):
 
     @property
     def name(self) -> str:
-        block = self.thought
+        block = self.block
         if block.live:
             return "Thinking"
         if block.seconds is None:
@@ -45,13 +39,13 @@ class ReasoningItem(Item):
         return f"Thought for {whole_seconds(block.seconds)}"
 
     def source(self) -> str:
-        return self.thought.text.strip()
+        return self.block.text.strip()
 
     def estimate(self, context: ItemContext) -> float:
-        return context.look.px(24)
+        return context.style.px(24)
 
     def lay(self, context: ItemContext) -> None:
-        block, look = self.thought, context.look
+        block, style = self.block, context.style
         if block.live:
             context.started.setdefault(id(block), context.now())
         self.leaves, self.places, self.hits = [], [], []
@@ -59,38 +53,38 @@ class ReasoningItem(Item):
         if not text and not block.live and block.seconds is None:
             self.height = 0.0  # the provider keeps it to itself, and nobody timed it
             return
-        row = look.px(24)
+        row = style.px(24)
         self.height = row
-        width = look.px(24) + look.width("ui", self.title(context)) + look.px(28)
+        width = style.px(24) + style.width("ui", self.title(context)) + style.px(28)
         self._row = QRectF(0, 0, width, row)
         if not text:
             return  # there is nothing to open
         self.hits = [Hit(self._row, "toggle", id(block), self.name)]
         if id(block) in context.opened:
-            left, y = look.px(24), row + look.px(8)
+            left, y = style.px(24), row + style.px(8)
             for paragraph in text.split("\n\n"):
                 words = Block("paragraph", paragraph.strip("\n").replace("\n", "\u2028"))
                 made = ParagraphLeaf(words, "ui", "text2")
                 at = QPointF(left, y)
-                y += self.place(made, at, context, context.width - left) + look.px(8)
-            self.height = y - look.px(8)
+                y += self.place(made, at, context, context.width - left) + style.px(8)
+            self.height = y - style.px(8)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        block, look = self.thought, context.look
+        block, style = self.block, context.style
         if not self.height:
             return
         row, hit = self._row, self.hits[0] if self.hits else None
         over = hit is not None and hit.same(paint.hover)
         color = "text1" if over else "text2"
-        look.icon(paint.painter, QPointF(look.px(8), row.center().y()), "brain", color, 16)
-        line = row.adjusted(look.px(24), 0, look.px(60), 0)
-        width = look.text(paint.painter, line, self.title(context), "ui", color, LEFT)
+        style.icon(paint.painter, QPointF(style.px(8), row.center().y()), "brain", color, 16)
+        line = row.adjusted(style.px(24), 0, style.px(60), 0)
+        width = style.text(paint.painter, line, self.title(context), "ui", color, LEFT)
         if hit is None:
             return
         opened = id(block) in context.opened
-        look.icon(
+        style.icon(
             paint.painter,
-            QPointF(line.left() + width + look.px(13), row.center().y()),
+            QPointF(line.left() + width + style.px(13), row.center().y()),
             "chevron-down" if opened else "chevron-right",
             color,
             14,
@@ -98,8 +92,8 @@ class ReasoningItem(Item):
         if self.leaves:
             top = self.places[0].y()
             paint.painter.fillRect(
-                QRectF(look.px(7), top, 2, self.height - top), look.color("hair")
+                QRectF(style.px(7), top, 2, self.height - top), style.color("hair")
             )
             self.paint_leaves(paint, context)
         if hit.same(paint.focus):
-            look.focus_ring(paint.painter, row, 6)
+            style.focus_ring(paint.painter, row, 6)

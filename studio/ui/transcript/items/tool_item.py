@@ -19,8 +19,7 @@ from studio.ui.transcript.text.block_types import OutputLeaf, ParagraphLeaf
 from studio.ui.widgets import paint_spinner
 
 from . import media_tiles
-from .base import Hit, Item, ItemContext, PaintPass
-from .buttons import button_row, paint_button
+from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
 
 TAIL_LINES = 6
 """Lines shown of a tool that runs."""
@@ -44,12 +43,12 @@ class _Placed:
     last: bool
 
 
-class ToolsItem(Item):
+class ToolsItem(Item[ToolBlock]):
     """A run of tool calls."""
 
     @property
     def calls(self) -> list[ToolBlock]:
-        found = self.blocks[self.plan.first : self.plan.last]
+        found = self.blocks[self.span.first : self.span.last]
         return [block for block in found if isinstance(block, ToolBlock)]
 
     @property
@@ -74,14 +73,14 @@ class ToolsItem(Item):
         return "\n".join(out)
 
     def estimate(self, context: ItemContext) -> float:
-        return len(self.rows) * context.look.theme.height(34)
+        return len(self.rows) * context.style.theme.height(34)
 
     def lay(self, context: ItemContext) -> None:
-        look = context.look
+        style = context.style
         self.leaves, self.places, self.hits, self._placed = [], [], [], []
         self._tiles: list[media_tiles.MediaTile] = []
         self._thumbnails = context.thumbnails
-        tall = look.theme.height(34)
+        tall = style.theme.height(34)
         y = 0.0
         rows = self.rows
         opened_before = False
@@ -95,7 +94,7 @@ class ToolsItem(Item):
             alone = before is not None and before.finished and (opened_before or opened)
             if alone:
                 self._placed[-1].last = True
-                y += look.px(12)
+                y += style.px(12)
             top = y
             y += tall
             self.hits.append(
@@ -121,56 +120,58 @@ class ToolsItem(Item):
         self.height = y
 
     def _merged(self, placed: _Placed, y: float, context: ItemContext) -> float:
-        look, row = context.look, placed.row
+        style, row = context.style, placed.row
         calls = list(row.calls)
         whole = row.key in context.whole
         shown = calls if whole or len(calls) <= FEW + 1 else calls[:FEW]
-        y += look.px(0)
+        y += style.px(0)
         for call in shown:
             placed.lines.append((call, y))
-            y += look.px(26)
+            y += style.px(26)
         if len(shown) < len(calls):
             text = f"{len(calls) - len(shown)} more"
-            rect = QRectF(look.px(60), y, look.width("small_medium", text), look.px(26))
+            rect = QRectF(style.px(60), y, style.width("small_medium", text), style.px(26))
             self.hits.append(Hit(rect, "show_all", row.key, text, "link"))
-            y += look.px(26)
+            y += style.px(26)
         images = [image for call in shown for image in call.images]
         if images:
-            y += look.px(4)
-            y += self._pictures(images, QPointF(look.px(60), y), context.width - look.px(74), look)
-        return y + look.px(8)
+            y += style.px(4)
+            y += self._pictures(
+                images, QPointF(style.px(60), y), context.width - style.px(74), style
+            )
+        return y + style.px(8)
 
     def _pictures(
-        self, images: Sequence[Image], at: QPointF, width: float, look: PaintStyle
+        self, images: Sequence[Image], at: QPointF, width: float, style: PaintStyle
     ) -> float:
         """Place what tools returned; says how tall it is."""
-        tiles, _, tall = media_tiles.arrange(images, width, look)
+        tiles, _, tall = media_tiles.arrange(images, width, style)
         tiles = media_tiles.moved(tiles, at)
         self._tiles += tiles
         self.hits += media_tiles.hits(tiles)
         return tall
 
     def _details(self, placed: _Placed, y: float, context: ItemContext) -> float:
-        look, call = context.look, placed.row.calls[0]
-        left, right = look.px(38), look.px(11)
-        pad_x, pad_y = look.px(10), look.px(8)
+        style, call = context.style, placed.row.calls[0]
+        left, right = style.px(38), style.px(11)
+        pad_x, pad_y = style.px(10), style.px(8)
         width = context.width - left - right
         top = y
         y += pad_y
         inner = width - 2 * pad_x
         count = len(self.leaves)
-        command = self._command(call, look, inner)
+        command = self._command(call, style, inner)
         if command:
             leaf = OutputLeaf(command, color="text1")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         output, hidden = self._output(call, context)
         if output:
-            y += look.px(6) if command else 0
+            y += style.px(6) if command else 0
             leaf = OutputLeaf(output, call.state == "error")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         if call.images:
-            y += look.px(8) if len(self.leaves) > count else 0
-            y += self._pictures(call.images, QPointF(left + pad_x, y), inner, look)
+            y += style.px(8) if len(self.leaves) > count else 0
+            y += self._pictures(call.images, QPointF(left + pad_x, y), inner, style)
         elif len(self.leaves) == count:
             going_on = (
                 "Its result comes from the client." if call.external else "Nothing printed yet."
@@ -181,23 +182,23 @@ class ToolsItem(Item):
         y += pad_y
         placed.box = QRectF(left, top, width, y - top)
         if call.allowed_by and (call.effect != "read" or call.answer is not None):
-            y += look.px(6)
+            y += style.px(6)
             allowed = Block("paragraph", f"Allowed by: {call.allowed_by}")
             leaf = ParagraphLeaf(allowed, "small", "text2")
             y += self.place(leaf, QPointF(left, y), context, width)
         foot = self._foot(call, hidden)
         if foot:
-            y += look.px(12)
-            self.hits += button_row(look, left, y, foot)
-            y += look.theme.height(28)
+            y += style.px(12)
+            self.hits += button_row(style, left, y, foot)
+            y += style.theme.height(28)
             if call.finished and call.state != "cancelled":
                 placed.note = f"{self.agent or 'The agent'} saw this output."
-        return y + look.px(11)
+        return y + style.px(11)
 
-    def _command(self, call: ToolBlock, look: PaintStyle, width: float) -> str:
+    def _command(self, call: ToolBlock, style: PaintStyle, width: float) -> str:
         """The target, where the row had to cut it; the arguments, where it has none."""
         if call.target:
-            cut = "\n" in call.target or look.width("code", call.target) > width * 0.6
+            cut = "\n" in call.target or style.width("code", call.target) > width * 0.6
             return call.target if cut else ""
         return json.dumps(call.arguments, ensure_ascii=False, indent=1) if call.arguments else ""
 
@@ -229,14 +230,14 @@ class ToolsItem(Item):
     # -- painting ------------------------------------------------------------------
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        look, painter = context.look, paint.painter
+        style, painter = context.style, paint.painter
         top = 0.0
         for placed in self._placed:
             if placed.first:
                 top = placed.top
             if placed.last:
                 card = QRectF(0, top, context.width, placed.bottom - top)
-                look.card(painter, card, None, "hair", 8)
+                style.card(painter, card, None, "hair", 8)
         for placed in self._placed:
             if placed.bottom < paint.top or placed.top > paint.bottom:
                 continue
@@ -244,12 +245,12 @@ class ToolsItem(Item):
             if placed.row.merged:
                 self._paint_lines(placed, paint, context)
             if placed.box is not None:
-                look.card(painter, placed.box, "sunken", None, 6)
+                style.card(painter, placed.box, "sunken", None, 6)
             if placed.note:
                 line = QRectF(
-                    0, placed.bottom - look.px(39), context.width - look.px(14), look.px(28)
+                    0, placed.bottom - style.px(39), context.width - style.px(14), style.px(28)
                 )
-                look.text(painter, line, placed.note, "small", "text2", RIGHT)
+                style.text(painter, line, placed.note, "small", "text2", RIGHT)
         self.paint_leaves(paint, context)
         media_tiles.paint_tiles(self._tiles, paint, context)
         for hit in self.hits:
@@ -257,19 +258,19 @@ class ToolsItem(Item):
                 continue  # painted with the tiles
             if hit.style == "link":
                 color = "accent_text"
-                look.text(painter, hit.rect, hit.text, "small_medium", color)
+                style.text(painter, hit.rect, hit.text, "small_medium", color)
                 if hit.same(paint.hover):
-                    base = hit.rect.center().y() + look.px(7)
+                    base = hit.rect.center().y() + style.px(7)
                     painter.fillRect(
-                        QRectF(hit.rect.left(), base, hit.rect.width(), 1), look.color(color)
+                        QRectF(hit.rect.left(), base, hit.rect.width(), 1), style.color(color)
                     )
             elif hit.style != "row":
-                paint_button(hit, paint, look)
+                paint_button(hit, paint, style)
 
     def _paint_row(self, placed: _Placed, paint: PaintPass, context: ItemContext) -> None:
-        look, painter, row = context.look, paint.painter, placed.row
+        style, painter, row = context.style, paint.painter, placed.row
         call = row.calls[0]
-        tall = look.theme.height(34)
+        tall = style.theme.height(34)
         rect = QRectF(0, placed.top, context.width, tall)
         middle = rect.center().y()
         hit = next(h for h in self.hits if h.action == "toggle" and h.value == row.key)
@@ -278,10 +279,10 @@ class ToolsItem(Item):
             painter.setClipRect(rect.adjusted(1, 0, -1, 0))
             up = 0 if placed.first else 12
             down = 0 if placed.last and placed.bottom == rect.bottom() else 12
-            look.card(painter, rect.adjusted(1, 1 - up, -1, down - 1), "hover", None, 7)
+            style.card(painter, rect.adjusted(1, 1 - up, -1, down - 1), "hover", None, 7)
             painter.restore()
         if not placed.first:
-            look.hairline(painter, look.px(12), placed.top, context.width - look.px(24))
+            style.hairline(painter, style.px(12), placed.top, context.width - style.px(24))
         failed = call.state == "error" and not row.merged
         icon = "search" if row.merged else call.icon
         agent = call.arguments.get("agent") if call.name == "delegate" else None
@@ -289,35 +290,35 @@ class ToolsItem(Item):
         detail = model.explored(row.calls) if row.merged else call.target
         if isinstance(agent, str) and agent:
             icon, hue = context.agent(agent)
-            front, back = look.theme.hue(hue)
-            side = look.px(20)
-            look.tile(
-                painter, QRectF(look.px(10), middle - side / 2, side, side), icon, front, back, 13
+            front, back = style.theme.hue(hue)
+            side = style.px(20)
+            style.tile(
+                painter, QRectF(style.px(10), middle - side / 2, side, side), icon, front, back, 13
             )
             title, detail = agent, str(call.arguments.get("task") or call.target)
         else:
             color = "err" if failed else "text2"
-            look.icon(painter, QPointF(look.px(20), middle), icon, color, 16)
-        right = rect.right() - look.px(13)
-        side = look.px(14)
+            style.icon(painter, QPointF(style.px(20), middle), icon, color, 16)
+        right = rect.right() - style.px(13)
+        side = style.px(14)
         opened = row.key in context.opened
         chevron = "chevron-down" if opened else "chevron-right"
-        look.icon(painter, QPointF(right - side / 2, middle), chevron, "text2", 14)
-        right -= side + look.px(8)
+        style.icon(painter, QPointF(right - side / 2, middle), chevron, "text2", 14)
+        right -= side + style.px(8)
         self._paint_state(call, QPointF(right - side / 2, middle), paint, context)
-        right -= side + look.px(8)
+        right -= side + style.px(8)
         words = self._result(row, context)
-        width = min(look.width("ui", words), context.width * 0.4)
+        width = min(style.width("ui", words), context.width * 0.4)
         result = QRectF(right - width, rect.top(), width, tall)
-        look.text(painter, result, words, "ui", "err" if failed else "text2", RIGHT)
-        left = look.px(38)
-        space = result.left() - look.px(12) - left
-        used = look.text(painter, QRectF(left, rect.top(), space, tall), title, "ui_strong")
-        left += used + look.px(8)
+        style.text(painter, result, words, "ui", "err" if failed else "text2", RIGHT)
+        left = style.px(38)
+        space = result.left() - style.px(12) - left
+        used = style.text(painter, QRectF(left, rect.top(), space, tall), title, "ui_strong")
+        left += used + style.px(8)
         prose = row.merged or agent or (" " in detail and call.icon == "users")
-        look.text(
+        style.text(
             painter,
-            QRectF(left, rect.top(), max(0.0, result.left() - look.px(12) - left), tall),
+            QRectF(left, rect.top(), max(0.0, result.left() - style.px(12) - left), tall),
             detail.replace("\n", " "),
             "ui" if prose else "code",
             "text2",
@@ -325,7 +326,7 @@ class ToolsItem(Item):
             Qt.TextElideMode.ElideRight if prose else Qt.TextElideMode.ElideMiddle,
         )
         if hit.same(paint.focus):
-            look.focus_ring(painter, rect.adjusted(4, 4, -4, -4), 6)
+            style.focus_ring(painter, rect.adjusted(4, 4, -4, -4), 6)
 
     def _result(self, row: ToolRow, context: ItemContext) -> str:
         if row.merged:
@@ -337,12 +338,12 @@ class ToolsItem(Item):
     def _paint_state(
         self, call: ToolBlock, at: QPointF, paint: PaintPass, context: ItemContext
     ) -> None:
-        look, painter = context.look, paint.painter
+        style, painter = context.style, paint.painter
         if call.state in ("running", "writing"):
-            side = look.px(16)
+            side = style.px(16)
             rect = QRectF(at.x() - side / 2, at.y() - side / 2, side, side)
             if paint.widget is not None:
-                paint_spinner(painter, look.theme, paint.widget, rect)
+                paint_spinner(painter, style.theme, paint.widget, rect)
             return
         icon, color = {
             "queued": ("circle-dashed", "text2"),
@@ -352,23 +353,23 @@ class ToolsItem(Item):
             "denied": ("x", "text2"),
             "cancelled": ("square", "text2"),
         }[call.state]
-        look.icon(painter, at, icon, color, 14)
+        style.icon(painter, at, icon, color, 14)
 
     def _paint_lines(self, placed: _Placed, paint: PaintPass, context: ItemContext) -> None:
-        look, painter = context.look, paint.painter
+        style, painter = context.style, paint.painter
         if not placed.lines:
             return
         top = placed.lines[0][1]
         painter.fillRect(
-            QRectF(look.px(18), top, 2, placed.bottom - top - look.px(9)), look.color("hair")
+            QRectF(style.px(18), top, 2, placed.bottom - top - style.px(9)), style.color("hair")
         )
-        right = context.width - look.px(34)
+        right = context.width - style.px(34)
         for call, y in placed.lines:
-            rect = QRectF(look.px(60), y, right - look.px(60), look.px(26))
-            look.icon(painter, QPointF(look.px(45), rect.center().y()), call.icon, "text2", 14)
+            rect = QRectF(style.px(60), y, right - style.px(60), style.px(26))
+            style.icon(painter, QPointF(style.px(45), rect.center().y()), call.icon, "text2", 14)
             words = model.row_status(call, None)
-            width = min(look.width("small", words), rect.width() / 3)
-            look.text(
+            width = min(style.width("small", words), rect.width() / 3)
+            style.text(
                 painter,
                 rect.adjusted(rect.width() - width, 0, 0, 0),
                 words,
@@ -376,8 +377,8 @@ class ToolsItem(Item):
                 "text2",
                 RIGHT,
             )
-            used = look.text(painter, rect, model.verb(call), "small", "text2")
-            rest = rect.adjusted(used + look.px(8), 0, -width - look.px(12), 0)
-            look.text(
+            used = style.text(painter, rect, model.verb(call), "small", "text2")
+            rest = rect.adjusted(used + style.px(8), 0, -width - style.px(12), 0)
+            style.text(
                 painter, rest, call.target, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
             )

@@ -1,8 +1,6 @@
 """Text on the canvas: laid out, painted, selected.
 
-- ``text_block`` is the base of all leaves, the smallest pieces of text.
-- ``block_types`` are paragraphs, code, rules and tool output.
-- ``table`` lays out the rows of a table.
-- ``line_layout`` breaks a paragraph into lines of equal height.
+- ``text_layout`` is the base class of text blocks, and breaks a paragraph into lines.
+- ``block_types`` are paragraphs, code, tables, rules and tool output.
 - ``highlight`` colours code, a few lines at a time.
 """

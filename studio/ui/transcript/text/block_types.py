@@ -1,19 +1,18 @@
-"""Block types: leaves for paragraphs, code, rules and tool output, chosen by ``leaf``."""
+"""Block types: paragraphs, code, tables, rules and tool output; ``leaf`` chooses one."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QPainter, QTextCharFormat, QTextLayout
+from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout
 
-from studio.ui.markdown.parser import Block, utf16
+from studio.ui.markdown.parser import CODE, Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
 from .highlight import CodeColours, State
-from .line_layout import LineLayout, formats, span_format
-from .table import TableLeaf
-from .text_block import Leaf
+from .text_layout import Leaf, LineLayout, formats, span_format
 
 CODE_HEADER = 32
 CODE_PAD = 12
@@ -26,53 +25,53 @@ class ParagraphLeaf(Leaf):
         super().__init__(block)
         self.role, self.color = role, color
 
-    def lay(self, look: PaintStyle, width: float) -> None:
+    def lay(self, style: PaintStyle, width: float) -> None:
         block, role = self.block, self.role
-        line: float = look.body_line
-        font = look.font(role)
+        line: float = style.body_line
+        font = style.font(role)
         if role == "body" and block.kind == "heading":
-            font = QFont(look.font("title" if block.level == 1 else "heading"))
+            font = QFont(style.font("title" if block.level == 1 else "heading"))
             if block.level == 2:
-                font.setPixelSize(look.px(16))
-            line = look.px({1: 26, 2: 24}.get(block.level, 22))
+                font.setPixelSize(style.px(16))
+            line = style.px({1: 26, 2: 24}.get(block.level, 22))
         elif role != "body":
-            line = look.px(20)
+            line = style.px(20)
         if "quote" in block.nesting:
             self.color = "text2"
-        ranges, chips = formats(look, block.spans, role)
-        self._x = self.indent(look)
-        self.words = LineLayout(block.text, font, line, ranges, chips)
-        self.words.lay(max(40.0, width - self._x))
-        self.height = self.words.height
+        ranges, chips = formats(style, block.spans, role)
+        self._x = self.indent(style)
+        self.lines = LineLayout(block.text, font, line, ranges, chips)
+        self.lines.lay(max(40.0, width - self._x))
+        self.height = self.lines.height
         self.laid = True
 
     def drop(self) -> None:
         super().drop()
-        if hasattr(self, "words"):
-            del self.words
+        if hasattr(self, "lines"):
+            del self.lines
 
     def paint(
-        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         if self.block.nesting:
-            self.paint_nesting(painter, y, look, self.words.line)
-        self.words.paint(painter, self._x, y, look, selected, self.color)
+            self.paint_nesting(painter, y, style, self.lines.line)
+        self.lines.paint(painter, self._x, y, style, selected, self.color)
 
     def position(self, x: float, y: float) -> int:
-        return self.words.position(x - self._x, y)
+        return self.lines.position(x - self._x, y)
 
     def url(self, x: float, y: float) -> str:
         at = x - self._x
         for start, size, _, url in self.block.spans:
             if url and any(
                 rect.adjusted(0, -3, 0, 3).contains(at, y)
-                for rect in self.words.rects(start, start + size)
+                for rect in self.lines.rects(start, start + size)
             ):
                 return url
         return ""
 
     def cursor(self) -> QPointF | None:
-        return self.words.end() + QPointF(self._x, 0)
+        return self.lines.end() + QPointF(self._x, 0)
 
 
 class CodeLeaf(Leaf):
@@ -85,35 +84,35 @@ class CodeLeaf(Leaf):
         self.coloured = False
         self._after: State | None = None
 
-    def estimate(self, look: PaintStyle, width: float) -> float:
-        return (self.block.text.count("\n") + 1) * look.code_block_line + self._frame(look)
+    def estimate(self, style: PaintStyle, width: float) -> float:
+        return (self.block.text.count("\n") + 1) * style.code_block_line + self._frame(style)
 
-    def _frame(self, look: PaintStyle) -> float:
-        top = look.px(CODE_HEADER) if self.block.part == 0 else 0
-        return top + (look.px(CODE_PAD) if self.block.final else 0)
+    def _frame(self, style: PaintStyle) -> float:
+        top = style.px(CODE_HEADER) if self.block.part == 0 else 0
+        return top + (style.px(CODE_PAD) if self.block.final else 0)
 
-    def lay(self, look: PaintStyle, width: float) -> None:
-        self._indent = self.indent(look)
+    def lay(self, style: PaintStyle, width: float) -> None:
+        self._indent = self.indent(style)
         self._width = width - self._indent
-        font = look.font("code")
-        self.words = LineLayout(
+        font = style.font("code")
+        self.lines = LineLayout(
             self.block.text.replace("\n", "\u2028"),
             font,
-            look.code_block_line,
-            self._formats(look),
+            style.code_block_line,
+            self._formats(style),
             anywhere=True,
-            tab=4 * look.width("code", " "),
+            tab=4 * style.width("code", " "),
         )
-        self.words.lay(max(40.0, self._width - 2 * look.px(CODE_PAD)))
-        self.height = self.words.height + self._frame(look)
-        self._top = look.px(CODE_HEADER) if self.block.part == 0 else 0
-        self._left = self._indent + look.px(CODE_PAD)
+        self.lines.lay(max(40.0, self._width - 2 * style.px(CODE_PAD)))
+        self.height = self.lines.height + self._frame(style)
+        self._top = style.px(CODE_HEADER) if self.block.part == 0 else 0
+        self._left = self._indent + style.px(CODE_PAD)
         self.laid = True
 
     def drop(self) -> None:
         super().drop()
-        if hasattr(self, "words"):
-            del self.words
+        if hasattr(self, "lines"):
+            del self.lines
 
     def state_after(self) -> State:
         """The lexer's state at this part's end; a far part is taken to begin afresh."""
@@ -133,7 +132,7 @@ class CodeLeaf(Leaf):
             return ("root",)
         return self.before.state_after()
 
-    def _formats(self, look: PaintStyle) -> list[QTextLayout.FormatRange]:
+    def _formats(self, style: PaintStyle) -> list[QTextLayout.FormatRange]:
         colours = self.colours
         self.coloured = colours is None or not self.block.language
         if colours is None or not self.block.language or not colours.can(self.block.language):
@@ -143,23 +142,25 @@ class CodeLeaf(Leaf):
         out: list[QTextLayout.FormatRange] = []
         for start, size, token in spans:
             form = QTextCharFormat()
-            form.setForeground(look.color(token))
+            form.setForeground(style.color(token))
             out.append(span_format(start, size, form))
         return out
 
     def paint(
-        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         block = self.block
         if block.nesting:
-            self.paint_nesting(painter, y, look, look.body_line)
-        self._paint_ground(painter, y, look)
+            self.paint_nesting(painter, y, style, style.body_line)
+        self._paint_ground(painter, y, style)
         if block.part == 0:
-            head = QRectF(self._left, y, self._width - 2 * look.px(CODE_PAD), look.px(CODE_HEADER))
-            look.text(painter, head, block.language or "text", "small", "text3")
-        self.words.paint(painter, self._left, y + self._top, look, selected)
+            head = QRectF(
+                self._left, y, self._width - 2 * style.px(CODE_PAD), style.px(CODE_HEADER)
+            )
+            style.text(painter, head, block.language or "text", "small", "text3")
+        self.lines.paint(painter, self._left, y + self._top, style, selected)
 
-    def _paint_ground(self, painter: QPainter, y: float, look: PaintStyle) -> None:
+    def _paint_ground(self, painter: QPainter, y: float, style: PaintStyle) -> None:
         """The box around the code; its round corners are in the first and the last part only."""
         block, round_ = self.block, 16
         left, width = self._indent, self._width
@@ -170,46 +171,158 @@ class CodeLeaf(Leaf):
             painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
             if block.part == 0:
                 top = y + round_
-                look.card(painter, QRectF(left, y, width, 2 * round_), "sunken", "hair", 8)
+                style.card(painter, QRectF(left, y, width, 2 * round_), "sunken", "hair", 8)
             if block.final:
                 bottom -= round_
                 end = QRectF(left, bottom - round_, width, 2 * round_)
-                look.card(painter, end, "sunken", "hair", 8)
+                style.card(painter, end, "sunken", "hair", 8)
             painter.restore()
         if bottom > top:
-            painter.fillRect(QRectF(left, top, width, bottom - top), look.color("sunken"))
+            painter.fillRect(QRectF(left, top, width, bottom - top), style.color("sunken"))
             for x in (left, left + width - 1):
-                painter.fillRect(QRectF(x, top, 1, bottom - top), look.color("hair"))
+                painter.fillRect(QRectF(x, top, 1, bottom - top), style.color("hair"))
 
-    def copy_rect(self, y: float, look: PaintStyle) -> QRectF:
+    def copy_rect(self, y: float, style: PaintStyle) -> QRectF:
         """Where the copy button stands, in a part that has the header."""
-        side = look.px(24)
+        side = style.px(24)
         right = self._indent + self._width
-        return QRectF(right - side - 6, y + (look.px(CODE_HEADER) - side) / 2, side, side)
+        return QRectF(right - side - 6, y + (style.px(CODE_HEADER) - side) / 2, side, side)
 
     def position(self, x: float, y: float) -> int:
-        return self.words.position(x - self._left, y - self._top)
+        return self.lines.position(x - self._left, y - self._top)
 
     def cursor(self) -> QPointF | None:
-        return self.words.end() + QPointF(self._left, self._top)
+        return self.lines.end() + QPointF(self._left, self._top)
 
 
 class RuleLeaf(Leaf):
     """A line across."""
 
-    def estimate(self, look: PaintStyle, width: float) -> float:
-        return look.px(17)
+    def estimate(self, style: PaintStyle, width: float) -> float:
+        return style.px(17)
 
-    def lay(self, look: PaintStyle, width: float) -> None:
+    def lay(self, style: PaintStyle, width: float) -> None:
         self._width = width
-        self.height = look.px(17)
+        self.height = style.px(17)
         self.laid = True
 
     def paint(
-        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
-        x = self.indent(look)
-        look.hairline(painter, x, y + self.height / 2, self._width - x)
+        x = self.indent(style)
+        style.hairline(painter, x, y + self.height / 2, self._width - x)
+
+
+class TableLeaf(Leaf):
+    """Some rows of a table; all its parts share their columns' widths."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join("\t".join(cell[0] for cell in row) for row in self.block.rows)
+
+    def estimate(self, style: PaintStyle, width: float) -> float:
+        return len(self.block.rows) * (style.body_line + style.px(12))
+
+    def _columns(self, style: PaintStyle, width: float) -> list[float]:
+        count = max((len(row) for row in self.block.sample), default=1)
+        pad = 2 * style.px(10)
+        natural = [float(pad)] * count
+        for number, row in enumerate(self.block.sample):
+            role = "body_strong" if number == 0 else "body"
+            for index, (text, spans) in enumerate(row):
+                extra = 1.12 if any(flags & CODE for _, _, flags, _ in spans) else 1.02
+                natural[index] = max(natural[index], extra * style.width(role, text) + pad)
+        total = sum(natural)
+        if total <= width:
+            return natural
+        floor = min(width / count, style.px(64) + pad)
+        spare = max(0.0, width - floor * count)
+        over = [max(0.0, value - floor) for value in natural]
+        whole = sum(over) or 1.0
+        return [floor + spare * value / whole for value in over]
+
+    def lay(self, style: PaintStyle, width: float) -> None:
+        self._indent = self.indent(style)
+        columns = self._columns(style, width - self._indent)
+        self._edges = [self._indent]
+        for column in columns:
+            self._edges.append(self._edges[-1] + column)
+        pad, self._pad = style.px(6), style.px(10)
+        self._rows: list[tuple[float, float, list[LineLayout]]] = []
+        y = 0.0
+        for number, row in enumerate(self.block.rows):
+            head = self.block.part == 0 and number == 0
+            cells = [
+                self._cell(cell, columns[index], index, head, style)
+                for index, cell in enumerate(row)
+            ]
+            tall = max((words.height for words in cells), default=style.body_line) + 2 * pad
+            self._rows.append((y, tall, cells))
+            y += tall
+        self._cell_top = pad
+        self.height = y
+        self.laid = True
+
+    def _cell(
+        self, cell: Cell, width: float, index: int, head: bool, style: PaintStyle
+    ) -> LineLayout:
+        text, spans = cell
+        ranges, chips = formats(style, spans)
+        sides = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
+        side = self.block.align[index] if index < len(self.block.align) else ""
+        words = LineLayout(
+            text,
+            style.font("body_strong" if head else "body"),
+            style.body_line,
+            ranges,
+            chips,
+            align=sides.get(side, Qt.AlignmentFlag.AlignLeft),
+        )
+        words.lay(max(20.0, width - 2 * self._pad))
+        return words
+
+    def drop(self) -> None:
+        super().drop()
+        self._rows = []
+
+    def paint(
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
+    ) -> None:
+        if self.block.nesting:
+            self.paint_nesting(painter, y, style, style.body_line)
+        left, right = self._edges[0], self._edges[-1]
+        if selected:
+            mark = QColor(style.color("accent"))
+            mark.setAlpha(40)
+            painter.fillRect(QRectF(left, y, right - left, self.height), mark)
+        for number, (top, tall, cells) in enumerate(self._rows):
+            for edge, words in zip(self._edges, cells, strict=False):
+                words.paint(painter, edge + self._pad, y + top + self._cell_top, style, None)
+            head = self.block.part == 0 and number == 0
+            painter.fillRect(
+                QRectF(left, round(y + top + tall) - 1, right - left, 1),
+                style.color("control" if head else "hair"),
+            )
+
+    def position(self, x: float, y: float) -> int:
+        return 0 if y < self.height / 2 else self.length
+
+    def cut(self, start: int, end: int) -> str:
+        return self.text  # rows are copied whole
+
+    def url(self, x: float, y: float) -> str:
+        for (top, tall, cells), row in zip(self._rows, self.block.rows, strict=False):
+            if not top <= y < top + tall:
+                continue
+            for (low, high), words, (_, spans) in zip(
+                pairwise(self._edges), cells, row, strict=False
+            ):
+                if low <= x < high:
+                    at = QPointF(x - low - self._pad, y - top - self._cell_top)
+                    for start, size, _, url in spans:
+                        if url and any(r.contains(at) for r in words.rects(start, start + size)):
+                            return url
+        return ""
 
 
 def leaf(block: Block, colours: CodeColours | None, before: Leaf | None = None) -> Leaf:
@@ -226,17 +339,17 @@ def leaf(block: Block, colours: CodeColours | None, before: Leaf | None = None) 
     return ParagraphLeaf(block)
 
 
-def gap(before: Block | None, block: Block, look: PaintStyle) -> float:
+def gap(before: Block | None, block: Block, style: PaintStyle) -> float:
     """The space above a block."""
     if before is None or (block.part > 0 and block.kind in ("code", "table")):
         return 0
     if block.kind == "heading":
-        return look.px(18 if block.level <= 2 else 16)
+        return style.px(18 if block.level <= 2 else 16)
     if block.tight and "item" in before.nesting:
-        return look.px(4)
+        return style.px(4)
     if block.tight and len(block.nesting) > 1:
-        return look.px(4)
-    return look.px(10)
+        return style.px(4)
+    return style.px(10)
 
 
 _BAD = re.compile(r"^(E\s|\S*(Error|Exception)\b|Timed out\b|fatal:|FAILED\b)")
@@ -249,7 +362,7 @@ class OutputLeaf(CodeLeaf):
         super().__init__(Block("code", text), None)
         self.failed, self.ink = failed, color
 
-    def lay(self, look: PaintStyle, width: float) -> None:
+    def lay(self, style: PaintStyle, width: float) -> None:
         self._indent = self._top = self._left = 0
         self._width = width
         text = self.block.text.expandtabs(8)
@@ -257,20 +370,20 @@ class OutputLeaf(CodeLeaf):
         if self.failed:
             at = 0
             form = QTextCharFormat()
-            form.setForeground(look.color("err"))
+            form.setForeground(style.color("err"))
             for line in text.split("\n"):
                 size = utf16(line)
                 if _BAD.match(line):
                     ranges.append(span_format(at, size, form))
                 at += size + 1
-        self.words = LineLayout(
-            text.replace("\n", "\u2028"), look.font("code"), look.code_line, ranges, anywhere=True
+        self.lines = LineLayout(
+            text.replace("\n", "\u2028"), style.font("code"), style.code_line, ranges, anywhere=True
         )
-        self.words.lay(max(40.0, width))
-        self.height = self.words.height
+        self.lines.lay(max(40.0, width))
+        self.height = self.lines.height
         self.laid = True
 
     def paint(
-        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
-        self.words.paint(painter, 0, y, look, selected, self.ink)
+        self.lines.paint(painter, 0, y, style, selected, self.ink)

@@ -1,4 +1,9 @@
-"""Line layout: breaks a paragraph into lines of equal height, paints and measures them."""
+"""Text layout: the base class of text blocks, and a paragraph broken into lines of equal height.
+
+A *leaf* is a leaf block of markdown (a paragraph, code, a table): one piece of text that can be
+selected. It is made from a block, laid out for a width, painted, and dropped when it is far from
+the window. Positions in it count UTF-16 units.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,8 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
 
-from studio.ui.markdown.parser import CODE, EMPHASIS, STRIKE, STRONG, Span, utf16
-from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.markdown.parser import CODE, EMPHASIS, STRIKE, STRONG, Block, Span, cut, utf16
+from studio.ui.transcript.paint_style import RIGHT, PaintStyle
 
 
 class LineLayout:
@@ -31,7 +36,7 @@ class LineLayout:
         self.line = line
         self.chips = chips
         self.bare = False
-        """Inline code without a tint, where the ground has one."""
+        """Inline code without a tint, where the background has one."""
         self.height = self.width = 0.0
         self.layout = QTextLayout(text, font)
         option = QTextOption(align)
@@ -68,17 +73,17 @@ class LineLayout:
         painter: QPainter,
         x: float,
         y: float,
-        look: PaintStyle,
+        style: PaintStyle,
         selected: tuple[int, int] | None,
         color: str = "text1",
     ) -> None:
         if self.chips and not self.bare:
             for start, size in self.chips:
-                self._chip(painter, x, y, start, size, look)
-        painter.setPen(look.color(color))
+                self._chip(painter, x, y, start, size, style)
+        painter.setPen(style.color(color))
         ranges: list[QTextLayout.FormatRange] = []
         if selected and selected[1] > selected[0]:
-            mark = QColor(look.color("accent"))
+            mark = QColor(style.color("accent"))
             mark.setAlpha(70)
             form = QTextCharFormat()
             form.setBackground(mark)
@@ -86,14 +91,14 @@ class LineLayout:
         self.layout.draw(painter, QPointF(x, y), ranges)
 
     def _chip(
-        self, painter: QPainter, x: float, y: float, start: int, size: int, look: PaintStyle
+        self, painter: QPainter, x: float, y: float, start: int, size: int, style: PaintStyle
     ) -> None:
         """The tint behind inline code."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.color("sunken"))
+        painter.setBrush(style.color("sunken"))
         for rect in self.rects(start, start + size):
-            tall = look.px(18)
+            tall = style.px(18)
             middle = rect.center().y()
             painter.drawRoundedRect(
                 QRectF(x + rect.left() - 2, y + middle - tall / 2, rect.width() + 4, tall), 4, 4
@@ -113,7 +118,7 @@ class LineLayout:
         return out
 
     def position(self, x: float, y: float) -> int:
-        """The place between characters nearest to a point."""
+        """The position between characters nearest to a point."""
         count = self.layout.lineCount()
         for index in range(count):
             line = self.layout.lineAt(index)
@@ -124,7 +129,7 @@ class LineLayout:
         return 0
 
     def end(self) -> QPointF:
-        """The top right corner of the last character: where the live cursor stands."""
+        """The end of the text: where the cursor of a growing answer is painted."""
         if not self.layout.lineCount():
             return QPointF()
         line = self.layout.lineAt(self.layout.lineCount() - 1)
@@ -144,25 +149,103 @@ def span_format(start: int, length: int, form: QTextCharFormat) -> QTextLayout.F
 
 
 def formats(
-    look: PaintStyle, spans: Iterable[Span], base: str = "body"
+    style: PaintStyle, spans: Iterable[Span], base: str = "body"
 ) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
     """Character formats of inline styles, and the pieces of inline code."""
     out: list[QTextLayout.FormatRange] = []
     chips: list[tuple[int, int]] = []
-    for start, size, style, url in spans:
+    for start, size, flags, url in spans:
         form = QTextCharFormat()
-        if style & CODE:
-            font = QFont(look.font("code"))
-            font.setPixelSize(max(1, look.font(base).pixelSize() - look.px(2)))
+        if flags & CODE:
+            font = QFont(style.font("code"))
+            font.setPixelSize(max(1, style.font(base).pixelSize() - style.px(2)))
             form.setFont(font)
             chips.append((start, size))
-        if style & STRONG:
+        if flags & STRONG:
             form.setFontWeight(QFont.Weight.DemiBold)
-        if style & EMPHASIS:
+        if flags & EMPHASIS:
             form.setFontItalic(True)
-        if style & STRIKE:
+        if flags & STRIKE:
             form.setFontStrikeOut(True)
         if url:
-            form.setForeground(look.color("accent_text"))
+            form.setForeground(style.color("accent_text"))
         out.append(span_format(start, size, form))
     return out, chips
+
+
+ITEM_INDENT = 22
+QUOTE_INDENT = 16
+
+
+class Leaf:
+    """One piece of text that can be selected; ``lay`` is called first."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.height = 0.0
+        self.laid = False
+
+    @property
+    def text(self) -> str:
+        return self.block.text
+
+    @property
+    def length(self) -> int:
+        return utf16(self.text)
+
+    def indent(self, style: PaintStyle) -> float:
+        return sum(
+            style.px(ITEM_INDENT if n == "item" else QUOTE_INDENT) for n in self.block.nesting
+        )
+
+    def estimate(self, style: PaintStyle, width: float) -> float:
+        """An estimate of the height, from the number of characters."""
+        lines = sum(1 + len(line) // 92 for line in self.block.text.split("\u2028"))
+        return lines * style.body_line
+
+    def lay(self, style: PaintStyle, width: float) -> None:
+        raise NotImplementedError
+
+    def paint(
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
+    ) -> None:
+        raise NotImplementedError
+
+    def drop(self) -> None:
+        """Free the layout; the height stays."""
+        self.laid = False
+
+    def position(self, x: float, y: float) -> int:
+        return 0
+
+    def url(self, x: float, y: float) -> str:
+        return ""
+
+    def cut(self, start: int, end: int) -> str:
+        return cut(self.text, start, end)
+
+    def cursor(self) -> QPointF | None:
+        return None
+
+    def paint_nesting(self, painter: QPainter, y: float, style: PaintStyle, line: float) -> None:
+        """Bars of quotes, and the marker of a list item."""
+        x = 0.0
+        for kind in self.block.nesting:
+            if kind == "quote":
+                painter.fillRect(QRectF(x, y, 2, self.height), style.color("control"))
+            x += style.px(ITEM_INDENT if kind == "item" else QUOTE_INDENT)
+        marker = self.block.marker
+        if not marker:
+            return
+        box = QRectF(x - style.px(60), y, style.px(60) - style.px(6), line)
+        if marker.startswith("["):
+            side = style.px(13)
+            square = QRectF(box.right() - side + 2, y + (line - side) / 2, side, side)
+            done = marker == "[x]"
+            style.card(
+                painter, square, "accent" if done else None, "accent" if done else "strong", 3
+            )
+            if done:
+                style.icon(painter, square.center(), "check", "accent_on", 10)
+        else:
+            style.text(painter, box, marker, "body", "text2" if marker == "•" else "text1", RIGHT)

@@ -1,4 +1,4 @@
-"""Rows of a provider's section: head, failure, model file, download of a model."""
+"""Rows of a provider's section: header, failure, model file, download of a model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSizePolicy, QVBoxLayout
 from studio.domain.errors import StudioError
 from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
+from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme, joined
 from studio.ui.widgets import (
     Button,
@@ -26,18 +27,16 @@ from studio.ui.widgets import (
     paint_spinner,
 )
 
-from .tasks import Tasks
-
 
 class SectionHeader(PaintedButton):
-    """The line that opens and closes a section."""
+    """The line with a provider's name and status that opens and closes its section."""
 
     radius = 8
 
-    def __init__(self, theme: Theme, known: ProviderDescriptor, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, provider: ProviderDescriptor, parent: QWidget) -> None:
         super().__init__(theme, parent)
-        self._known = known
-        self._words, self._state = "", "off"
+        self._provider = provider
+        self._status, self._state = "", "off"
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
@@ -46,12 +45,12 @@ class SectionHeader(PaintedButton):
         self.add_key = Button(theme, "Add key…", parent=self)
         self.add_key.hide()
         row.addWidget(self.add_key)
-        self.toggled.connect(lambda _on: self.set_status(self._words, self._state))
+        self.toggled.connect(lambda _on: self.set_status(self._status, self._state))
 
-    def set_status(self, words: str, state: str) -> None:
-        self._words, self._state = words, state
+    def set_status(self, status: str, state: str) -> None:
+        self._status, self._state = status, state
         opened = "expanded" if self.isChecked() else "collapsed"
-        self.setAccessibleName(joined((self._known.title, words, opened)))
+        self.setAccessibleName(joined((self._provider.title, status, opened)))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -66,32 +65,32 @@ class SectionHeader(PaintedButton):
         side = t.px(26)
         tile = QRectF(0, (rect.height() - side) / 2, side, side)
         paint_rounded(painter, tile, 6, t.color("track"))
-        if self._known.icon:
+        if self._provider.icon:
             inset = t.px(5)
             box = tile.adjusted(inset, inset, -inset, -inset)
-            t.paint_icon(painter, box, self._known.icon, "text1")
+            t.paint_icon(painter, box, self._provider.icon, "text1")
         else:
             painter.setFont(t.font("ui_strong"))
             painter.setPen(t.color("text1"))
-            painter.drawText(tile, Qt.AlignmentFlag.AlignCenter, self._known.title[0])
+            painter.drawText(tile, Qt.AlignmentFlag.AlignCenter, self._provider.title[0])
         painter.setFont(t.font("ui_strong"))
         painter.setPen(t.color("text1"))
-        painter.drawText(rect.adjusted(side + t.px(10), 0, 0, 0), middle, self._known.title)
+        painter.drawText(rect.adjusted(side + t.px(10), 0, 0, 0), middle, self._provider.title)
         mark = t.px(14)
         arrow = QRectF(rect.width() - mark, (rect.height() - mark) / 2, mark, mark)
         name = "chevron-down" if self.isChecked() else "chevron-right"
         t.paint_icon(painter, arrow, name, "text2")
         right = self.add_key.x() - 10 if self.add_key.isVisible() else arrow.x() - 10
-        width = t.metrics("small").horizontalAdvance(self._words)
+        width = t.metrics("small").horizontalAdvance(self._status)
         painter.setFont(t.font("small"))
         painter.setPen(t.color("err" if self._state == "err" else "text2"))
         place = QRectF(right - width - 2, 0, width + 4, rect.height())
-        painter.drawText(place, middle, self._words)
+        painter.drawText(place, middle, self._status)
         if self._state == "busy":
             size = t.px(14)
             spin = QRectF(place.x() - size - 5, rect.center().y() - size / 2, size, size)
             paint_spinner(painter, t, self, spin)
-        elif self._words:
+        elif self._status:
             dot = QRectF(place.x() - t.px(14), rect.center().y() - t.px(7) / 2, t.px(7), t.px(7))
             ink = {"ok": "ok", "warn": "warn", "err": "err"}.get(self._state, "strong")
             paint_rounded(painter, dot, dot.width() / 2, t.color(ink))
@@ -99,12 +98,12 @@ class SectionHeader(PaintedButton):
 
 
 class FailureCard(Card):
-    """Why no list came, and what is shown instead."""
+    """Why the models could not be loaded, and which list is shown instead."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "control", 8)
         row = QHBoxLayout(self)
-        row.setContentsMargins(14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted
+        row.setContentsMargins(14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted here
         row.setSpacing(12)
         words = QVBoxLayout()
         words.setSpacing(1)
@@ -127,7 +126,7 @@ class FailureCard(Card):
 
 
 class ModelFileRow(QWidget):
-    """Shows the file, lets the person choose another GGUF file or the one that ships."""
+    """Shows the model file; the person chooses another GGUF file or the one that ships."""
 
     changed = Signal()
 
@@ -151,7 +150,7 @@ class ModelFileRow(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the file that is set."""
+        """Show the file of the settings."""
         path = self._settings.builtin_model
         self.path.setText(Path(path).name if path else "The one that ships")
         self.path.setToolTip(path)
@@ -173,7 +172,7 @@ class ModelFileRow(QWidget):
 
 
 class Progress(Protocol):
-    """How far a download is, in bytes; ``total`` is 0 until it is known."""
+    """The progress of a download, in bytes; ``total`` is 0 until it is known."""
 
     @property
     def status(self) -> str: ...
@@ -184,28 +183,25 @@ class Progress(Protocol):
 
 
 class Puller(Protocol):
-    """What can download a model; closing the iterator stops it."""
+    """Downloads a model; closing the iterator stops the download."""
 
     def pull(self, model: str) -> AsyncGenerator[Progress, None]: ...
 
 
 class ProgressBar(QWidget):
-    """How much of something is done, as a line."""
+    """A line that shows how much of a download is done."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
-        self._part = 0.0
+        self.part = 0.0
+        """What is done, from 0 to 1."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.updateGeometry)
 
-    @property
-    def part(self) -> float:
-        return self._part
-
     def set_part(self, part: float) -> None:
-        self._part = max(0.0, min(1.0, part))
-        self.setAccessibleName(f"{self._part:.0%} downloaded")
+        self.part = max(0.0, min(1.0, part))
+        self.setAccessibleName(f"{self.part:.0%} downloaded")
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -215,18 +211,21 @@ class ProgressBar(QWidget):
         t, rect = self._theme, QRectF(self.rect())
         painter = QPainter(self)
         paint_rounded(painter, rect, rect.height() / 2, t.color("track"))
-        if self._part:
-            rect.setWidth(max(rect.height(), rect.width() * self._part))
+        if self.part:
+            rect.setWidth(max(rect.height(), rect.width() * self.part))
             paint_rounded(painter, rect, rect.height() / 2, t.color("accent"))
         painter.end()
 
 
 class ModelDownloadRow(QWidget):
-    """A model's name, then how far its download is; ``pulled`` tells that one is there."""
+    """A field for a model's name, and the progress of its download.
+
+    ``pulled`` is emitted when a model was downloaded.
+    """
 
     pulled = Signal()
 
-    def __init__(self, theme: Theme, tasks: Tasks, make: Callable[[], Puller]) -> None:
+    def __init__(self, theme: Theme, tasks: SettingsTasks, make: Callable[[], Puller]) -> None:
         super().__init__()
         self._tasks, self._make = tasks, make
         self._task: asyncio.Task[None] | None = None
@@ -238,30 +237,30 @@ class ModelDownloadRow(QWidget):
         column.addLayout(row)
         self.name = Field(theme, "A model’s name, qwen3:4b for example")
         self.name.setAccessibleName("Model to download")
-        self.name.returnPressed.connect(self._begin)
+        self.name.returnPressed.connect(self._start)
         self.name.textChanged.connect(lambda _: self._show())
         self.get = Button(theme, "Download")
-        self.get.clicked.connect(self._begin)
+        self.get.clicked.connect(self._start)
         self.cancel = Button(theme, "Cancel", "ghost")
         self.cancel.clicked.connect(self._stop)
         row.addWidget(self.name, 1)
         row.addWidget(self.get)
         row.addWidget(self.cancel)
         self.bar = ProgressBar(theme)
-        self.said = Label(theme, "", "small", "text2", wrap=True, digits=True)
+        self.progress = Label(theme, "", "small", "text2", wrap=True, digits=True)
         self.problem = Label(theme, "", "small", "err", wrap=True)
-        for widget in (self.bar, self.said, self.problem):
+        for widget in (self.bar, self.progress, self.problem):
             column.addWidget(widget)
-        self._tell("")
+        self._show_progress("")
         self._show()
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         model = self.name.text().strip()
         if model and self._task is None:
-            self._task = self._tasks.start(self._pull(model), waits=False)
+            self._task = self._tasks.start(self._pull(model), cancelled_on_close=True)
             self._task.add_done_callback(self._ended)
             self.bar.set_part(0.0)
-            self._tell("Asking for the model…")
+            self._show_progress("Asking for the model…")
             self._show()
 
     def _stop(self) -> None:
@@ -273,23 +272,23 @@ class ModelDownloadRow(QWidget):
             async with aclosing(self._make().pull(model)) as steps:
                 async for step in steps:
                     self.bar.set_part(step.completed / step.total if step.total else 0.0)
-                    self._tell(_words(step))
+                    self._show_progress(_progress_text(step))
         except StudioError as error:
-            self._tell("", problem=str(error))
+            self._show_progress("", problem=str(error))
             return
         self.name.clear()
-        self._tell(f"{model} is downloaded.")
+        self._show_progress(f"{model} is downloaded.")
         self.pulled.emit()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._task = None
         if task.cancelled():
-            self._tell("Cancelled. What was downloaded is kept for the next time.")
+            self._show_progress("Cancelled. What was downloaded is kept for the next time.")
         self._show()
 
-    def _tell(self, words: str, problem: str = "") -> None:
-        self.said.setText(words)
-        self.said.setVisible(bool(words))
+    def _show_progress(self, progress: str, problem: str = "") -> None:
+        self.progress.setText(progress)
+        self.progress.setVisible(bool(progress))
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem))
         self.name.set_error(problem)
@@ -303,8 +302,8 @@ class ModelDownloadRow(QWidget):
         self.bar.setVisible(busy)
 
 
-def _words(step: Progress) -> str:
-    """“Downloading, 1.2 of 3.1 GB”; Ollama's own word where nothing can be counted."""
+def _progress_text(step: Progress) -> str:
+    """“Downloading, 1.2 of 3.1 GB”; Ollama's own status where no size is known."""
     if step.total and step.completed < step.total:
         return f"Downloading, {step.completed / 1e9:.1f} of {step.total / 1e9:.1f} GB"
     return f"{step.status[:1].upper()}{step.status[1:]}…"

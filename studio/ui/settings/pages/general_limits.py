@@ -1,4 +1,4 @@
-"""Rows for limits of turns and cost, and for where traces go (L-11, L-14, L-15)."""
+"""Limits of turns and costs, and the target of traces, on the General page (L-11, L-14, L-15)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from studio.storage.config.settings import Settings
+from studio.ui.settings.form import FormCard
 from studio.ui.theme import Theme
 from studio.ui.widgets import Field, Toggle
-
-from .form import FormCard
 
 NO_LIMIT = "No limit"
 _NUMBER = re.compile(r"\$?\s*(\d[\d,]*(?:\.\d+)?|\.\d+)\s*(k|m)?\s*[a-z]*\.?", re.IGNORECASE)
@@ -32,40 +31,43 @@ def parse_amount(text: str) -> float | None:
 
 
 class AmountField(Field):
-    """A number with its unit. ``given`` tells what the person typed; 0 is no limit."""
+    """A number with its unit, not below ``minimum``; 0 is no limit.
 
-    given = Signal(float)
+    ``entered`` gives what the person typed.
+    """
+
+    entered = Signal(float)
 
     def __init__(
-        self, theme: Theme, name: str, shown: Callable[[float], str], least: float
+        self, theme: Theme, name: str, unit: Callable[[float], str], minimum: float
     ) -> None:
         super().__init__(theme)
-        self._shown, self._least, self._value = shown, least, 0.0
+        self._unit, self._minimum, self._value = unit, minimum, 0.0
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.editingFinished.connect(self._read)
-        theme.changed.connect(self._fit)
-        self._fit()
+        self.editingFinished.connect(self._parse)
+        theme.changed.connect(self._set_width)
+        self._set_width()
 
     def set_value(self, value: float) -> None:
         self._value = value
-        self.setText(self._shown(value) if value else NO_LIMIT)
+        self.setText(self._unit(value) if value else NO_LIMIT)
         self.set_error()
 
-    def _fit(self) -> None:
+    def _set_width(self) -> None:
         self.setFixedWidth(self.theme.px(116))
 
-    def _read(self) -> None:
+    def _parse(self) -> None:
         value = parse_amount(self.text())
-        if value is None or value > 1e12 or value < self._least:
-            self.set_error(f"Type a number, for example {self._shown(max(self._least, 5))}.")
+        if value is None or value > 1e12 or value < self._minimum:
+            self.set_error(f"Type a number, for example {self._unit(max(self._minimum, 5))}.")
             self.setToolTip(self.error)
             return
         self.setToolTip("")
         changed = value != self._value
         self.set_value(value)
         if changed:
-            self.given.emit(value)
+            self.entered.emit(value)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -97,7 +99,7 @@ def requests(value: float) -> str:
 
 
 class LimitRows(FormCard):
-    """When turns end, and what they may use. ``changed`` comes after each change."""
+    """When turns end, and what they may use. ``changed`` is emitted after each change."""
 
     changed = Signal()
 
@@ -105,7 +107,7 @@ class LimitRows(FormCard):
         super().__init__(theme)
         self._settings = settings
         self.fields: dict[str, AmountField] = {}
-        """By the name of the setting."""
+        """By the name of the setting in ``Settings``."""
         self._add("Inline turns", ("inline_steps", steps, 1), ("inline_seconds", seconds, 1),
                   line="They hand back to you after this.")  # fmt: skip
         self._add("Background turns", ("background_steps", steps, 1),
@@ -118,7 +120,7 @@ class LimitRows(FormCard):
             )
         self._add("One hour", ("requests_per_hour", requests, 0))
         self.toggles: dict[str, Toggle] = {}
-        """By the name of the setting, too."""
+        """By the name of the setting."""
         self._switch("summarise", "Sum up long chats", "When they outgrow the model’s context.")
         self._switch("notify", "Notify me", "When a chat out of sight is done or needs me.")
 
@@ -131,32 +133,32 @@ class LimitRows(FormCard):
 
     def _switch(self, name: str, title: str, line: str) -> None:
         toggle = self.toggles[name] = Toggle(self.theme, title)
-        toggle.toggled.connect(partial(self._given, name))
+        toggle.toggled.connect(partial(self._store, name))
         self.add(title, toggle, line)
 
     def _add(
-        self, title: str, *parts: tuple[str, Callable[[float], str], float], line: str = ""
+        self, title: str, *limits: tuple[str, Callable[[float], str], float], line: str = ""
     ) -> None:
-        both = QWidget()
-        row = QHBoxLayout(both)
+        fields = QWidget()
+        row = QHBoxLayout(fields)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        for name, shown, least in parts:
+        for name, unit, minimum in limits:
             field = self.fields[name] = AmountField(
-                self.theme, f"{title}, {shown.__name__}", shown, least
+                self.theme, f"{title}, {unit.__name__}", unit, minimum
             )
-            field.given.connect(partial(self._given, name))
+            field.entered.connect(partial(self._store, name))
             row.addWidget(field)
-        self.add(title, both, line)
+        self.add(title, fields, line)
 
-    def _given(self, name: str, value: float) -> None:
+    def _store(self, name: str, value: float) -> None:
         old = getattr(self._settings, name)
         setattr(self._settings, name, type(old)(value))
         self.changed.emit()
 
 
 class TraceRows(FormCard):
-    """Where spans go. ``changed`` comes after each change."""
+    """Where spans are sent. ``changed`` is emitted after each change."""
 
     changed = Signal()
 
@@ -165,7 +167,7 @@ class TraceRows(FormCard):
         self._settings = settings
         self.endpoint = Field(theme, "https://collector.example/v1/traces")
         self.endpoint.setAccessibleName("Send traces to")
-        self.endpoint.editingFinished.connect(self._endpoint_given)
+        self.endpoint.editingFinished.connect(self._endpoint_entered)
         about = "OpenTelemetry over HTTP. Empty for nowhere."
         self.add("Send traces to", self.endpoint, about, least=300)
         self.content = Toggle(theme, "With contents")
@@ -177,7 +179,7 @@ class TraceRows(FormCard):
         self.content.show_value(self._settings.trace_content)
         self.content.setEnabled(bool(self._settings.trace_endpoint))
 
-    def _endpoint_given(self) -> None:
+    def _endpoint_entered(self) -> None:
         text = self.endpoint.text().strip()
         if text and not _is_address(text):
             self.endpoint.set_error("Type an address that begins with https:// or http://.")

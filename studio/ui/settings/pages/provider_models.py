@@ -1,4 +1,4 @@
-"""Lists the models of one provider, each with a check box, its context and its price."""
+"""The list of one provider's models: check box, context size and price."""
 
 from __future__ import annotations
 
@@ -18,18 +18,43 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, Q
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.domain.models import ModelInfo
+from studio.ui.formatting import context_size, day, price
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import OverlayBar, paint_check, paint_rounded, paint_tag, tag_width
 from studio.ui.widgets.focus import KEYBOARD
 
-from .provider_meta import abilities, mark, price, tokens
-
 Index = QModelIndex | QPersistentModelIndex
 VISIBLE = 8
+"""Rows that are seen without scrolling."""
 SKELETON = 3
+"""Grey rows while the models are loading."""
 
 
-class _Models(QAbstractListModel):
+def abilities(model: ModelInfo) -> str:
+    """The known abilities of a model: reads pictures and PDF, calls tools, thinks."""
+    reads = [word for word, able in (("pictures", model.images), ("PDF", model.documents)) if able]
+    does = [
+        f"reads {' and '.join(reads)}" if reads else "",
+        "calls tools" if model.tools else "",
+        "thinks" if model.reasoning else "",
+    ]
+    return ", ".join(word for word in does if word)
+
+
+def mark(model: ModelInfo) -> str:
+    """A tag for the model in a list: Yours, Until 1 Dec 2026, Deprecated; or an empty text."""
+    if model.source == "yours":
+        return "Yours"
+    if model.lifecycle not in ("", "deprecated"):
+        return ""
+    if model.retires:
+        return f"Until {day(model.retires)}"
+    return "Deprecated" if model.lifecycle else ""
+
+
+class _ModelListModel(QAbstractListModel):
+    """The models; ``off`` has the ids of those that are not offered."""
+
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.models: list[ModelInfo] = []
@@ -55,10 +80,10 @@ class _Models(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return model.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            able = abilities(model)
-            return f"{model.id}\n{able[:1].upper()}{able[1:]}." if able else model.id
+            known = abilities(model)
+            return f"{model.id}\n{known[:1].upper()}{known[1:]}." if known else model.id
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            size = tokens(model.context_window)
+            size = context_size(model.context_window)
             return joined(
                 (
                     model.title,
@@ -122,7 +147,7 @@ class _ModelDelegate(QStyledItemDelegate):
             painter.drawText(
                 QRectF(context - t.px(70), rect.y(), t.px(70), rect.height()),
                 middle | Qt.AlignmentFlag.AlignRight,
-                tokens(model.context_window),
+                context_size(model.context_window),
             )
             end = context - t.px(56)
         else:  # a narrow window has room for the name and the price
@@ -131,11 +156,11 @@ class _ModelDelegate(QStyledItemDelegate):
         tags = [("Default", "accent")] if model.id == shown.default else []
         if word := mark(model):
             tags.append((word, "neutral" if model.source == "yours" else "warn"))
-        # A name comes before what is said of it; the default is named above the list too.
+        # The name needs room first; the default model is also named above the list.
         least = x + min(t.px(90), t.metrics("ui").horizontalAdvance(model.title))
         choices = (tags, tags[1:], tags[:1])
-        tags = next((some for some in choices if least + _width(t, some) <= end), [])
-        room = end - x - _width(t, tags)
+        tags = next((some for some in choices if least + _tags_width(t, some) <= end), [])
+        room = end - x - _tags_width(t, tags)
         title = elided(t.metrics("ui"), model.title, room)
         painter.setFont(t.font("ui"))
         painter.setPen(t.color("text1"))
@@ -146,12 +171,12 @@ class _ModelDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-def _width(theme: Theme, tags: Sequence[tuple[str, str]]) -> float:
+def _tags_width(theme: Theme, tags: Sequence[tuple[str, str]]) -> float:
     return sum(tag_width(theme, word) + 10 for word, _ in tags)
 
 
 class ModelList(QListView):
-    """``toggled`` tells the id and whether the model is offered from now on."""
+    """``toggled`` gives a model's id and whether it is offered from now on."""
 
     toggled = Signal(str, bool)
 
@@ -160,7 +185,7 @@ class ModelList(QListView):
         self.theme = theme
         self.keyboard_focus = False
         self._skeleton = False
-        self.shown = _Models(self)
+        self.shown = _ModelListModel(self)
         self.setModel(self.shown)
         self.setItemDelegate(_ModelDelegate(theme, self))
         self.setAccessibleName("Models")
@@ -171,22 +196,22 @@ class ModelList(QListView):
         self.viewport().setAutoFillBackground(False)
         OverlayBar(self)
         self.clicked.connect(self._toggle)
-        theme.changed.connect(self._measure)
-        self._measure()
+        theme.changed.connect(self._set_height)
+        self._set_height()
 
     def set_models(self, models: Sequence[ModelInfo], off: set[str], default: str) -> None:
-        """Show a list; ``off`` are the ids that are not offered."""
+        """Show models; ``off`` has the ids that are not offered."""
         self._skeleton = False
         self.shown.show(models, off, default)
-        self._measure()
+        self._set_height()
 
     def set_skeleton(self) -> None:
-        """Grey rows while nothing is known yet."""
+        """Show grey rows while the models are loading."""
         self._skeleton = True
         self.shown.show([], set(), "")
-        self._measure()
+        self._set_height()
 
-    def _measure(self) -> None:
+    def _set_height(self) -> None:
         count = SKELETON if self._skeleton else min(VISIBLE, len(self.shown.models))
         self.setFixedHeight(max(1, count) * self.theme.height(30))
         self.scheduleDelayedItemsLayout()

@@ -1,0 +1,303 @@
+"""Input: handles keys and the mouse in the transcript."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from .actions import Actions
+from .items.approval_item import ApprovalItem, QuestionItem
+from .items.base import Hit, Item
+from .items.draft_item import DraftItem
+from .items.files_item import FilesItem
+from .items.message_items import TextItem, UserItem
+from .viewport import TextPosition, Viewport
+
+
+class KeyboardInput:
+    """Moves the focus, scrolls, and presses buttons of the focused item by key."""
+
+    def __init__(self, viewport: Viewport, actions: Actions) -> None:
+        self._viewport = viewport
+        self._actions = actions
+
+    def press(self, event: QKeyEvent) -> bool:
+        """Handle a key; False if it has no meaning here."""
+        viewport = self._viewport
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self._actions.copy()
+            return True
+        if event.matches(QKeySequence.StandardKey.SelectAll):
+            viewport.select_all()
+            return True
+        key, modifiers = event.key(), event.modifiers()
+        modifiers &= ~Qt.KeyboardModifier.KeypadModifier
+        item = viewport.focus.item
+        if item is not None and viewport.canvas.index(item) is None:
+            item = viewport.focus.item = None
+        if isinstance(item, FilesItem):
+            if event.matches(QKeySequence.StandardKey.Undo):
+                return self._press(item, "undo_files")
+            if event.matches(QKeySequence.StandardKey.Redo):
+                return self._press(item, "redo_files")
+        if item is not None and self._card_key(item, key, modifiers):
+            return True
+        if modifiers:
+            return False
+        return self._move_key(item, key)
+
+    def _card_key(self, item: Item, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        enter = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if (
+            isinstance(item, DraftItem)
+            and enter
+            and modifiers == Qt.KeyboardModifier.ControlModifier
+        ):
+            return self._press(item, "approve")
+        if modifiers:
+            return False
+        if isinstance(item, ApprovalItem):
+            if key == Qt.Key.Key_A:
+                return self._press(item, "allow_always")
+            if key == Qt.Key.Key_D:
+                return self._press(item, "deny")
+        if isinstance(item, QuestionItem) and Qt.Key.Key_1 <= key <= Qt.Key.Key_9:
+            number = key - int(Qt.Key.Key_1)
+            if number < len(item.hits):
+                if not self._actions.guarded(item):
+                    self._actions.do(item, item.hits[number])
+                return True
+        if isinstance(item, DraftItem):
+            if key == Qt.Key.Key_E:
+                return self._press(item, "edit")
+            if key == Qt.Key.Key_Delete:
+                return self._press(item, "discard")
+        if enter or key == Qt.Key.Key_Space:
+            hit = self._viewport.focus.shown_hit(item)
+            if hit is not None:
+                if not self._actions.guarded(item):
+                    self._actions.do(item, hit)
+                return True
+        if isinstance(item, UserItem) and key in (Qt.Key.Key_E, Qt.Key.Key_B):
+            self._actions.do_turn_action(item, "edit" if key == Qt.Key.Key_E else "branch")
+            return True
+        if isinstance(item, UserItem | TextItem) and key == Qt.Key.Key_P:
+            self._actions.pin(item)
+            return True
+        if key == Qt.Key.Key_R:
+            return any(self._press(item, name) for name in ("try_now", "try_again"))
+        return False
+
+    def _press(self, item: Item, action: str) -> bool:
+        """Press a button of the item by its action; a key that comes too early does nothing."""
+        hit = next((hit for hit in item.hits if hit.action == action), None)
+        if hit is None:
+            return False
+        if not self._actions.guarded(item):
+            self._actions.do(item, hit)
+        return True
+
+    def _move_key(self, item: Item | None, key: int) -> bool:
+        viewport = self._viewport
+        if key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            viewport.focus.keyboard = True
+            if viewport.focus.move(viewport.canvas, 1 if key == Qt.Key.Key_Down else -1):
+                index = viewport.focus.index(viewport.canvas)
+                if index is not None:
+                    viewport.reveal(index)
+                    viewport.focus_moved.emit(index)
+            viewport.outdated.emit()
+            return True
+        page = viewport.scroller.height - 48
+        if key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
+            viewport.scroll_by(page if key == Qt.Key.Key_PageDown else -page)
+            return True
+        if key == Qt.Key.Key_End:
+            viewport.scroll_to_end()
+            return True
+        if key == Qt.Key.Key_Home:
+            viewport.scroll_to(0)
+            return True
+        if key == Qt.Key.Key_Escape:
+            self._actions.left.emit()
+            return True
+        if item is None:
+            return False
+        if key == Qt.Key.Key_C:
+            viewport.selection.clear()
+            self._actions.copy()
+            return True
+        if key in (Qt.Key.Key_Right, Qt.Key.Key_Left):
+            rows = [hit for hit in item.hits if hit.action == "toggle"]
+            hit = next(
+                (hit for hit in rows if hit.same(viewport.focus.hit)), rows[0] if rows else None
+            )
+            if hit is not None and isinstance(hit.value, int):
+                if (hit.value in viewport.context.opened) != (key == Qt.Key.Key_Right):
+                    viewport.toggle(hit.value)
+                return True
+        return False
+
+
+class MouseInput:
+    """Hovers, clicks, selects, and drags the scroll bar."""
+
+    def __init__(self, viewport: Viewport, actions: Actions, widget: QWidget) -> None:
+        self._viewport = viewport
+        self._actions = actions
+        self._widget = widget
+        """The widget whose cursor is set."""
+        self._down: QPointF | None = None
+
+    def forget(self) -> None:
+        """Forget a pressed button: the items are others now."""
+        self._down = None
+
+    def hit_at(self, at: QPointF) -> tuple[Item | None, Hit | None, QPointF]:
+        """The item and the place to click at a point of the widget, and the point in the item."""
+        viewport = self._viewport
+        if not viewport.canvas.items:
+            return None, None, at
+        y = at.y() + viewport.scroller.value
+        index = viewport.canvas.at(y)
+        item = viewport.canvas.items[index]
+        inside = QPointF(at.x() - viewport.column_left, y - viewport.canvas.top(index))
+        if isinstance(item, TextItem):
+            return item, item.hit(inside.x(), inside.y(), viewport.context), inside
+        for hit in reversed(item.hits):
+            if hit.rect.contains(inside):
+                return item, hit, inside
+        return item, None, inside
+
+    def place_at(self, at: QPointF) -> TextPosition | None:
+        """The position in the text nearest to a point of the widget."""
+        viewport = self._viewport
+        if not viewport.canvas.items:
+            return None
+        y = at.y() + viewport.scroller.value
+        index = viewport.canvas.at(y)
+        item = viewport.canvas.items[index]
+        return index, item.caret(at.x() - viewport.column_left, y - viewport.canvas.top(index))
+
+    def press(self, event: QMouseEvent) -> None:
+        viewport, at = self._viewport, event.position()
+        if viewport.pill and viewport.pill[1].contains(at):
+            viewport.follow_pill(viewport.pill[0].action)
+            return
+        bar = viewport.scroller.bar
+        if bar.most and bar.strip.contains(at):
+            thumb = bar.thumb
+            inside = thumb.top() <= at.y() <= thumb.bottom()
+            bar.grabbed = at.y() - thumb.top() if inside else thumb.height() / 2
+            viewport.scroll_to(bar.value_at(at.y() - bar.grabbed))
+            return
+        item, hit, _ = self.hit_at(at)
+        viewport.focus.item, viewport.focus.hit, viewport.focus.keyboard = item, None, False
+        if hit is not None:
+            viewport.pressed = hit
+        else:
+            self._down = at
+            place = self.place_at(at)
+            extend = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            if place is not None and extend and viewport.selection.anchor:
+                viewport.selection.extend(place)
+            elif place is not None:
+                viewport.selection.begin(place)
+        viewport.outdated.emit()
+
+    def double_click(self, event: QMouseEvent) -> None:
+        """Select the word."""
+        viewport = self._viewport
+        place = self.place_at(event.position())
+        _, hit, _ = self.hit_at(event.position())
+        if place is None or hit is not None:
+            self.press(event)
+            return
+        index, (leaf, position) = place
+        leaves = viewport.canvas.items[index].leaves
+        if leaf < len(leaves):
+            low, high = word_at(leaves[leaf].text, position)
+            viewport.selection.begin((index, (leaf, low)))
+            viewport.selection.extend((index, (leaf, high)))
+            viewport.outdated.emit()
+
+    def move(self, event: QMouseEvent) -> None:
+        viewport, at = self._viewport, event.position()
+        bar = viewport.scroller.bar
+        if bar.grabbed is not None:
+            viewport.scroll_to(bar.value_at(at.y() - bar.grabbed))
+        elif self._down is not None:
+            beyond = at.y() if at.y() < 0 else max(0.0, at.y() - viewport.scroller.height)
+            if beyond:
+                viewport.scroll_by(max(-60.0, min(60.0, beyond)))
+            place = self.place_at(at)
+            if place is not None and place != viewport.selection.head:
+                viewport.selection.extend(place)
+                viewport.outdated.emit()
+        else:
+            self.follow(at)
+
+    def follow(self, at: QPointF) -> None:
+        """Update hover and cursor."""
+        viewport = self._viewport
+        bar = viewport.scroller.bar
+        over_bar = bool(bar.most) and bar.strip.contains(at)
+        over_pill = viewport.pill is not None and viewport.pill[1].contains(at)
+        item, hit, inside = (None, None, at) if over_bar or over_pill else self.hit_at(at)
+        shape = Qt.CursorShape.ArrowCursor
+        if over_pill or hit is not None:
+            shape = Qt.CursorShape.PointingHandCursor
+        elif item is not None and 0 <= inside.x() <= viewport.context.width:
+            if item.url(inside.x(), inside.y()):
+                shape = Qt.CursorShape.PointingHandCursor
+            elif item.over_text(inside.x(), inside.y()):
+                shape = Qt.CursorShape.IBeamCursor
+        if self._widget.cursor().shape() != shape:
+            self._widget.setCursor(shape)
+        same = hit.same(viewport.hover) if hit is not None else viewport.hover is None
+        if not same or (over_bar, over_pill) != (bar.hover, viewport.over_pill):
+            viewport.hover, bar.hover, viewport.over_pill = hit, over_bar, over_pill
+            viewport.outdated.emit()
+
+    def release(self, event: QMouseEvent) -> None:
+        viewport, at = self._viewport, event.position()
+        bar = viewport.scroller.bar
+        if bar.grabbed is not None:
+            bar.grabbed = None
+            viewport.outdated.emit()
+            return
+        pressed, viewport.pressed = viewport.pressed, None
+        clicked = self._down is not None and not viewport.selection
+        self._down = None
+        item, hit, inside = self.hit_at(at)
+        if item is not None and pressed is not None:
+            if hit is not None and hit.same(pressed):
+                self._actions.do(item, hit)
+        elif item is not None and clicked:
+            url = item.url(inside.x(), inside.y())
+            if url:
+                self._actions.link_activated.emit(url)
+        viewport.outdated.emit()
+
+    def leave(self) -> None:
+        viewport = self._viewport
+        viewport.hover, viewport.over_pill, viewport.scroller.bar.hover = None, False, False
+        viewport.outdated.emit()
+
+
+def word_at(text: str, position: int) -> tuple[int, int]:
+    """Start and end of the word around a position, in UTF-16 units."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    size = len(units) // 2
+
+    def inside(at: int) -> bool:
+        char = units[2 * at : 2 * at + 2].decode("utf-16-le", "replace")
+        return char.isalnum() or char in "_\ufffd"
+
+    low = high = max(0, min(position, size))
+    while low > 0 and inside(low - 1):
+        low -= 1
+    while high < size and inside(high):
+        high += 1
+    return low, high

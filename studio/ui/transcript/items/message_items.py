@@ -1,0 +1,346 @@
+"""Message items: what the person wrote, the agent's name, and its answer in markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF
+
+from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
+from studio.domain.messages import File, Image
+from studio.ui.markdown.parser import plain
+from studio.ui.markdown.stream import MarkdownStream
+from studio.ui.transcript.height_index import HeightIndex
+from studio.ui.transcript.model import ItemSpan
+from studio.ui.transcript.text.block_types import CodeLeaf, Leaf, ParagraphLeaf, gap, leaf
+
+from . import media_tiles
+from .base import END, START, Caret, Hit, Item, ItemContext, PaintPass, TextRange, paint_button
+
+
+class UserItem(Item[UserBlock]):
+    """A message of the person, in a bubble at the right, with its attachments."""
+
+    @property
+    def name(self) -> str:
+        pinned = "Pinned. " if self.block.pinned else ""
+        return f"{pinned}You: " + ". ".join(
+            [*map(media_tiles.described, self.attached), self.source()]
+        )
+
+    @property
+    def attached(self) -> list[Image | File]:
+        return [part for part in self.block.said if isinstance(part, Image | File)]
+
+    def source(self) -> str:
+        return self.block.text
+
+    def estimate(self, context: ItemContext) -> float:
+        text, style = self.source(), context.style
+        lines = text.count("\n") + len(text) / 72 + 1
+        pictures = sum(isinstance(part, Image) for part in self.attached)
+        above = style.px(180) * ((pictures + 1) // 2)
+        above += style.px(36) * (len(self.attached) - pictures)
+        return above + int(lines) * style.body_line + style.px(18)
+
+    def lay(self, context: ItemContext) -> None:
+        style = context.style
+        pad_x, pad_y = style.px(14), style.px(9)
+        most = min(style.px(540), context.width)
+        self.leaves, self.places = [], []
+        top, room = float(style.px(12)), most - 2 * pad_x
+        self._tiles, widest, tall = media_tiles.arrange(self.attached, room, style)
+        y = top + tall + style.px(8) if self._tiles else float(pad_y)
+        blocks = plain(self.block.text)
+        before: Leaf | None = None
+        for block in blocks:
+            if not block.text and len(blocks) == 1:
+                break
+            made = leaf(block, context.colours, before)
+            y += gap(before.block if before else None, block, style)
+            y += self.place(made, QPointF(0, y), context, room)
+            wide = float(most)
+            if isinstance(made, ParagraphLeaf):
+                made.lines.bare = True
+                wide = made.lines.width
+            widest = max(widest, wide)
+            before = made
+        if self._tiles and before is None:
+            y = top + tall + style.px(12) - pad_y
+        inner = min(widest, room)
+        left = context.width - inner - pad_x
+        self.places = [QPointF(left, at.y()) for at in self.places]
+        self._tiles = media_tiles.moved(self._tiles, QPointF(left, top))
+        self.hits = media_tiles.hits(self._tiles)
+        self._thumbnails = context.thumbnails
+        self.height = y + pad_y
+        self._bubble = QRectF(left - pad_x, 0, inner + 2 * pad_x, self.height)
+
+    def forget(self) -> None:
+        for tile in self._tiles:
+            if isinstance(tile.part, Image):
+                self._thumbnails.forget(tile.part)
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        context.style.card(paint.painter, self._bubble, "bubble", None, 12)
+        if self.block.pinned:
+            style = context.style
+            at = QPointF(self._bubble.left() - style.px(14), style.px(19))
+            style.icon(paint.painter, at, "pin", "text3", 14)
+        media_tiles.paint_tiles(self._tiles, paint, context)
+        self.paint_leaves(paint, context)
+
+
+class AgentItem(Item[AgentBlock]):
+    """The line above an answer: tile, name, model."""
+
+    @property
+    def name(self) -> str:
+        block = self.block
+        return f"{block.agent}, {block.model}" if block.model else block.agent
+
+    def estimate(self, context: ItemContext) -> float:
+        return context.style.px(24)
+
+    def lay(self, context: ItemContext) -> None:
+        self.height = context.style.px(24)
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        block, style = self.block, context.style
+        icon, hue = context.agent(block.agent)
+        front, back = style.theme.hue(hue)
+        side = style.px(24)
+        tile = QRectF(-style.px(36), 0, side, side)
+        style.tile(paint.painter, tile, icon, front, back, 14)
+        line = QRectF(0, 0, context.width, self.height)
+        width = style.text(paint.painter, line, block.agent, "body_strong")
+        rest = line.adjusted(width + style.px(10), 0, 0, 0)
+        style.text(
+            paint.painter, rest, context.model(block.provider, block.model), "small", "text2"
+        )
+
+
+FRAME = 3000
+"""Characters of a growing text that are parsed in one frame."""
+
+
+class TextItem(Item[TextBlock]):
+    """An answer in markdown, parsed while it grows. Only leaves near the window are laid out."""
+
+    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        super().__init__(span, blocks, agent)
+        self.stream: MarkdownStream | None = None
+        self.parsed = 0
+        """Characters of the source that are parsed."""
+        self.settled = 0
+        """Index of the first leaf that changed in the last frame."""
+        self._heights = HeightIndex()
+        self._gaps: list[float] = []
+        self._width = 0.0
+
+    @property
+    def name(self) -> str:
+        pinned = "Pinned. " if self.block.pinned else ""
+        return f"{pinned}{self.block.text}"
+
+    @property
+    def has_unparsed(self) -> bool:
+        """Whether a part of the text waits for the next frame."""
+        return self.stream is not None and self.parsed < len(self.block.text)
+
+    def source(self) -> str:
+        return self.block.text.strip("\n")
+
+    def estimate(self, context: ItemContext) -> float:
+        text = self.block.text
+        lines = text.count("\n") * 0.6 + len(text) / 92 + 1
+        return int(lines) * context.style.body_line
+
+    def refresh(self, context: ItemContext) -> None:
+        if self.stream is not None:
+            self._parse(context, FRAME)
+
+    def lay(self, context: ItemContext) -> None:
+        if self.stream is None:
+            self.stream = MarkdownStream()
+            self._parse(context, len(self.block.text))
+        elif self._width != context.width or len(self.leaves) != len(self.stream.blocks):
+            self._rebuild(0, context)
+        self._width = context.width
+
+    def _parse(self, context: ItemContext, most: int) -> None:
+        """Parse up to ``most`` further characters, and replace the leaves that changed."""
+        assert self.stream is not None
+        text = self.block.text
+        self.parsed = min(len(text), self.parsed + most)
+        self._rebuild(self.stream.update(text[: self.parsed]), context)
+        self._width = context.width
+
+    def _rebuild(self, first: int, context: ItemContext) -> None:
+        assert self.stream is not None
+        first = self.settled = min(first, len(self.leaves))
+        blocks, style = self.stream.blocks, context.style
+        if first == 0:
+            self._gaps = []
+        del self.leaves[first:], self._gaps[first:]
+        tall: list[float] = []
+        for index in range(first, len(blocks)):
+            before = self.leaves[index - 1] if index else None
+            made = leaf(blocks[index], context.colours, before)
+            self.leaves.append(made)
+            above = gap(before.block if before else None, made.block, style)
+            self._gaps.append(above)
+            tall.append(above + made.estimate(style, context.width))
+        self._heights.splice(first, len(self._heights), tall)
+        self.height = self._heights.total
+
+    def show(self, context: ItemContext, top: float, bottom: float) -> float:
+        if not self.laid or self.stream is None:
+            self.lay(context)
+            self.laid = True
+        index, moved = self._heights.find(top), 0.0
+        y = self._heights.above(index)
+        while index < len(self.leaves) and y < bottom:
+            made = self.leaves[index]
+            if not made.laid:
+                made.lay(context.style, context.width)
+                context.layouts += 1
+                change = self._heights.set(index, self._gaps[index] + made.height)
+                if y < top:
+                    moved += change
+            y += self._heights[index]
+            index += 1
+        self.height = self._heights.total
+        return moved
+
+    def drop(self) -> None:
+        for made in self.leaves:
+            if made.laid:
+                made.drop()
+
+    def outdate(self) -> None:
+        """Width or fonts have changed: the heights of leaves are estimates again."""
+        self._width, self.laid = 0.0, False
+
+    def recolour(self, context: ItemContext) -> None:
+        """Lay out code again that was laid out before its colours were loaded."""
+        for made in self.leaves:
+            if isinstance(made, CodeLeaf) and made.laid and not made.coloured:
+                made.lay(context.style, context.width)
+
+    def forget(self) -> None:
+        """Drop the parsed blocks of a finished text as well."""
+        if not self.block.live:
+            height = self.height
+            self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
+            self._heights = HeightIndex()
+            self.laid, self.height = False, height
+
+    def leaf_top(self, index: int) -> float:
+        return self._heights.above(index) + self._gaps[index]
+
+    def leaf_at(self, y: float) -> int:
+        return self._heights.find(y)
+
+    def visible(self, top: float, bottom: float) -> range:
+        if not self.leaves:
+            return range(0)
+        return range(self._heights.find(top), self._heights.find(bottom) + 1)
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        style = context.style
+        for index in self.visible(paint.top, paint.bottom):
+            made = self.leaves[index]
+            if not made.laid:
+                continue
+            y = self.leaf_top(index)
+            made.paint(paint.painter, y, style, self.piece(index, paint.selected))
+            if isinstance(made, CodeLeaf) and made.block.part == 0:
+                hit = Hit(made.copy_rect(y, style), "copy_code", index, "Copy", "icon", "copy")
+                paint_button(hit, paint, style)
+        if self.block.pinned:
+            style.icon(paint.painter, QPointF(-style.px(24), style.px(11)), "pin", "text3", 14)
+        if self.block.live and self.leaves and self.leaves[-1].laid:
+            at = self.leaves[-1].cursor()
+            if at is not None:
+                tall = style.px(17)
+                y = self.leaf_top(len(self.leaves) - 1) + at.y() - tall / 2
+                paint.painter.fillRect(
+                    QRectF(round(at.x()) + 1, round(y), 3, tall), style.color("accent_text")
+                )
+
+    def hit(self, x: float, y: float, context: ItemContext) -> Hit | None:
+        """The copy button of a code block at a point."""
+        if not self.leaves:
+            return None
+        index = self.leaf_at(y)
+        made = self.leaves[index]
+        if isinstance(made, CodeLeaf) and made.laid and made.block.part == 0:
+            rect = made.copy_rect(self.leaf_top(index), context.style)
+            if rect.contains(x, y):
+                return Hit(rect, "copy_code", index, "Copy", "icon", "copy")
+        return None
+
+    def code(self, index: int) -> str:
+        """The whole fence that begins at a leaf."""
+        parts: list[str] = []
+        for made in self.leaves[index:]:
+            parts.append(made.block.text)
+            if made.block.final:
+                break
+        return "\n".join(parts)
+
+    # -- text --------------------------------------------------------------------
+
+    def caret(self, x: float, y: float) -> Caret:
+        if not self.leaves:
+            return START
+        index = self.leaf_at(y)
+        made = self.leaves[index]
+        if not made.laid:
+            return index, 0
+        return index, made.position(x, y - self.leaf_top(index))
+
+    def url(self, x: float, y: float) -> str:
+        if not self.leaves:
+            return ""
+        index = self.leaf_at(y)
+        made = self.leaves[index]
+        return made.url(x, y - self.leaf_top(index)) if made.laid else ""
+
+    def over_text(self, x: float, y: float) -> bool:
+        return 0 <= y < self.height
+
+    def selected_text(self, selected: TextRange) -> str:
+        """The source of blocks that are selected whole, the shown text of others."""
+        if selected == (START, END) or not self.leaves:
+            return self.source()
+        text = self.block.text
+        out: list[str] = []
+        low, high = max(0, selected[0][0]), min(len(self.leaves) - 1, selected[1][0])
+        index = low
+        while index <= high:
+            piece = self.piece(index, selected)
+            last = index
+            while last < high and self._is_whole(last, selected):
+                last += 1
+            if last > index or self._is_whole(index, selected):
+                if not self._is_whole(last, selected):
+                    last -= 1
+                block = self.leaves[index].block
+                ends = max(made.block.end for made in self.leaves[index : last + 1])
+                if self.leaves[last].block.final and block.part == 0 and low < high:
+                    line = text.rfind("\n", 0, block.start) + 1
+                    start = line if not text[line : block.start].strip() else block.start
+                    out.append(text[start:ends].rstrip("\n"))
+                else:
+                    out += [made.cut(0, made.length) for made in self.leaves[index : last + 1]]
+                index = last + 1
+                continue
+            if piece is not None and piece[0] < piece[1]:
+                out.append(self.leaves[index].cut(*piece).replace("\u2028", "\n"))
+            index += 1
+        return "\n\n".join(out) if len(out) > 1 else "".join(out)
+
+    def _is_whole(self, index: int, selected: TextRange) -> bool:
+        return self.piece(index, selected) == (0, self.leaves[index].length)
