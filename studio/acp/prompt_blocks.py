@@ -20,7 +20,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from studio.agent.attachments import check_total_size, given, picture
+from studio.agent.attachments import attach_bytes, attach_picture, check_total_size
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Said, Text
 
@@ -50,7 +50,7 @@ async def _block(block: Content) -> Said | None:
         case TextContentBlock():
             return Text(block.text) if block.text.strip() else None
         case ImageContentBlock():
-            return await picture(_bytes(block.data))
+            return await attach_picture(_bytes(block.data))
         case ResourceContentBlock():  # the agent reads it with its own tools
             return Text(f"[{block.name}]({_place(block.uri)})")
         case EmbeddedResourceContentBlock():
@@ -62,8 +62,8 @@ async def _block(block: Content) -> Said | None:
 async def _embedded(resource: TextResourceContents | BlobResourceContents) -> Said:
     name = _place(resource.uri)
     if isinstance(resource, TextResourceContents):
-        return await given(name, resource.text.encode("utf-8", "replace"))
-    return await given(PurePosixPath(name).name or "file", _bytes(resource.blob))
+        return await attach_bytes(name, resource.text.encode("utf-8", "replace"))
+    return await attach_bytes(PurePosixPath(name).name or "file", _bytes(resource.blob))
 
 
 def _place(uri: str) -> str:

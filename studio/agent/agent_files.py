@@ -27,9 +27,9 @@ from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule
 from studio.tools.sdk.tool_template import write_new
 
-LARGEST = 200_000
+MAX_FILE_BYTES = 200_000
 """Bytes of an agent file."""
-MOST_PARSED = 1_000
+MAX_PARSED = 1_000
 PROJECT_AGENTS = Path(".agents") / "agents"
 _KEYS = {
     "name",
@@ -51,11 +51,11 @@ _KEYS = {
     "role",
     "mask",
 }
-WARMEST = 2.0
+MAX_TEMPERATURE = 2.0
 """The highest temperature any provider takes."""
-MOST_STEPS = 1_000
-MOST_SECONDS = 86_400.0
-MOST_PARALLEL = 100
+MAX_STEPS = 1_000
+MAX_SECONDS = 86_400.0
+MAX_PARALLEL = 100
 ROLES: tuple[Role, ...] = get_args(Role)
 """From everything to reading only."""
 
@@ -104,7 +104,7 @@ class AgentFiles:
                 else:
                     if replaced := Agents(agents).get(agent.name):
                         del agents[replaced.name]
-                        agent = agent if wide else _within(agent, replaced)
+                        agent = agent if wide else _restricted(agent, replaced)
                     agents[agent.name] = agent
         return Agents(agents, tuple(problems))
 
@@ -113,13 +113,13 @@ class AgentFiles:
         known = self._parsed.get((path, trusted))
         if known is None or known[0] != text:
             known = text, parse_agent(text, path, trusted=trusted)
-            if len(self._parsed) >= MOST_PARSED:  # of folders that were worked in long ago
+            if len(self._parsed) >= MAX_PARSED:  # of folders that were worked in long ago
                 self._parsed.clear()
             self._parsed[path, trusted] = known
         return known[1]
 
 
-def _within(agent: Agent, replaced: Agent) -> Agent:
+def _restricted(agent: Agent, replaced: Agent) -> Agent:
     """A project's agent with no more rights than the one whose name it takes."""
     tools = agent.tools
     if "*" in tools:
@@ -147,11 +147,11 @@ def _text(path: Path) -> str:
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):  # a device has no end
         raise ValueError("line 1: this is not an ordinary file")
     with path.open("rb") as file:  # to read makes a buffer as large as it is told
-        data = file.read(min(found.st_size, LARGEST) + 1)
+        data = file.read(min(found.st_size, MAX_FILE_BYTES) + 1)
         if len(data) > found.st_size:  # it grew, or its folder tells no sizes
-            data += file.read(LARGEST + 1 - len(data))
-    if len(data) > LARGEST:
-        raise ValueError(f"line 1: the file is larger than {LARGEST:,} bytes")
+            data += file.read(MAX_FILE_BYTES + 1 - len(data))
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"line 1: the file is larger than {MAX_FILE_BYTES:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -198,11 +198,11 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         if role not in ROLES:
             raise ValueError(f"role is one of {', '.join(ROLES)}, not {role!r}")
         key = "steps"
-        steps = int(_amount(data, key, MOST_STEPS, whole=True))
+        steps = int(_amount(data, key, MAX_STEPS, whole=True))
         key = "seconds"
-        seconds = _amount(data, key, MOST_SECONDS)
+        seconds = _amount(data, key, MAX_SECONDS)
         key = "parallel_tools"
-        parallel_tools = int(_amount(data, key, MOST_PARALLEL, whole=True))
+        parallel_tools = int(_amount(data, key, MAX_PARALLEL, whole=True))
         key = "tokens"
         tokens = int(_amount(data, key, whole=True))
         key = "dollars"
@@ -280,8 +280,8 @@ def _temperature(value: Any) -> float | None:
     if value is None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= WARMEST:
-        raise ValueError(f"temperature is a number from 0 to {WARMEST:g}")
+    if not number or not 0 <= value <= MAX_TEMPERATURE:
+        raise ValueError(f"temperature is a number from 0 to {MAX_TEMPERATURE:g}")
     return float(value)
 
 
@@ -328,8 +328,8 @@ def _texts(items: list[object], key: str) -> list[str]:
     return cast("list[str]", items)
 
 
-LONGEST = 60
-_TEXT = """\
+MAX_NAME_LENGTH = 60
+_TEMPLATE = """\
 ---
 name: @NAME@
 description: What it is for, in a line
@@ -366,27 +366,27 @@ Read before you judge. Say what you do not know.
 """
 
 
-def starter(name: str) -> str:
+def agent_template(name: str) -> str:
     """The text of a file with one working agent, commented."""
     quoted = json.dumps(name, ensure_ascii=False)
-    return _TEXT.replace("@NAME@", quoted).replace("@HUES@", ", ".join(HUES))
+    return _TEMPLATE.replace("@NAME@", quoted).replace("@HUES@", ", ".join(HUES))
 
 
 def create_agent_file(folder: Path, name: str, taken: Iterable[str]) -> Path:
-    """Write a starter file into a folder that is there; returns its path.
+    """Write a template file into a folder that is there; returns its path.
 
     Never overwrites. Raises ConfigurationError if the name is none for an agent,
     is ``taken``, or the file is there or cannot be written. Blocks.
     """
     words = " ".join(name.split())
     stem = re.sub(r"[^\w-]+", "-", words.lower()).strip("-")
-    if words != name or not stem or len(name) > LONGEST or not name.isprintable():
+    if words != name or not stem or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ConfigurationError(
-            f"“{words[:LONGEST]}” is no name for an agent. Use words of letters and digits, "
-            f"{LONGEST} characters at most."
+            f"“{words[:MAX_NAME_LENGTH]}” is no name for an agent. Use words of letters and "
+            f"digits, {MAX_NAME_LENGTH} characters at most."
         )
     if name.casefold() in (one.casefold() for one in taken):
         raise ConfigurationError(f"There is an agent {name} already. Choose another name.")
     path = folder / f"{stem}.md"
-    write_new(path, starter(name))
+    write_new(path, agent_template(name))
     return path

@@ -21,10 +21,10 @@ from studio.tools.workspace.text_files import encoding_of
 
 LIMIT = 20_000_000
 """Bytes of one file. Gemini takes 20 MB with a request, the others more."""
-TOGETHER = 100_000_000
+MAX_MESSAGE_BYTES = 100_000_000
 """Bytes of all files of one message: they are kept with the chat."""
 
-CAN_BE = "Pictures, PDF and text files can be."
+_ATTACHABLE = "Pictures, PDF and text files can be."
 TYPES = {
     ".css": "text/css",
     ".csv": "text/csv",
@@ -53,7 +53,7 @@ _KINDS = (
     ("a video", (".mp4", ".mov", ".mkv", ".webm", ".avi")),
     ("a database", (".db", ".sqlite", ".sqlite3", ".parquet")),
 )
-_BLANKS = frozenset(b"\t\n\v\f\r\b\x1b\x1a")
+_TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\b\x1b\x1a")
 """Control characters that texts have: also the escape of terminals and the end of DOS files."""
 
 
@@ -66,7 +66,7 @@ async def attach(path: Path) -> Image | File:
     return await asyncio.to_thread(_attach, path)
 
 
-async def given(name: str, data: bytes) -> Image | File:
+async def attach_bytes(name: str, data: bytes) -> Image | File:
     """What another program gives, as a block; raises ConfigurationError as ``attach`` does."""
     if len(data) > LIMIT:
         raise ConfigurationError(
@@ -75,12 +75,12 @@ async def given(name: str, data: bytes) -> Image | File:
     return await asyncio.to_thread(_block, name, data)
 
 
-async def picture(data: bytes) -> Image:
+async def attach_picture(data: bytes) -> Image:
     """A picture that was pasted; raises ConfigurationError."""
     return await asyncio.to_thread(_picture, data, "The pasted picture")
 
 
-def readable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
+def replace_unreadable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
     """The block, or words in its place: what was refused must not come back with the next words."""
     why = provider.media_problem(block, facts)
     return Text(left_out_text(block, why)) if why and not isinstance(block, Text) else block
@@ -89,19 +89,19 @@ def readable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
 def check_total_size(blocks: Sequence[Said]) -> None:
     """Raises ConfigurationError if this is too much for one message."""
     total = sum(len(block.data) for block in blocks if not isinstance(block, Text))
-    if total > TOGETHER:
+    if total > MAX_MESSAGE_BYTES:
         raise ConfigurationError(
-            f"The files have {size(total)} together; a message takes {size(TOGETHER)}."
+            f"The files have {size(total)} together; a message takes {size(MAX_MESSAGE_BYTES)}."
             " Send some of them later."
         )
 
 
-def whole(said: Sequence[Said]) -> tuple[Said, ...]:
+def repair_text(said: Sequence[Said]) -> tuple[Said, ...]:
     """The blocks without halves of characters: a paste or a name may have one, no provider does."""
-    return tuple(map(_whole, said))
+    return tuple(map(_repaired, said))
 
 
-def _whole(block: Said) -> Said:
+def _repaired(block: Said) -> Said:
     match block:
         case Text():
             return Text(repair_surrogates(block.text))
@@ -128,7 +128,7 @@ def _block(name: str, data: bytes) -> Image | File:
     text = _text(data)
     if text is None:
         kind = next((kind for kind, ends in _KINDS if end in ends), "a binary file")
-        raise ConfigurationError(f"{name} is {kind} and cannot be attached. {CAN_BE}")
+        raise ConfigurationError(f"{name} is {kind} and cannot be attached. {_ATTACHABLE}")
     return File(name, TYPES.get(end, "text/plain"), text.encode())
 
 
@@ -168,7 +168,9 @@ def _text(data: bytes) -> str | None:
         text = (data[2:] if encoding.startswith("utf-16") else data).decode(encoding)
         return None if "\0" in text else text
     except UnicodeDecodeError:
-        if encoding != "utf-8" or any(byte < 32 and byte not in _BLANKS for byte in set(data)):
+        if encoding != "utf-8" or any(
+            byte < 32 and byte not in _TEXT_CONTROLS for byte in set(data)
+        ):
             return None
     try:
         return data.decode("cp1252")

@@ -58,7 +58,7 @@ class Amount:
         return "dollars" if caps.dollars and self.dollars > caps.dollars else ""
 
 
-NOTHING = Amount()
+NO_USAGE = Amount()
 
 
 class OverBudget(StudioError):
@@ -74,11 +74,11 @@ class OverBudget(StudioError):
 class Account:
     """What one turn, session or day may use, and has used."""
 
-    def __init__(self, cap: Cap, caps: Caps, used: Amount = NOTHING) -> None:
+    def __init__(self, cap: Cap, caps: Caps, used: Amount = NO_USAGE) -> None:
         self.cap: Cap = cap
         self.caps = caps
         self.used = used
-        self.reserved = NOTHING
+        self.reserved = NO_USAGE
         self.open = 0
         """Requests that are being answered."""
         self._settled = asyncio.Event()
@@ -121,7 +121,7 @@ class Reservation:
         self._accounts = tuple(accounts)
         self._most = most
 
-    def settle(self, used: Amount = NOTHING) -> None:
+    def settle(self, used: Amount = NO_USAGE) -> None:
         for account in self._accounts:
             account.settle(self._most, used)
         self._accounts = ()

@@ -37,7 +37,7 @@ from studio.tools.web import Web
 from .agent_files import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
-from .permission.content_filter import AnyKind, kinds_of
+from .permission.content_filter import AnyKind, parse_kinds
 from .permission.rules import StandingRules, Trust
 from .provider_factory import ProviderFactory
 from .retry_policy import RetryPolicy
@@ -126,7 +126,7 @@ class Services(ServiceRegistry):
         def look() -> tuple[Toolbox, LoadedAgent]:
             agents = self.agent_files.read(Path(session.folder), trusted=trust == "trusted")
             agent, toolbox = _named(session.agent, agents), self._discovery.refresh()
-            masks = kinds_of([*self.settings.values.mask, *agent.mask])
+            masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             return toolbox, LoadedAgent(agent, toolbox.tools, masks, self.workspace(session))
 
         toolbox, found = await asyncio.to_thread(look)

@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WAITING = 10_000
+MAX_QUEUED = 10_000
 """Events that may wait for the thread; what comes on top is left out."""
-SENDING = 5
+EXPORT_SECONDS = 5
 """Seconds that the collector may take for one sending."""
-LAST_MOMENT = 2.0
+SHUTDOWN_SECONDS = 2.0
 """Seconds that the end of the program waits for spans to be sent."""
 _FOLLOWED = (
     TurnStarted | StepStarted | StepEnded | RetryScheduled | ToolQueued | ToolStarted
@@ -95,7 +95,7 @@ class Telemetry:
     def __init__(self, settings: Callable[[], Settings], notice: Callable[[str], None]) -> None:
         self._settings = settings
         self._notice = notice
-        self._recorded: queue.Queue[_Recorded | None] = queue.Queue(WAITING)
+        self._recorded: queue.Queue[_Recorded | None] = queue.Queue(MAX_QUEUED)
         self._thread: threading.Thread | None = None
 
     def record(self, envelope: EventEnvelope) -> None:
@@ -107,7 +107,7 @@ class Telemetry:
         if not (isinstance(event, _FOLLOWED) or (content and isinstance(event, TextDelta))):
             return
         if self._thread is None:
-            writer = _Writer(self._recorded, self._teller())
+            writer = _Writer(self._recorded, self._notify_once())
             self._thread = threading.Thread(target=writer.run, name="traces", daemon=True)
             self._thread.start()
         recorded = _Recorded(
@@ -118,7 +118,7 @@ class Telemetry:
         except queue.Full:
             log.warning("an event is missing in the traces")
 
-    def _teller(self) -> Callable[[str], None]:
+    def _notify_once(self) -> Callable[[str], None]:
         """Says something once, from any thread."""
         loop, said = asyncio.get_running_loop(), set[str]()
 
@@ -137,7 +137,7 @@ class Telemetry:
                 self._recorded.put_nowait(None)
             except queue.Full:
                 return
-            await asyncio.to_thread(thread.join, LAST_MOMENT)
+            await asyncio.to_thread(thread.join, SHUTDOWN_SECONDS)
 
 
 class _Writer:
@@ -203,7 +203,11 @@ class _TurnSpans:
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": started.agent,
                 **self._common,
-                **({"gen_ai.input.messages": _said(started.said)} if recorded.content else {}),
+                **(
+                    {"gen_ai.input.messages": _input_messages(started.said)}
+                    if recorded.content
+                    else {}
+                ),
             },
         )
 
@@ -225,10 +229,10 @@ class _TurnSpans:
             case StepEnded():
                 if self._chat is not None:
                     stop = {"gen_ai.response.finish_reasons": [event.stop]}
-                    _put(self._chat, {**stop, **_usage(event.usage)})
+                    _set_attributes(self._chat, {**stop, **_usage(event.usage)})
                     if recorded.content and self._words:
                         told = _messages("assistant", "".join(self._words))
-                        _put(self._chat, {"gen_ai.output.messages": told})
+                        _set_attributes(self._chat, {"gen_ai.output.messages": told})
                 self._end_chat(at)
             case ToolQueued():
                 self._calls[event.call_id] = event
@@ -239,14 +243,14 @@ class _TurnSpans:
             case Failed():
                 for span in (self._turn, self._chat):
                     if span is not None:
-                        _fail(span, event.fault)
+                        _mark_failed(span, event.fault)
             case TurnComplete():
                 for span in self._tools.values():
-                    _fail(span, "cancelled")
+                    _mark_failed(span, "cancelled")
                     span.end(at)
                 self._end_chat(at)
                 ended = {"agent_studio.reason": event.reason, "agent_studio.steps": event.steps}
-                _put(self._turn, {**ended, **_usage(event.usage)})
+                _set_attributes(self._turn, {**ended, **_usage(event.usage)})
                 self._turn.end(at)
             case _:
                 pass
@@ -268,7 +272,7 @@ class _TurnSpans:
         )
         if content:
             arguments = json.dumps(arguments_without_secrets(call.arguments))
-            _put(span, {"gen_ai.tool.call.arguments": arguments})
+            _set_attributes(span, {"gen_ai.tool.call.arguments": arguments})
 
     def _finish_tool(self, event: ToolFinished, at: int, content: bool) -> None:
         if event.call_id not in self._tools:  # refused before it began
@@ -277,9 +281,9 @@ class _TurnSpans:
         if span is None:
             return
         if content:
-            _put(span, {"gen_ai.tool.call.result": event.text})
+            _set_attributes(span, {"gen_ai.tool.call.result": event.text})
         if event.is_error:
-            _fail(span, "tool_error")
+            _mark_failed(span, "tool_error")
         span.end(at)
 
     def _end_chat(self, at: int) -> None:
@@ -302,12 +306,12 @@ class _TurnSpans:
         above = Context() if parent is None else set_span_in_context(parent, Context())
         kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
         span = self._tracer.start_span(without_secrets(name), above, kind, start_time=at)
-        _put(span, about)
+        _set_attributes(span, about)
         return span
 
 
 @dataclass
-class _Watched:
+class _ReportingExporter:
     """An exporter that says so, once, when nobody takes its spans."""
 
     exporter: Any
@@ -352,8 +356,8 @@ def _provider(endpoint: str, tell: Callable[[str], None]) -> TracerProvider:
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     about = Resource({"service.name": "agent-studio", "service.version": __version__})
     provider = TracerProvider(resource=about, shutdown_on_exit=False)
-    sender = OTLPSpanExporter(_traces_url(endpoint), timeout=SENDING)
-    exporter = cast("SpanExporter", _Watched(sender, _address(endpoint), tell))
+    sender = OTLPSpanExporter(_traces_url(endpoint), timeout=EXPORT_SECONDS)
+    exporter = cast("SpanExporter", _ReportingExporter(sender, _address(endpoint), tell))
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
     return provider
 
@@ -375,13 +379,13 @@ def _address(endpoint: str) -> str:
     return f"{parts.hostname}{port}" if parts.hostname else "the collector"
 
 
-def _put(span: Span, attributes: Attributes) -> None:
+def _set_attributes(span: Span, attributes: Attributes) -> None:
     """Set attributes; no text goes out with a secret in it."""
     for name, value in attributes.items():
         span.set_attribute(name, without_secrets(value) if isinstance(value, str) else value)
 
 
-def _fail(span: Span, kind: str) -> None:
+def _mark_failed(span: Span, kind: str) -> None:
     from opentelemetry.trace import StatusCode
 
     span.set_attribute("error.type", kind)
@@ -398,7 +402,7 @@ def _usage(used: Usage) -> Attributes:
     }
 
 
-def _said(said: Sequence[Said]) -> str:
+def _input_messages(said: Sequence[Said]) -> str:
     return _messages("user", "\n".join(part.text for part in said if isinstance(part, Text)))
 
 

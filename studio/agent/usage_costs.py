@@ -10,7 +10,7 @@ from datetime import date, datetime
 from functools import lru_cache
 
 from studio.domain.ledger import LedgerEntry, UsageRow
-from studio.domain.models import NOTHING, ModelInfo, Usage
+from studio.domain.models import NO_USAGE, ModelInfo, Usage
 from studio.providers.pricing import is_local, request_cost, tier_sizes
 from studio.storage.sessions.store import SessionStore
 from studio.storage.sessions.usage import UsageKey
@@ -26,7 +26,7 @@ class UsageTotal:
     """
 
     requests: int = 0
-    usage: Usage = NOTHING
+    usage: Usage = NO_USAGE
     own: float = 0.0
     estimate: float = 0.0
     unpriced: int = 0
@@ -62,7 +62,7 @@ class UsageTotal:
         return f"{what} no known price"
 
 
-def of_request(entry: LedgerEntry, cost: float | None) -> UsageTotal:
+def request_total(entry: LedgerEntry, cost: float | None) -> UsageTotal:
     """One request; ``cost`` is the provider's own figure, or else an estimate."""
     lost = entry.sent.lost if entry.sent else 0.0
     if entry.cost is not None:
@@ -141,7 +141,7 @@ def _rates(
     return TokenRates(fresh / size, read / size, written / size, (output - fresh) / size)
 
 
-def by_key(
+def totals_by_key(
     rows: Iterable[tuple[UsageRow, ModelInfo | None]], sizes: Sequence[int]
 ) -> dict[str, UsageTotal]:
     """Sums from storage with the facts of their models, added up by their keys.
@@ -212,4 +212,4 @@ class UsageCosts:
             apart = await asyncio.to_thread(tier_sizes)
             rows = await self._store.usage_by(by, session_id, since, apart)
         known = [(row, self._model(row.provider, row.model)) for row in rows]
-        return await asyncio.to_thread(by_key, known, apart)
+        return await asyncio.to_thread(totals_by_key, known, apart)

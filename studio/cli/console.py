@@ -210,10 +210,10 @@ async def stdin_attachment(patience: float | None = None) -> Image | File | None
     seconds (a parent process may have left a pipe open), and ConfigurationError for
     input that is too large or cannot be attached.
     """
-    from studio.agent.attachments import given
+    from studio.agent.attachments import attach_bytes
 
     data = await read_stdin(patience)
-    return await given("stdin", data) if data.strip() else None
+    return await attach_bytes("stdin", data) if data.strip() else None
 
 
 async def read_stdin(patience: float | None = None) -> bytes:

@@ -23,7 +23,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Said
-from studio.domain.models import AS_IT_IS, Generation
+from studio.domain.models import DEFAULT_GENERATION, Generation
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
 from studio.storage.remote_approvals import RemoteApprovals
@@ -84,7 +84,7 @@ class TurnDriver:
         mode: Mode | None,
         *,
         limits: Limits | None = None,
-        generation: Generation = AS_IT_IS,
+        generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
     ) -> int:
         """Run a turn; returns the exit code. The parameters are those of ``Session.turn``."""

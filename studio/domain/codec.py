@@ -28,7 +28,7 @@ def event_name(kind: type[object]) -> str:
 
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
-_ONCE_ONE: dict[type[Any], str] = {Question: "always"}
+_ONCE_SINGLE: dict[type[Any], str] = {Question: "always"}
 """Fields with several of what earlier versions wrote one of, or none."""
 _STORED_NAMES: dict[type[Any], str] = {FileDraft: "Draft"}
 """Classes that are stored under an older name; stored names never change."""
@@ -128,7 +128,7 @@ def _checked(data: Json, fits: bool, hint: Any) -> Json:
 def _build(kind: type[Any], data: JsonObject) -> Any:
     hints = _hints(kind)
     try:
-        if (name := _ONCE_ONE.get(kind)) and not isinstance(one := data.get(name), list):
+        if (name := _ONCE_SINGLE.get(kind)) and not isinstance(one := data.get(name), list):
             data = {**data, name: [] if one is None else [one]}
         return kind(
             **{name: decode(hints[name], data[name]) for name in _names(kind) if name in data}

@@ -18,7 +18,7 @@ from .errors import ProviderFault
 from .jsonvalue import JsonObject
 from .ledger import Sent
 from .messages import Image, Message, Said
-from .models import NOTHING, StopReason, Usage
+from .models import NO_USAGE, StopReason, Usage
 from .permissions import Answer, Question
 from .tools import Effect, Exposure
 
@@ -396,7 +396,7 @@ class Routed:
     model: str
     why: str
     asked: str = ""
-    usage: Usage = NOTHING
+    usage: Usage = NO_USAGE
     seconds: float = 0.0
     cost: float | None = None
 
@@ -459,7 +459,7 @@ class TurnComplete:
     reason: CompletionReason
     detail: str = ""
     steps: int = 0
-    usage: Usage = NOTHING
+    usage: Usage = NO_USAGE
     seconds: float = 0.0
     cap: Cap | Literal[""] = ""
 

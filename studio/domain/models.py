@@ -94,7 +94,7 @@ class Usage:
         return self.input + self.output
 
 
-NOTHING = Usage()
+NO_USAGE = Usage()
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 """Whether a model may call tools, may not, or has to."""
@@ -126,7 +126,7 @@ class Generation:
     calls: int | None = None
 
 
-AS_IT_IS = Generation()
+DEFAULT_GENERATION = Generation()
 
 
 StopReason: TypeAlias = Literal[

@@ -47,7 +47,7 @@ class Rule:
     def __str__(self) -> str:
         return self.tool if self.pattern == "*" else f"{self.tool}({self.pattern})"
 
-    def fits(self, text: str, *, fold: bool = False) -> bool:
+    def matches(self, text: str, *, fold: bool = False) -> bool:
         """Whether the pattern fits all of ``text``; ``git *`` fits ``git`` too.
 
         ``fold`` takes upper and lower case for the same. A NUL in the text, which

@@ -99,7 +99,7 @@ def arguments_without_secrets(arguments: JsonObject) -> JsonObject:
 
 def _value(value: Json) -> Json:
     if isinstance(value, str):
-        return without_secrets(value[:LONG]) + _more(len(value) - LONG)
+        return without_secrets(value[:LONG]) + _omission(len(value) - LONG)
     if isinstance(value, list):
         return [_value(item) for item in value]
     if isinstance(value, dict):
@@ -110,7 +110,7 @@ def _value(value: Json) -> Json:
     return value
 
 
-def _more(count: int) -> str:
+def _omission(count: int) -> str:
     return f" [… {count:,} more characters …]" if count > 0 else ""
 
 

@@ -85,7 +85,7 @@ class SearchHit:
     kind: str
 
 
-LONGEST_TITLE = 60
+MAX_TITLE_LENGTH = 60
 """Characters."""
 _WORD = re.compile(r"\S+")
 
@@ -94,12 +94,16 @@ def title_of(said: Sequence[Said]) -> str:
     """What a chat is called that begins so."""
     texts = (part.text for part in said if isinstance(part, Text))
     found = (word[0] for text in texts for word in _WORD.finditer(text))
-    words = list(islice(found, LONGEST_TITLE))  # more could not be seen, and there may be millions
+    words = list(
+        islice(found, MAX_TITLE_LENGTH)
+    )  # more could not be seen, and there may be millions
     if not words:
         words = [part.name if isinstance(part, File) else "Picture" for part in said]
     title = " ".join(words)
     return (
-        title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+        title
+        if len(title) <= MAX_TITLE_LENGTH
+        else title[: MAX_TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
     )
 
 

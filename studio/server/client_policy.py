@@ -29,7 +29,7 @@ def client_policy(engine: Engine) -> Policy:
     Such a rule may be one that denies, so no request is answered then.
     """
     rules = client_rules(engine.settings.values.server_rules, engine.tools())
-    return Policy("ask", {"server": rules}, wary=True)
+    return Policy("ask", {"server": rules}, cautious=True)
 
 
 def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, object]) -> list[Rule]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from studio.agent.loop.structured_output import unfenced
+from studio.agent.loop.structured_output import strip_code_fence
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.events import (
     AwaitingPermission,
@@ -22,7 +22,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Message, Text, ToolCall
-from studio.domain.models import NOTHING, StopReason
+from studio.domain.models import NO_USAGE, StopReason
 from studio.domain.permissions import Question
 from studio.domain.redaction import without_secrets
 
@@ -57,7 +57,7 @@ class EventMapper:
         self._end: TurnComplete | None = None
         self._stop: StopReason = "end"
         self._stopped_at = ""
-        self._usage = NOTHING
+        self._usage = NO_USAGE
 
     @property
     def message(self) -> Message:
@@ -111,7 +111,7 @@ class EventMapper:
         parts: list[ResponsePart] = []
         detail = self._limited()
         if self._structured:
-            self._words = [unfenced("".join(self._words))]
+            self._words = [strip_code_fence("".join(self._words))]
             parts += [TextPart(text) for text in self._words if text]
             parts += [ProgressPart(text)] if self._steps and (text := self._not_allowed()) else []
         else:

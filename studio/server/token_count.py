@@ -9,12 +9,12 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from studio.agent.context.token_count import Estimate
+from studio.agent.context.token_count import TokenEstimator
 from studio.agent.engine import Engine
 from studio.agent.session.agent_setup import load_agent_setup
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Block, File, Image, Reasoning, Text, ToolCall, ToolResult
-from studio.domain.models import NOTHING
+from studio.domain.models import NO_USAGE
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.media import base64_text, text_of_file
@@ -60,13 +60,13 @@ def estimate_tokens(request: ApiRequest) -> int:
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
         for message in request.messages
     ]
-    written = _Written(items, request.instructions, list(request.tools))
-    return Estimate().total(written, None, NOTHING)
+    written = _RequestHistory(items, request.instructions, list(request.tools))
+    return TokenEstimator().total(written, None, NO_USAGE)
 
 
 @dataclass(slots=True)
-class _Written:
-    """See ``token_count.Written``."""
+class _RequestHistory:
+    """See ``token_count.EstimatedHistory``."""
 
     items: list[JsonObject]
     system: str

@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.attachments import LIMIT, TOGETHER, attach, check_total_size
-from studio.agent.attachments import picture as pasted
+from studio.agent.attachments import (
+    LIMIT,
+    MAX_MESSAGE_BYTES,
+    attach,
+    attach_picture,
+    check_total_size,
+)
 from studio.agent.session.session import Session
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, Failed, ToolFinished, TurnComplete
@@ -125,15 +130,15 @@ async def test_places_that_are_no_files(tmp_path: Path) -> None:
 
 async def test_all_files_of_a_message_together_have_a_limit() -> None:
     file = File("a", "application/pdf", bytes(LIMIT))
-    check_total_size([Text("words")] + [file] * (TOGETHER // LIMIT))
+    check_total_size([Text("words")] + [file] * (MAX_MESSAGE_BYTES // LIMIT))
     with pytest.raises(ConfigurationError, match="have 120 MB together; a message takes 100 MB"):
-        check_total_size([file] * (TOGETHER // LIMIT + 1))
+        check_total_size([file] * (MAX_MESSAGE_BYTES // LIMIT + 1))
 
 
 async def test_a_pasted_picture(tmp_path: Path) -> None:
-    assert (await pasted(picture("BMP"))).media_type == "image/png"
+    assert (await attach_picture(picture("BMP"))).media_type == "image/png"
     with pytest.raises(ConfigurationError, match="The pasted picture is damaged"):
-        await pasted(picture()[:60])
+        await attach_picture(picture()[:60])
 
 
 # From the file to the wire, on each protocol

@@ -228,8 +228,8 @@ async def test_without_the_extra_it_says_how_to_get_it(
 async def test_a_collector_that_hangs_holds_up_neither_turn_nor_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telemetry, "SENDING", FOREVER)
-    monkeypatch.setattr(telemetry, "LAST_MOMENT", 0.1)
+    monkeypatch.setattr(telemetry, "EXPORT_SECONDS", FOREVER)
+    monkeypatch.setattr(telemetry, "SHUTDOWN_SECONDS", 0.1)
     open_ones: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, w: open_ones.append(w), "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.session import Session
-from studio.agent.usage_costs import UsageTotal, by_key, format_dollars, of_request, total
+from studio.agent.usage_costs import UsageTotal, format_dollars, request_total, total, totals_by_key
 from studio.domain.ledger import LedgerEntry, Sent, UsageRow
 from studio.domain.messages import Text as Said
 from studio.domain.models import Generation, ModelInfo
@@ -361,7 +361,7 @@ tiers = functools.cache(tier_sizes)
 
 def summed(db: sqlite3.Connection, by: UsageKey, session: str = "") -> dict[str, UsageTotal]:
     apart = tiers()
-    return by_key(((row, None) for row in usage_by(db, by, session, 0.0, apart)), apart)
+    return totals_by_key(((row, None) for row in usage_by(db, by, session, 0.0, apart)), apart)
 
 
 def amounts(spent: UsageTotal) -> tuple[float, ...]:
@@ -374,7 +374,7 @@ def test_sums_of_any_kind_are_the_sum_of_all(requests: list[tuple[str, LedgerEnt
         known = ledger(db, "", 0.0)
         assert known == [entry for _, entry in requests]
         every = total(
-            of_request(
+            request_total(
                 one, request_cost(one.provider, one.model, one.usage) if one.cost is None else None
             )
             for one in known
@@ -401,16 +401,16 @@ def test_p5_large_requests_are_priced_as_such_however_they_are_added_up() -> Non
     exact = sum(request_cost("openai", model, Used(size)) or 0.0 for size in asked)
     with closing(stored(requests)) as db:
         assert [spent.estimate for spent in summed(db, "model").values()] == pytest.approx([exact])
-        mixed = by_key(((row, None) for row in usage_by(db, "model", "", 0.0, ())), ())
+        mixed = totals_by_key(((row, None) for row in usage_by(db, "model", "", 0.0, ())), ())
         assert mixed[model].estimate != pytest.approx(exact, rel=1e-2)
 
 
 def test_counts_that_cannot_be_are_counted_without_a_price() -> None:
     odd = UsageRow("k", "openai", "gpt-5.5", Used(10, 20), 1, 0.0, 1, Used(10, 20), 0.0)
-    assert by_key([(odd, None)], [])["k"] == UsageTotal(1, Used(10, 20), unpriced=1)
+    assert totals_by_key([(odd, None)], [])["k"] == UsageTotal(1, Used(10, 20), unpriced=1)
     mine = ModelInfo("x", input_price=1.0, output_price=1.0)
     row = UsageRow("k", "openai", "x", Used(3_000_000), 3, 0.5, 2, Used(2_000_000), 0.25)
-    assert by_key([(row, mine), (row, mine)], [])["k"] == UsageTotal(
+    assert totals_by_key([(row, mine), (row, mine)], [])["k"] == UsageTotal(
         6, Used(6_000_000), own=1.0, estimate=4.0, lost=0.5
     )
 

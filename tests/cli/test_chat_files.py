@@ -113,7 +113,7 @@ async def test_what_cannot_go_along_is_said(folder: Path, name: str, words: str)
 async def test_no_more_is_read_than_one_message_takes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.agent.attachments.TOGETHER", 15)
+    monkeypatch.setattr("studio.agent.attachments.MAX_MESSAGE_BYTES", 15)
     (folder / "a.zip").write_bytes(b"PK\3\4\0")
     with pytest.raises(ConfigurationError, match="The files have 19 bytes together"):
         await attach_mentions("@notes.txt @my\\ notes.txt @a.zip", folder)

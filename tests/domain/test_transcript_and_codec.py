@@ -99,22 +99,22 @@ def test_deltas_extend_one_block() -> None:
 
 def test_a_rule_is_a_tool_and_a_pattern() -> None:
     assert str(Rule.parse(" run(ls *) ")) == "run(ls *)"
-    assert Rule.parse("run(ls *)").fits("ls")
-    assert Rule.parse("run(ls *)").fits("ls -l")
-    assert not Rule.parse("run(ls *)").fits("lsof")
-    assert not Rule.parse("read(src/*.py)").fits("src/a.PY")
-    assert Rule.parse("read(src/*.py)").fits("src/a.PY", fold=True)
-    assert Rule.parse("read(**/.env)").fits(".env")
-    assert Rule.parse("read(**/.env)").fits("a/b/.env")
-    assert Rule.parse("read(a[[]1].py)").fits("a[1].py")
-    assert not Rule.parse("run(rm ?)").fits("rm \0")
+    assert Rule.parse("run(ls *)").matches("ls")
+    assert Rule.parse("run(ls *)").matches("ls -l")
+    assert not Rule.parse("run(ls *)").matches("lsof")
+    assert not Rule.parse("read(src/*.py)").matches("src/a.PY")
+    assert Rule.parse("read(src/*.py)").matches("src/a.PY", fold=True)
+    assert Rule.parse("read(**/.env)").matches(".env")
+    assert Rule.parse("read(**/.env)").matches("a/b/.env")
+    assert Rule.parse("read(a[[]1].py)").matches("a[1].py")
+    assert not Rule.parse("run(rm ?)").matches("rm \0")
     for text in ("run(", "", "run()", "a b"):
         with pytest.raises(ValueError, match=r"rule|pattern"):
             Rule.parse(text)
 
 
 def test_a_pattern_of_many_stars_is_fitted_at_once() -> None:
-    assert not Rule.parse("read(" + "*a" * 30 + "*b)").fits("a" * 5000)
+    assert not Rule.parse("read(" + "*a" * 30 + "*b)").matches("a" * 5000)
 
 
 def test_drafts_are_stored_by_kind_and_a_file_draft_under_its_first_name() -> None:

@@ -108,7 +108,7 @@ class Folder(RuleBasedStateMachine):
             BlobStore(self.home / "snapshots.db"), store.changes, lambda: ()
         )
         self.undo = Undo(self.chat, self.folders, store.changes)
-        self.chat.drafts.around = self.undo.writing
+        self.chat.drafts.track_changes = self.undo.writing
         self.workspace = Workspace(self.root)
         self.turn_id = ""
         self.before: dict[str, str] = {}

@@ -9,7 +9,7 @@ from subprocess import run
 
 import pytest
 
-from studio.domain.models import NOTHING, ModelInfo, Usage
+from studio.domain.models import NO_USAGE, ModelInfo, Usage
 from studio.providers.pricing import cache_loss, is_local, request_cost
 from studio.simulator import Text, Turn
 from support.engine_home import engine_home, say
@@ -26,7 +26,7 @@ def test_p5_the_tables_price_input_output_and_the_cache() -> None:
     written = Usage(input=100_000, cache_write=100_000)
     assert request_cost("anthropic", "claude-opus-5-5", written) == pytest.approx(0.5)
     assert request_cost("anthropic", "claude-opus-5-5-20260910", HALF_CACHED) == pytest.approx(0.23)
-    assert request_cost("anthropic", "claude-opus-5-5", NOTHING) == 0.0
+    assert request_cost("anthropic", "claude-opus-5-5", NO_USAGE) == 0.0
 
 
 def test_p5_a_large_request_costs_more_for_each_token() -> None:

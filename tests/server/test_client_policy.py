@@ -48,7 +48,7 @@ def bounded(
 ) -> Policy:
     """The person's rules below what their clients may do."""
     workspace = Workspace(folder)
-    ceiling = Policy("ask", {"server": clients}, workspace=workspace, wary=True)
+    ceiling = Policy("ask", {"server": clients}, workspace=workspace, cautious=True)
     return Policy(mode, {"person": own}, workspace=workspace).within(ceiling)
 
 
@@ -117,16 +117,18 @@ def test_rules_for_clients_hold_below_and_above_other_bounds(tmp_path: Path) -> 
     assert child.explain(RUN, "ls").verdict == "allow"
     assert child.explain(WRITE, "a").insists
     assert child.explain(READ, "b").verdict == "deny"
-    wary = Policy("ask", {"server": deny("read(c)")}, workspace=Workspace(tmp_path), wary=True)
-    both = wary.within(policy)
+    cautious = Policy(
+        "ask", {"server": deny("read(c)")}, workspace=Workspace(tmp_path), cautious=True
+    )
+    both = cautious.within(policy)
     assert both.explain(READ, "c").verdict == both.explain(READ, "b").verdict == "deny"
     assert both.explain(WRITE, "a").insists
 
 
 def test_no_provider_runs_a_tool_itself_for_clients(tmp_path: Path) -> None:
-    assert Policy("ask").hands_over(SEARCH)
-    assert not bounded(tmp_path).hands_over(SEARCH)
-    assert not bounded(tmp_path, clients=allow("web_search")).hands_over(SEARCH)
+    assert Policy("ask").allows_hosted(SEARCH)
+    assert not bounded(tmp_path).allows_hosted(SEARCH)
+    assert not bounded(tmp_path, clients=allow("web_search")).allows_hosted(SEARCH)
 
 
 @pytest.mark.parametrize("path", ["a\0b", "~root/x", "//server/share/x"])

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.agent.changes.undo import shown
+from studio.agent.changes.undo import paths_to_show
 from studio.domain.blocks import FilesBlock, ToolBlock
 from studio.domain.events import FilesRestored, TurnComplete, TurnStarted
 from studio.domain.transcript import Transcript
@@ -92,7 +92,9 @@ async def check_files(world: StoryRunner) -> None:
     changes = world.engine.store.changes
     for block in world.session.transcript.blocks:
         if isinstance(block, FilesBlock):
-            assert shown(await changes.of_turn(world.session_id, block.turn_id)) == block.paths
+            assert (
+                paths_to_show(await changes.of_turn(world.session_id, block.turn_id)) == block.paths
+            )
 
 
 async def check_restored_files(world: StoryRunner, event: FilesRestored) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.usage_costs import of_request
+from studio.agent.usage_costs import request_total
 from studio.domain.ledger import LedgerEntry, Sent
 from studio.domain.models import Usage
 from studio.simulator import Text, Turn, status
@@ -34,7 +34,7 @@ BROKEN = Sent(1, 4, "ab", 70_000, "The model changed.", 0.042)
 def test_each_request_says_what_it_used_and_why_its_cache_broke() -> None:
     """H-9: what was cached, and when a cache broke which part changed and what it cost."""
     asked = [(request(1), 0.5), (request(2, BROKEN, 0.31), 0.31)]
-    costs = ChatCosts([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
+    costs = ChatCosts([(entry, request_total(entry, cost)) for entry, cost in asked], "$0.84")
     newest, oldest = request_rows(costs)
     assert (oldest.title, oldest.right) == ("1. opus", "≈ $0.50")
     assert oldest.tokens == "76.2k in, 58.0k cached, 1.2k out" and not oldest.broke

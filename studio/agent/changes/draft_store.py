@@ -33,7 +33,9 @@ class DraftStore:
         self._writing = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self.settled = self._tasks.settled
-        self.around: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+        self.track_changes: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: (
+            nullcontext()
+        )
         """Entered around each draft that is applied or undone, so that it is known whose it was."""
 
     @property
@@ -113,7 +115,7 @@ class DraftStore:
             if draft.status != expected:
                 return draft.status
             try:
-                async with self.around(draft):
+                async with self.track_changes(draft):
                     await asyncio.to_thread(lambda: action(self.targets(workspace), draft))
             except DraftConflict as conflict:
                 if status == "approved":

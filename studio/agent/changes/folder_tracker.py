@@ -39,7 +39,7 @@ class Owner:
     turn_id: str
 
 
-class Watched:
+class TrackedFolder:
     """One folder, shared by all sessions of this program that work in it."""
 
     def __init__(self, tree: FolderSnapshot, contents: BlobStore, changes: FileChangeStore) -> None:
@@ -64,29 +64,29 @@ class Watched:
 
     def begin(self) -> None:
         """Have a first look in the background, so that nobody need wait for it later."""
-        self._tasks.start(self._look())
+        self._tasks.start(self._scan())
 
     @asynccontextmanager
     async def acting(self, owner: Owner) -> AsyncGenerator[None, None]:
         """What changes inside this is the owner's."""
-        if trouble := await asyncio.shield(self._tasks.start(self._look())):
+        if trouble := await asyncio.shield(self._tasks.start(self._scan())):
             self._troubles[owner] = trouble
         self._acting.append(owner)
         try:
             yield
         finally:
-            await asyncio.shield(self._tasks.start(self._look(done=owner)))
+            await asyncio.shield(self._tasks.start(self._scan(done=owner)))
 
     @asynccontextmanager
     async def writing(self, owner: Owner, paths: Iterable[str]) -> AsyncGenerator[None, None]:
         """What changes at these paths inside this is the owner's alone."""
         paths = list(paths)
         async with self._lock:
-            before = await self._look_at(paths)
+            before = await self._scan_paths(paths)
             try:
                 yield
             finally:
-                after = await self._look_at(paths, others=False)
+                after = await self._scan_paths(paths, others=False)
                 both = before.keys() & after.keys()
                 made = {path: (before[path], after[path]) for path in both}
                 made = {path: change for path, change in made.items() if change[0] != change[1]}
@@ -95,11 +95,11 @@ class Watched:
     async def restore(self, wanted: Mapping[str, Change]) -> tuple[list[str], list[str]]:
         """Put paths back, see ``storage.snapshots.file_restore``; that is nobody's change."""
         async with self._lock:
-            await self._look_at(wanted)
+            await self._scan_paths(wanted)
             try:
                 return await asyncio.to_thread(restore, self._tree.root, self._contents, wanted)
             finally:
-                await self._look_at(wanted, others=False)
+                await self._scan_paths(wanted, others=False)
 
     async def settled(self) -> None:
         """Return when every change so far is recorded."""
@@ -115,7 +115,7 @@ class Watched:
     def stop(self) -> None:
         self._tree.stop()
 
-    async def _look(self, done: Owner | None = None) -> str:
+    async def _scan(self, done: Owner | None = None) -> str:
         """What is wrong, if something is.
 
         Never cut short: what a look found is attributed before the next one.
@@ -130,7 +130,7 @@ class Watched:
                 if done is not None:
                     self._acting.remove(done)
 
-    async def _look_at(self, paths: Iterable[str], *, others: bool = True) -> _State:
+    async def _scan_paths(self, paths: Iterable[str], *, others: bool = True) -> _State:
         try:
             state, found = await asyncio.to_thread(self._tree.scan_paths, list(paths))
         except (StorageError, OSError) as error:
@@ -159,7 +159,7 @@ class Watched:
 
 
 class FolderTracker:
-    """The folders that are watched, by their real paths; and what is kept of them."""
+    """The folders that are tracked, by their real paths; and what is kept of them."""
 
     def __init__(
         self, contents: BlobStore, changes: FileChangeStore, excluded: Callable[[], Iterable[Path]]
@@ -168,12 +168,12 @@ class FolderTracker:
         self.contents = contents
         self._changes = changes
         self._excluded = excluded
-        self.bounds = SnapshotLimits()
-        self._watched: dict[str, Watched] = {}
+        self.limits = SnapshotLimits()
+        self._tracked: dict[str, TrackedFolder] = {}
 
-    async def at(self, folder: str) -> Watched:
-        if folder in self._watched:
-            return self._watched[folder]
+    async def track(self, folder: str) -> TrackedFolder:
+        if folder in self._tracked:
+            return self._tracked[folder]
 
         def make() -> FolderSnapshot:
             return FolderSnapshot(
@@ -181,18 +181,20 @@ class FolderTracker:
                 self.contents,
                 ignored=SKIPPED_FOLDERS,
                 excluded=self._excluded(),
-                limits=self.bounds,
+                limits=self.limits,
             )
 
         tree = await asyncio.to_thread(make)
-        return self._watched.setdefault(str(tree.root), Watched(tree, self.contents, self._changes))
+        return self._tracked.setdefault(
+            str(tree.root), TrackedFolder(tree, self.contents, self._changes)
+        )
 
     async def close(self) -> None:
         """Save, and once a day let go what nobody can undo any more."""
-        for watched in self._watched.values():
-            watched.stop()
-            await watched.settled()
-            await watched.save()
+        for tracked in self._tracked.values():
+            tracked.stop()
+            await tracked.settled()
+            await tracked.save()
         try:
             if await asyncio.to_thread(self.contents.due):
                 wanted = await self._changes.expire()

@@ -18,7 +18,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, FilesChanged, FilesRestored, Notice
 from studio.storage.snapshots.file_changes import FileChange, FileChangeStore
 
-from .folder_tracker import FolderTracker, Owner, Watched
+from .folder_tracker import FolderTracker, Owner, TrackedFolder
 
 
 class Undo:
@@ -45,13 +45,13 @@ class Undo:
         self._turn_id, self._folder = turn_id, folder
         self._acted = self._wrote = False
         if acts:
-            (await self._watched()).begin()
+            (await self._tracked_folder()).begin()
 
     @asynccontextmanager
     async def acting(self) -> AsyncGenerator[None, None]:
         """Around a tool that acts in the running turn."""
-        watched = await self._watched()
-        async with watched.acting(self._owner(self._turn_id)):
+        tracked = await self._tracked_folder()
+        async with tracked.acting(self._owner(self._turn_id)):
             self._acted = True
             yield
 
@@ -59,18 +59,18 @@ class Undo:
     async def writing(self, draft: Draft) -> AsyncGenerator[None, None]:
         """Around a draft that is carried out or undone, whenever that is.
 
-        A draft that changes no file is not watched: it is undone by itself.
+        A draft that changes no file is not tracked: it is undone by itself.
         """
         if not isinstance(draft, FileDraft):
             yield
             return
         turn_id = self._turn_of(draft.id)
         self._wrote = self._wrote or turn_id == self._turn_id
-        watched = await self._watched()
-        async with watched.writing(self._owner(turn_id), draft.paths):
+        tracked = await self._tracked_folder()
+        async with tracked.writing(self._owner(turn_id), draft.paths):
             yield
         if turn_id != self._turn_id:
-            for event in await self._changed(turn_id):
+            for event in await self._change_events(turn_id):
                 self._session.record(event)
 
     async def end(self, turn_id: str) -> list[Event]:
@@ -78,12 +78,12 @@ class Undo:
         if turn_id == self._turn_id and not (self._acted or self._wrote):
             self._turn_id = ""
             return []
-        watched = await self._watched()
+        tracked = await self._tracked_folder()
         if self._acted:
-            await watched.settled()
-            await watched.save()
-        events = await self._changed(turn_id)
-        trouble = watched.trouble(self._owner(turn_id)) if self._acted else ""
+            await tracked.settled()
+            await tracked.save()
+        events = await self._change_events(turn_id)
+        trouble = tracked.trouble(self._owner(turn_id)) if self._acted else ""
         if trouble and trouble != self._told:
             self._told = trouble
             text = f"Changes by commands in this folder cannot be undone: {trouble}."
@@ -122,15 +122,15 @@ class Undo:
                 for change in changes
                 if change.sure and change.folder == folder
             }
-            watched = await self._folders.at(folder)
-            restored = await watched.restore(wanted)
+            tracked = await self._folders.track(folder)
+            restored = await tracked.restore(wanted)
             done += restored[0]
             left += restored[1]
         drafts = self._drafts(turn_id, set(done), undo=undo)
         event = FilesRestored(
             turn_id,
             undo if done else not undo,
-            shown(change for change in changes if change.path in done),
+            paths_to_show(change for change in changes if change.path in done),
             tuple(sorted(left)),
             tuple(draft.id for draft in drafts),
         )
@@ -164,9 +164,9 @@ class Undo:
             )
         ]
 
-    async def _changed(self, turn_id: str) -> list[Event]:
+    async def _change_events(self, turn_id: str) -> list[Event]:
         """The turn's changes as an event, where the transcript does not have them yet."""
-        paths = shown(await self._changes.of_turn(self._session.info.id, turn_id))
+        paths = paths_to_show(await self._changes.of_turn(self._session.info.id, turn_id))
         for block in self._session.transcript.blocks:
             if isinstance(block, FilesBlock) and block.turn_id == turn_id:
                 same = block.paths == paths and not block.undone
@@ -183,15 +183,17 @@ class Undo:
             self._turn_id,
         )
 
-    async def _watched(self) -> Watched:
+    async def _tracked_folder(self) -> TrackedFolder:
         """The running turn's folder, or the one that the session is in now."""
-        return await self._folders.at(self._folder if self._turn_id else self._session.info.folder)
+        return await self._folders.track(
+            self._folder if self._turn_id else self._session.info.folder
+        )
 
     def _owner(self, turn_id: str) -> Owner:
         return Owner(self._session.info.id, turn_id)
 
 
-def shown(changes: Iterable[FileChange]) -> tuple[str, ...]:
+def paths_to_show(changes: Iterable[FileChange]) -> tuple[str, ...]:
     """The paths a person is told of: files and links, and folders that have none in them."""
     changes = list(changes)
     paths = {change.path for change in changes}

@@ -25,15 +25,15 @@ from studio.providers.base import Provider, Reply, Request
 
 from .token_count import estimate_request
 
-FAILED = (
+SUMMARY_FAILED = (
     "The summary could not be written ({why}). Each of the earlier exchanges was shortened to a "
     "line instead."
 )
-CLIPS = (4_000, 1_200, 300, 80)
+CLIP_LENGTHS = (4_000, 1_200, 300, 80)
 """Characters left of each text, the more there is to read the fewer."""
-LINE = 160
-LINES = 200
-_LEAST = 20  # characters of a summary that says something
+MAX_LINE = 160
+MAX_LINES = 200
+_MIN_CHARACTERS = 20  # characters of a summary that says something
 _STOPS = ("end", "max_tokens", "other")
 
 
@@ -49,7 +49,7 @@ class ModelAccess:
     retry_policy: RetryPolicy
 
 
-class Writer:
+class SummaryWriter:
     """Writes one summary, in the given step of a turn."""
 
     def __init__(self, access: ModelAccess, step: int, emit: Callable[[Event], None]) -> None:
@@ -79,8 +79,8 @@ class Writer:
         try:
             return await self._asked(request)
         except ProviderError as error:
-            self._emit(Notice(FAILED.format(why=str(error).rstrip("."))))
-            return in_lines(messages, earlier)
+            self._emit(Notice(SUMMARY_FAILED.format(why=str(error).rstrip("."))))
+            return summarize_in_lines(messages, earlier)
 
     async def _asked(self, request: Request) -> str:
         access = self._access
@@ -116,13 +116,13 @@ class Writer:
                 )
             reservation.settle()
         text = "".join(words).strip()
-        if reply.stop not in _STOPS or len(text) < _LEAST:
+        if reply.stop not in _STOPS or len(text) < _MIN_CHARACTERS:
             why = "the model did not write one"
             raise ProviderError("refused", why, provider=access.provider.name)
         return text
 
 
-def in_lines(messages: Sequence[Message], earlier: str = "") -> str:
+def summarize_in_lines(messages: Sequence[Message], earlier: str = "") -> str:
     """What the person said, what was called and what was answered, a line each."""
     lines = earlier.splitlines()
     for message in messages:
@@ -136,16 +136,16 @@ def in_lines(messages: Sequence[Message], earlier: str = "") -> str:
             parts += [f"said: {_line(' '.join(said))}"] if any(said) else []
             if parts:
                 lines.append(f"The agent {', and '.join(parts)}")
-    left_out = len(lines) - LINES
+    left_out = len(lines) - MAX_LINES
     first = [f"({left_out} earlier lines are left out.)"] if left_out > 0 else []
-    return "\n".join([*first, *lines[-LINES:]])
+    return "\n".join([*first, *lines[-MAX_LINES:]])
 
 
 def _rendered(messages: Sequence[Message], earlier: str, characters: int) -> str:
     """The conversation as text, no longer than that."""
     text = ""
     before = [f"Summary of what came before:\n{earlier}"] if earlier else []
-    for most in CLIPS:
+    for most in CLIP_LENGTHS:
         parts = (part for message in messages for part in _parts(message, most))
         text = "\n\n".join([*before, *parts])
         if len(text) <= characters:
@@ -192,4 +192,4 @@ def _clipped(text: str, most: int) -> str:
 
 def _line(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= LINE else words[: LINE - 1] + "…"
+    return words if len(words) <= MAX_LINE else words[: MAX_LINE - 1] + "…"

@@ -73,12 +73,12 @@ def _decoded(text: str) -> bytes:
 
 PartKind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
 KINDS: tuple[PartKind, ...] = get_args(PartKind)
-CHARACTERS = 4
+BYTES_PER_TOKEN = 4
 """Bytes of text to a token, about."""
-FURTHEST = 4.0
+MAX_RATIO = 4.0
 """So many times more or less than the estimate a provider's figure may be, to be believed."""
 
-_UNREAD = frozenset(
+_IGNORED_KEYS = frozenset(
     ("signature", "thoughtSignature", "encrypted_content", "cache_control", "media_type", "id")
 ) | frozenset(
     ("call_id", "tool_use_id", "tool_call_id", "type", "role", "status", "mimeType", "detail")
@@ -99,7 +99,7 @@ class ContextPart:
     tokens: int
 
 
-class Written(Protocol):
+class EstimatedHistory(Protocol):
     """What is weighed of a history; see ``NativeHistory``."""
 
     epoch: int
@@ -109,7 +109,7 @@ class Written(Protocol):
     tools: list[ToolSpec]
 
 
-class Estimate:
+class TokenEstimator:
     """Of one session. Items are weighed once: a history only grows.
 
     ``ratio`` is how many tokens one estimated token really is.
@@ -117,75 +117,79 @@ class Estimate:
 
     def __init__(self) -> None:
         self.ratio = 1.0
-        self._of: tuple[int, str] = (0, "")
-        self._scale = Scale(())
+        self._history_key: tuple[int, str] = (0, "")
+        self._scale = ItemEstimator(())
         self._head = 0
-        self._weights: Weights = Counter()
-        self._reached: list[int] = [0]
+        self._part_weights: Weights = Counter()
+        self._cumulative: list[int] = [0]
         """What all weighs up to each item, the head first."""
 
-    def unweighed(self, history: Written) -> int:
+    def unweighed(self, history: EstimatedHistory) -> int:
         """How many items are new to it."""
-        known = len(self._reached) - 1 if self._is_of(history) else 0
+        known = len(self._cumulative) - 1 if self._is_of(history) else 0
         return len(history.items) - known
 
-    def total(self, history: Written, sent: Sent | None, usage: Usage) -> int:
+    def total(self, history: EstimatedHistory, sent: Sent | None, usage: Usage) -> int:
         """Tokens of the next request; ``sent`` and ``usage`` are the last one's."""
         self._weigh(history)
-        whole = self._reached[-1]
+        whole = self._cumulative[-1]
         counted = self._counted(history, sent, usage)
         if counted is None:
             return round(self.ratio * whole)
-        known = self._reached[counted]
+        known = self._cumulative[counted]
         if known:
-            self.ratio = min(max(usage.input / known, 1 / FURTHEST), FURTHEST)
+            self.ratio = min(max(usage.input / known, 1 / MAX_RATIO), MAX_RATIO)
         return usage.input + round(self.ratio * (whole - known))
 
-    def parts(self, history: Written, sent: Sent | None, usage: Usage) -> list[ContextPart]:
+    def parts(
+        self, history: EstimatedHistory, sent: Sent | None, usage: Usage
+    ) -> list[ContextPart]:
         """The same by parts, those that are nothing left out."""
         tokens = self.total(history, sent, usage)
-        return _shared(self._weights, tokens)
+        return _distribute(self._part_weights, tokens)
 
     @property
     def head(self) -> int:
         """Tokens of system prompt and tools, of the history weighed last."""
         return round(self.ratio * self._head)
 
-    def of(self, history: Written, items: Sequence[JsonObject]) -> int:
+    def of(self, history: EstimatedHistory, items: Sequence[JsonObject]) -> int:
         """Tokens of a history that would begin with the same, and have these items instead."""
         self._weigh(history)
-        scale = Scale(history.tools)
+        scale = ItemEstimator(history.tools)
         return round(self.ratio * (self._head + sum(scale.weigh(i).total() for i in items)))
 
-    def _weigh(self, history: Written) -> None:
+    def _weigh(self, history: EstimatedHistory) -> None:
         if not self._is_of(history):
-            self._of = (history.epoch, history.chain[0])
-            self._scale = Scale(history.tools)
+            self._history_key = (history.epoch, history.chain[0])
+            self._scale = ItemEstimator(history.tools)
             tools: list[Json] = [
                 [spec.name, spec.description, spec.schema] for spec in history.tools
             ]
-            self._weights = Counter()
-            self._weights["instructions"] = _size(history.system)
-            self._weights["tools"] = _size(json.dumps(tools, ensure_ascii=False)) if tools else 0
-            self._head = self._weights.total()
-            self._reached = [self._head]
-        for item in history.items[len(self._reached) - 1 :]:
+            self._part_weights = Counter()
+            self._part_weights["instructions"] = _text_tokens(history.system)
+            self._part_weights["tools"] = (
+                _text_tokens(json.dumps(tools, ensure_ascii=False)) if tools else 0
+            )
+            self._head = self._part_weights.total()
+            self._cumulative = [self._head]
+        for item in history.items[len(self._cumulative) - 1 :]:
             weights = self._scale.weigh(item)
-            self._weights += weights
-            self._reached.append(self._reached[-1] + weights.total())
+            self._part_weights += weights
+            self._cumulative.append(self._cumulative[-1] + weights.total())
 
-    def _is_of(self, history: Written) -> bool:
+    def _is_of(self, history: EstimatedHistory) -> bool:
         of = (history.epoch, history.chain[0])
-        return of == self._of and len(self._reached) <= len(history.items) + 1
+        return of == self._history_key and len(self._cumulative) <= len(history.items) + 1
 
-    def _counted(self, history: Written, sent: Sent | None, usage: Usage) -> int | None:
+    def _counted(self, history: EstimatedHistory, sent: Sent | None, usage: Usage) -> int | None:
         """How many items the provider has counted; None where the last request was another's."""
         if sent is None or not usage.input or sent.items >= len(history.chain):
             return None
         return sent.items if history.chain[sent.items] == sent.prefix else None
 
 
-class Scale:
+class ItemEstimator:
     """Weighs native items, of whichever protocol, in the order they come.
 
     Results are told apart by their calls, which come before them.
@@ -204,10 +208,10 @@ class Scale:
         if isinstance(value, str):
             self._words(value, kind, key, weights)
         elif isinstance(value, dict):
-            self._learn(value)
+            self._remember_call(value)
             kind = self._kind(value, kind)
             for name, inner in value.items():
-                if name not in _UNREAD:
+                if name not in _IGNORED_KEYS:
                     self._walk(inner, kind, name, weights)
         elif isinstance(value, list):
             for inner in value:
@@ -221,12 +225,12 @@ class Scale:
             return
         if kind == "messages" and "</" in text:
             for found in _MARKED.finditer(text):
-                size = _size(found[0])
+                size = _text_tokens(found[0])
                 weights["files" if found[1] == "file" else "summary"] += size
                 weights["messages"] -= size
-        weights[kind] += _size(text)
+        weights[kind] += _text_tokens(text)
 
-    def _learn(self, value: JsonObject) -> None:
+    def _remember_call(self, value: JsonObject) -> None:
         """Remember the name of a call."""
         inner = value.get("function") or value.get("functionCall")
         name = inner.get("name") if isinstance(inner, dict) else value.get("name")
@@ -253,21 +257,21 @@ class Scale:
 
 def estimate_request(request: Request) -> int:
     """Tokens of a request of which nothing was counted yet."""
-    scale = Scale(request.tools)
-    return _size(request.system) + sum(scale.weigh(item).total() for item in request.history)
+    scale = ItemEstimator(request.tools)
+    return _text_tokens(request.system) + sum(scale.weigh(item).total() for item in request.history)
 
 
 def _reads_files(spec: ToolSpec) -> bool:
     return spec.effect == "read" and spec.target == "path"
 
 
-def _size(text: str) -> int:
+def _text_tokens(text: str) -> int:
     """Tokens of words, about; letters of other scripts have more bytes, and more tokens."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-    return -(-size // CHARACTERS)
+    return -(-size // BYTES_PER_TOKEN)
 
 
-def _shared(weights: Weights, tokens: int) -> list[ContextPart]:
+def _distribute(weights: Weights, tokens: int) -> list[ContextPart]:
     """So many tokens, shared out by weight; not one more or less."""
     whole = weights.total()
     if whole <= 0:

@@ -13,9 +13,9 @@ from studio.agent.loop.prompts import RESULT_CUT, RESULT_STUB
 from studio.domain.messages import Block, Image, Message, Text, ToolResult
 
 KEPT_RESULTS = 3
-WORTH = 400
+MIN_SAVED_CHARACTERS = 400
 """Characters; a stub for less would save nothing."""
-CUTS = (8_000, 2_000, WORTH)
+TRUNCATION_LENGTHS = (8_000, 2_000, MIN_SAVED_CHARACTERS)
 """Characters that are left of the newest results where nothing else helps."""
 SHORTENED = "Older results were shortened to save room."
 
@@ -32,7 +32,7 @@ def shorten_results(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> li
     return _changed(messages, change)
 
 
-def cut(messages: Sequence[Message], most: int) -> list[Message]:
+def truncate_results(messages: Sequence[Message], most: int) -> list[Message]:
     """The conversation with at most so many characters of each result."""
     return _changed(messages, lambda result: _cut(result, most))
 
@@ -51,7 +51,7 @@ def _changed(
 
 def _stub(result: ToolResult) -> ToolResult:
     size = len(result.text)
-    if size < WORTH and not any(isinstance(part, Image) for part in result.content):
+    if size < MIN_SAVED_CHARACTERS and not any(isinstance(part, Image) for part in result.content):
         return result
     return replace(result, content=(Text(RESULT_STUB.format(name=result.name, size=size)),))
 

@@ -18,7 +18,7 @@ from .prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
 from .tool_runner import ToolRunner
 from .turn_context import FinishedCall, Guard, TurnContext, TurnEnd, TurnEvents, TurnState
 
-COMPACTIONS = 2
+MAX_COMPACTIONS = 2
 """How often in a row the history is compacted because a provider says that it is too long."""
 
 
@@ -58,8 +58,8 @@ class AgentLoop:
 
     async def _step(self) -> TurnEnd | None:
         """One request and the tools it calls; None if another step has to follow."""
-        reply = await self._ask()
-        if reply.calls and (end := await self._act(reply)):
+        reply = await self._request()
+        if reply.calls and (end := await self._run_tools(reply)):
             return end
         if reply.stop in ("refusal", "content_filter"):
             return TurnEnd("refused", reply.detail or "The model declined to answer.")
@@ -81,7 +81,7 @@ class AgentLoop:
                 return end
         return None if self.state.notes else TurnEnd("done", reply.detail)
 
-    async def _ask(self) -> Reply:
+    async def _request(self) -> Reply:
         """The reply to this step, after as many attempts as it takes."""
         while True:
             await self._before_request()
@@ -96,17 +96,17 @@ class AgentLoop:
                 if not await self._compact():
                     raise too_long.error from too_long
 
-    async def _act(self, reply: Reply) -> TurnEnd | None:
+    async def _run_tools(self, reply: Reply) -> TurnEnd | None:
         """Run the calls of a reply. Each gets its result, whatever happens (H-3, H-5).
 
         The reply is stored before its tools run: if the program dies meanwhile,
         the calls are found open and are closed when the session is opened again.
         """
         if reply.stop != "tool_use":
-            return await self._refuse(reply, CALL_NOT_RUN)
+            return await self._refuse_calls(reply, CALL_NOT_RUN)
         for guard in self.guards:
             if end := guard.before_tools(reply.calls):
-                await self._refuse(reply, CALL_REPEATED)
+                await self._refuse_calls(reply, CALL_REPEATED)
                 return end
         results: list[ToolResult | None] = [None] * len(reply.calls)
         try:
@@ -135,7 +135,7 @@ class AgentLoop:
             self._start_step(1)
             return
         if self._history.items:  # a conversation begins with the person's words
-            await self._tell()
+            await self._send_notes()
         words = self._history.words(said)
         self._start_step(1)  # stored with the words, so that they count as said once they are
         await self._history.append(words)
@@ -155,9 +155,9 @@ class AgentLoop:
             await self._history.append(self._history.words(message.said))
         for guard in self.guards:
             guard.before_request(self.state)
-        await self._tell()
+        await self._send_notes()
 
-    async def _tell(self) -> None:
+    async def _send_notes(self) -> None:
         for told in [*self.context.updates(), *self.state.notes]:
             self._emit(told)
             await self._history.tell(told)
@@ -166,7 +166,7 @@ class AgentLoop:
     async def _compact(self) -> bool:
         """Shorten a history that the provider says is too long; False if that did not help."""
         self._compactions += 1
-        if self._compactions > COMPACTIONS:
+        if self._compactions > MAX_COMPACTIONS:
             return False
         if not await self.context.compactor.fit(self.context.access, self._emit, full=True):
             return False
@@ -177,7 +177,7 @@ class AgentLoop:
         for told in await self._history.resume():
             self._emit(told)
 
-    async def _refuse(self, reply: Reply, why: str) -> None:
+    async def _refuse_calls(self, reply: Reply, why: str) -> None:
         """Answer the calls of a reply without running them."""
         await self._history.add_unrun(reply, why)
         for call in reply.calls:

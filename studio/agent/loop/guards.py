@@ -19,10 +19,10 @@ from studio.domain.messages import Image, ToolCall, ToolResult
 from studio.providers.base import Reply
 
 from .prompts import ANSWER_MISFIT, LAST_STEP, LOOPING, NEARLY_OUT
-from .structured_output import TRIES, parse_answer
+from .structured_output import MAX_CORRECTIONS, parse_answer
 from .turn_context import FinishedCall, Guard, TurnEnd, TurnState
 
-FRUITLESS = 3
+MAX_STEPS_WITHOUT_NEWS = 3
 """Steps in a row without anything new after which an agent is stalled."""
 
 
@@ -42,7 +42,7 @@ class RepetitionGuard(Guard):
         self._seen: set[tuple[str, str]] = set()
         self._changes = 0
         self._own: dict[str, int] = {}
-        self._fruitless = 0
+        self._steps_without_news = 0
 
     def on_event(self, event: Event) -> None:
         if isinstance(event, HistoryBegun | Steered):  # it may need to read again
@@ -66,7 +66,7 @@ class RepetitionGuard(Guard):
     def changed(self) -> None:
         """The world is not what it was: the person did something, or the history is shorter."""
         self._changes += 1
-        self._fruitless = 0
+        self._steps_without_news = 0
 
     def repeats(self, calls: Sequence[ToolCall]) -> bool:
         """Whether these calls, not made yet, were all made before and nothing changed since."""
@@ -83,11 +83,11 @@ class RepetitionGuard(Guard):
         outcomes = [(call_key(made.call), _digest(made.result)) for made in step]
         again = all(self._last.get(key) == (self._others(key), digest) for key, digest in outcomes)
         new = not self._seen.issuperset(outcomes)
-        self._fruitless = 0 if new else self._fruitless + 1
+        self._steps_without_news = 0 if new else self._steps_without_news + 1
         for key, digest in outcomes:
             self._last[key] = (self._others(key), digest)
             self._seen.add((key, digest))
-        return again or self._fruitless >= FRUITLESS
+        return again or self._steps_without_news >= MAX_STEPS_WITHOUT_NEWS
 
     def _others(self, key: str) -> int:
         """Changes by anything but this very call."""
@@ -129,7 +129,7 @@ class AnswerGuard(Guard):
         try:
             await asyncio.to_thread(parse_answer, "".join(state.answer), self._schema)
         except ValueError as misfit:
-            if self._tries == TRIES:
+            if self._tries == MAX_CORRECTIONS:
                 return TurnEnd("error", f"The answer does not fit the schema: {misfit}")
             self._tries += 1
             state.notes.append(Told("misfit", ANSWER_MISFIT.format(wrong=misfit)))

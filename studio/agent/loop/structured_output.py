@@ -11,12 +11,12 @@ from studio.tools.sdk.argument_check import violations
 
 from .prompts import ANSWER_IN_WORDS
 
-TRIES = 2
+MAX_CORRECTIONS = 2
 """So often an answer that does not fit is asked for again."""
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
 
 
-def in_words(schema: JsonObject | None) -> str:
+def schema_instruction(schema: JsonObject | None) -> str:
     """The schema as an instruction; some providers enforce a schema, others do not."""
     if schema is None:
         return ANSWER_IN_WORDS
@@ -28,7 +28,7 @@ def in_words(schema: JsonObject | None) -> str:
     )
 
 
-def unfenced(text: str) -> str:
+def strip_code_fence(text: str) -> str:
     """The text without the code fence that some models put around JSON, and without blanks."""
     inside = _FENCED.fullmatch(text.strip())
     return inside[1] if inside else text.strip()
@@ -42,7 +42,7 @@ def parse_answer(text: str, schema: JsonObject) -> Json:
     a reference leads, or that takes too long. Slow for much text: call it in a thread.
     """
     try:
-        value = cast("Json", json.loads(unfenced(text), parse_constant=_refuse))
+        value = cast("Json", json.loads(strip_code_fence(text), parse_constant=_refuse))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is not JSON ({error})") from error
     if not schema:

@@ -117,7 +117,7 @@ class ToolRunner:
         self._drafts = drafts
         self._emit = emit
         self._track_changes = track_changes
-        self._left = most
+        self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
         self._reads = ReadCache()
 
@@ -146,7 +146,7 @@ class ToolRunner:
         all after it: two edits of one file happen in the order they were asked.
         When cancelled, what has finished is in ``results`` and nothing runs on.
         """
-        self._guard.look()
+        self._guard.update()
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
         outside: list[bool] = []
@@ -180,7 +180,7 @@ class ToolRunner:
             before = ended[:index] if alone[index] else [*ended_alone]
             if alone[index]:
                 ended_alone.append(ended[index])
-            work = self._into(results, index, call, before, ended[index])
+            work = self._fill_result(results, index, call, before, ended[index])
             tasks.append(asyncio.create_task(work))
         try:
             await asyncio.gather(*tasks)
@@ -191,7 +191,7 @@ class ToolRunner:
                 await asyncio.wait(tasks)
             raise
 
-    async def _into(
+    async def _fill_result(
         self,
         results: list[ToolResult | None],
         index: int,
@@ -200,14 +200,14 @@ class ToolRunner:
         ended: asyncio.Event,
     ) -> None:
         try:
-            results[index] = await self._one(call, before)
+            results[index] = await self._run_call(call, before)
         finally:
             ended.set()
 
-    async def _one(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
+    async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
         began, refused_by = time.monotonic(), ""
         try:
-            result = await self._checked(call, before)
+            result = await self._check_and_run(call, before)
             if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
                 text = result.text
             else:  # of a big or odd value this takes long, or never ends
@@ -245,7 +245,7 @@ class ToolRunner:
         spec = self._tools[call.name].spec
         return (target_of(spec, call.arguments or {}) or spec.name,)
 
-    async def _checked(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
+    async def _check_and_run(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
         if call.name not in self._offered:
             known = ", ".join(sorted(self._offered)) or "none"
             raise ToolFailed(f"There is no tool called {call.name}. The tools are: {known}.")
@@ -256,10 +256,10 @@ class ToolRunner:
             )
         if call.name in self._external:
             raise ToolFailed(ONE_CALL_AT_A_TIME)
-        if self._left is not None:
-            if self._left <= 0:
+        if self._calls_left is not None:
+            if self._calls_left <= 0:
                 raise ToolFailed(NO_MORE_CALLS)
-            self._left -= 1
+            self._calls_left -= 1
         tool = self._tools[call.name]
         if tool.patterns:  # of other people; one may take for ever
             arguments = await asyncio.to_thread(tool.check, call.arguments)
@@ -270,7 +270,7 @@ class ToolRunner:
         for event in before:
             await event.wait()
         async with self._slots:
-            self._met(tool.spec, checked, None)
+            self._record_exposures(tool.spec, checked, None)
             self._emit(ToolStarted(call.id, permit.by))
             if known := self._reads.get(tool.spec, checked):
                 return known
@@ -280,22 +280,22 @@ class ToolRunner:
                     result = await self._work(tool, checked, permit)
             except ToolFailed as failure:  # its words may quote what was read
                 failed = Result(str(failure), _first_line(str(failure)), is_error=True)
-                self._met(tool.spec, checked, failed)
+                self._record_exposures(tool.spec, checked, failed)
                 if not tool.spec.untrusted:
                     raise
-                return await self._from_outside(tool.spec, checked, failed)
-            self._met(tool.spec, checked, result)
+                return await self._filtered(tool.spec, checked, failed)
+            self._record_exposures(tool.spec, checked, result)
             if tool.spec.untrusted or result.untrusted:
-                result = await self._from_outside(tool.spec, checked, result)
+                result = await self._filtered(tool.spec, checked, result)
             self._reads.keep(tool.spec, checked, result, age)
             return result
 
-    async def _from_outside(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
+    async def _filtered(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
         """Strangers' words pass the one filter (T-9)."""
         source = next(iter(result.sources), "") or target_of(spec, call.arguments or {})
         source = source if len(result.sources) < 2 else spec.name
         return await asyncio.to_thread(
-            self._access.content_filter.result, result, source or spec.name
+            self._access.content_filter.filter_result, result, source or spec.name
         )
 
     async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
@@ -304,11 +304,11 @@ class ToolRunner:
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
             drafts=_CallDrafts(self._drafts, self.approvals, tool.spec, call.id, permit.approve),
-            emit=self._shown(
+            emit=self._output_emitter(
                 call.id, hidden=tool.spec.untrusted and bool(self._access.content_filter.kinds)
             ),
             ask=lambda text, choices: self.approvals.ask(call.id, text, choices),
-            may=lambda target: self.approvals.reaches(tool.spec, target),
+            may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
             sandbox=access.sandbox,
             web=self._services.web,
@@ -333,11 +333,11 @@ class ToolRunner:
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
 
-    def _met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
+    def _record_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
         for exposed in self._guard.new_exposures(spec, call, result):
             self._emit(exposed)
 
-    def _shown(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
+    def _output_emitter(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
         """What shows a call's output while it runs, up to a limit: all of it is kept and folded.
 
         ``hidden``: nothing before the filter saw it whole, for a value may come in two pieces.
@@ -378,7 +378,7 @@ class _CallDrafts(Drafts):
         return self._drafts.draft_of(path)
 
     async def propose(self, draft: Draft) -> DraftStatus:
-        approve = await self._approvals.covers(self._spec, draft) and self._approve
+        approve = await self._approvals.allows_draft(self._spec, draft) and self._approve
         return await self._drafts.propose(self._call_id, draft, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:

@@ -31,7 +31,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import ToolCall, ToolResult
-from studio.domain.models import AS_IT_IS, Generation, Usage
+from studio.domain.models import DEFAULT_GENERATION, Generation, Usage
 from studio.domain.tools import Effect
 from studio.providers.base import Reply
 
@@ -75,7 +75,7 @@ class TurnContext:
     ledger: CacheLedger
     updates: Callable[[], Sequence[Told]]
     close: Callable[[], Awaitable[Sequence[Event]]]
-    generation: Generation = AS_IT_IS
+    generation: Generation = DEFAULT_GENERATION
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     opened: Sequence[Event] = ()
     """What happened when the history was opened; emitted after ``started``."""

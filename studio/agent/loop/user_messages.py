@@ -16,7 +16,7 @@ def describe_error(error: Exception) -> Failed:
     """What the person is told of an error that ended a turn, or kept it from beginning."""
     match error:
         case ProviderError():
-            detail = f"{_asked(error)} Your message is kept.".lstrip()
+            detail = f"{_wait_advice(error)} Your message is kept.".lstrip()
             return Failed(error.fault, str(error), detail, error.provider, error.retry_after)
         case StorageError():
             return Failed("storage", "This could not be saved", str(error))
@@ -30,7 +30,7 @@ def describe_error(error: Exception) -> Failed:
             return Failed("internal", "Something went wrong in the program", detail)
 
 
-def _asked(error: ProviderError) -> str:
+def _wait_advice(error: ProviderError) -> str:
     """The wait that a provider asks for, where it is worth saying."""
     minutes = math.ceil((error.retry_after or 0.0) / 60)
     if minutes < 2:

@@ -39,7 +39,7 @@ from .policy import COMMAND, NETWORK, PATH, Policy, target_of
 from .rule_suggestions import suggest_rules
 from .rulebook import FOLDER, PLAN, Decision
 
-SHOWN = 8
+MAX_COVERED = 8
 """How many other calls that a rule would have allowed are named."""
 
 
@@ -147,7 +147,7 @@ class Approvals:
             raise _refused(spec, decision)
         return Permit(decision.verdict == "allow", decision.by, decision.opens)
 
-    async def covers(self, spec: ToolSpec, draft: Draft) -> bool:
+    async def allows_draft(self, spec: ToolSpec, draft: Draft) -> bool:
         """Whether a draft may be applied at once, by every place it touches.
 
         These may be others than the call names: a file draft may go on from one that
@@ -164,7 +164,7 @@ class Approvals:
             raise _refused(spec, decision)
         return decision.verdict == "allow"
 
-    async def reaches(self, spec: ToolSpec, target: str) -> bool:
+    async def allows_target(self, spec: ToolSpec, target: str) -> bool:
         """Whether a call may go on to another target without a question: a rule allows it.
 
         ToolFailed if one refuses.
@@ -269,7 +269,7 @@ class Approvals:
         policy = self._policy.adding("session", *always)
         covers: dict[str, None] = {}
         for other, given in reversed(earlier[-500:]):
-            if len(covers) == SHOWN:
+            if len(covers) == MAX_COVERED:
                 break
             text = target_of(other, given) or other.name
             if given == arguments:

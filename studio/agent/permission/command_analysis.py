@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .pattern_match import quoted, seen_through
+from .pattern_match import quote_word, without_options
 from .shell_lexer import DYNAMIC, Unclear, Word
-from .shell_parser import DEEPEST, KEYWORDS, Redirect, Simple, read
+from .shell_parser import KEYWORDS, MAX_DEPTH, Redirect, SimpleCommand, parse_commands
 
 _EVALUATORS = frozenset(("printf", "test", "[", "unset", "export", "readonly", "wait"))
 _VARIABLE = re.compile(r"\w+|\]|!?=|==", re.A)
@@ -163,12 +163,12 @@ def analyze_command(command: str, *, windows: bool = sys.platform == "win32") ->
 
 @lru_cache(maxsize=4096)
 def _posix(command: str) -> CommandLine:
-    reading = _Reading()
+    analyzer = _Analyzer()
     try:
-        reading.line(command, 0)
+        analyzer.line(command, 0)
     except Unclear as why:
-        return CommandLine(tuple(reading.parts), str(why), reading.moves)
-    return CommandLine(tuple(dict.fromkeys(reading.parts)), "", reading.moves)
+        return CommandLine(tuple(analyzer.parts), str(why), analyzer.moves)
+    return CommandLine(tuple(dict.fromkeys(analyzer.parts)), "", analyzer.moves)
 
 
 _WINDOWS_PLAIN = re.compile(r"[\w./\\:+@,= -]+")
@@ -191,18 +191,18 @@ def _windows(command: str) -> CommandLine:
     )
 
 
-class _Reading:
+class _Analyzer:
     def __init__(self) -> None:
         self.parts: list[CommandPart] = []
         self.moves = False
 
     def line(self, text: str, depth: int) -> None:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise Unclear("it is nested too deeply")
-        for simple in read(text):
+        for simple in parse_commands(text):
             self._simple(simple, depth)
 
-    def _simple(self, simple: Simple, depth: int) -> None:
+    def _simple(self, simple: SimpleCommand, depth: int) -> None:
         for word in simple.assigned:
             self._assigned(word, passed_on=bool(simple.words))
         for redirect in simple.redirects:
@@ -215,14 +215,14 @@ class _Reading:
     def _assigned(self, word: Word, *, passed_on: bool) -> None:
         own = _OWN_NAME.fullmatch(word.name) and not word.name.endswith("_proxy")
         if passed_on or not own:  # others change how programs are found, or what they do
-            text = quoted(word.text)
+            text = quote_word(word.text)
             self.parts.append(CommandPart(text, pinned=f"{word.name}="))
 
     def _redirect(self, redirect: Redirect) -> None:
         file = redirect.file
         if file.text in _HARMLESS:
             return
-        text = f"{redirect.operator} {quoted(file.text)}"
+        text = f"{redirect.operator} {quote_word(file.text)}"
         writes = redirect.operator == ">"
         self.parts.append(
             CommandPart(text, pinned=f"{redirect.operator} ", file=file.text, writes=writes)
@@ -230,7 +230,7 @@ class _Reading:
 
     def _program(self, words: Sequence[Word], depth: int) -> None:
         """A program with its arguments, and what it would run itself."""
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise Unclear("it is nested too deeply")
         if not words[0].fixed:
             raise Unclear("which program runs is only known when it runs")
@@ -258,17 +258,17 @@ class _Reading:
         elif name in _WRAPPERS:
             self._wrapped(name, words, depth)
         else:
-            self._add(words, exact=name in _RUNNERS or _reconfigures(name, words[1:]))
+            self._add(words, exact=name in _RUNNERS or _changes_git(name, words[1:]))
 
     def _add(self, words: Sequence[Word], *, pinned: str = "", exact: bool = False) -> None:
         name = words[0].text.rpartition("/")[2]
-        text = " ".join(quoted(word.text) for word in words)
+        text = " ".join(quote_word(word.text) for word in words)
         rest = [word.text for word in words[1:]]
         spellings = (
             " ".join([name, *rest]),
-            " ".join([name, *(quoted(one) for one in rest)]),
+            " ".join([name, *(quote_word(one) for one in rest)]),
             " ".join(word.source for word in words),
-            *(" ".join([name, *fewer]) for fewer in seen_through(rest)),
+            *(" ".join([name, *fewer]) for fewer in without_options(rest)),
         )
         if exact:  # what it runs is among its words
             spellings += tuple(" ".join(rest[index:]) for index in range(len(rest)))
@@ -303,7 +303,7 @@ class _Reading:
             self._add(words[:at])
             self.line(words[at].text, depth + 1)
         else:
-            script = " ".join(quoted(word.text) for word in words[: at + 1])
+            script = " ".join(quote_word(word.text) for word in words[: at + 1])
             self._add(words, pinned=script)
 
     def _find(self, words: Sequence[Word], depth: int) -> None:
@@ -400,7 +400,7 @@ class _Reading:
         return at, replaced
 
 
-def _reconfigures(name: str, arguments: Sequence[Word]) -> bool:
+def _changes_git(name: str, arguments: Sequence[Word]) -> bool:
     """Whether git is told what its words mean, which programs it runs, which files it writes."""
     if name != "git":
         return False

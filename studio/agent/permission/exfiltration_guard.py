@@ -20,14 +20,12 @@ from studio.domain.transcript import Transcript
 from studio.tools import Result
 from studio.tools.web import web_address
 
-from .policy import COMMAND, PATH, target_of
+from .policy import COMMAND, NETWORK, PATH, target_of
 from .rulebook import NOTES
 
-NETWORK = "network"
-"""The argument with which a sandboxed command asks for a network."""
-FOLDER = "files in the folder"
-FOUND = "search results"
-OUTPUT = "the output of "
+FOLDER_FILES = "files in the folder"
+SEARCH_RESULTS = "search results"
+OUTPUT_OF = "the output of "
 THE_PERSON = ("the person",)
 """The source of what the person answered."""
 
@@ -37,14 +35,14 @@ _PLACES = (
 )
 _ELSEWHERE = re.compile(rf"(?:^|[/\\\s'\"=])(?:{_PLACES})(?:[/\\\s'\"]|$)", re.I)
 """Folders of what other people wrote, in a path or a command line."""
-_LISTED = re.compile(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
+_LISTED_ELSEWHERE = re.compile(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
 """The same at the beginning of a line of matches."""
 _SENT_AROUND = re.compile(
     r"\.(?:pdf|eml|msg|mbox|html?|mht|mhtml|rtf|docx?|odt|xlsx?|ods|pptx?|odp|epub|ics|vcf|xml)\b",
     re.I,
 )
 """Kinds of files that mostly come from other people."""
-_BRINGS = re.compile(
+_FETCHES = re.compile(
     r"https?://|\b(?:curl|wget|aria2c|ftp|sftp|scp|rsync|ssh|telnet|nc|ncat|socat|dig|nslookup"
     r"|Invoke-WebRequest|iwr|irm|gh|glab|docker|podman)\b|\bgit\b.*\b(?:clone|fetch|pull|ls-remote)\b"
     r"|\b(?:npm|npx|pnpm|yarn|pip3?|pipx|uv|cargo|gem|brew|apt|apt-get|dnf|go)\b.*"
@@ -76,7 +74,7 @@ class ExfiltrationGuard:
         self._contained = contained
         self._trusted = trusted
         self._known: dict[Exposure, str] = {}
-        self.look()
+        self.update()
 
     @property
     def exposed(self) -> dict[Exposure, str]:
@@ -89,7 +87,7 @@ class ExfiltrationGuard:
             found.setdefault("untrusted", name)
         return found
 
-    def look(self) -> None:
+    def update(self) -> None:
         """A reply has come: its calls can send out what the chat was exposed to until now.
 
         Not what they themselves bring, side by side: the model has not seen it.
@@ -102,7 +100,7 @@ class ExfiltrationGuard:
         To be asked before the call's work with None, because a command's output
         is seen while it runs, and again with its result, or with its error.
         """
-        return [one for one in self._brings(spec, call, result) if self._is_new(one)]
+        return [one for one in self._exposures(spec, call, result) if self._is_new(one)]
 
     def inherited_exposures(self, other: Mapping[Exposure, str]) -> list[Exposed]:
         """What this chat takes over from another one: a sub-agent's from the chat
@@ -134,10 +132,12 @@ class ExfiltrationGuard:
         stronger = one.exposure == "untrusted" and self._transcript.exposed_by_own and not one.own
         return stronger or one.exposure not in self._transcript.exposed
 
-    def _brings(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> Iterator[Exposed]:
+    def _exposures(
+        self, spec: ToolSpec, call: ToolCall, result: Result | None
+    ) -> Iterator[Exposed]:
         if spec.target == COMMAND:
             command = target_of(spec, call.arguments or {})
-            source = f"{OUTPUT}{command}"
+            source = f"{OUTPUT_OF}{command}"
             yield Exposed("private", source)
             yield from self._words(source, command, foreign=self._reaches_out(spec, call))
             return
@@ -159,7 +159,7 @@ class ExfiltrationGuard:
 
     def _file(self, source: str, text: str) -> Iterator[Exposed]:
         yield Exposed("private", source)
-        yield from self._words(source, source, foreign=_LISTED.search(text) is not None)
+        yield from self._words(source, source, foreign=_LISTED_ELSEWHERE.search(text) is not None)
 
     def _words(self, source: str, leads: str, *, foreign: bool) -> Iterator[Exposed]:
         """Strangers' words, if a path or a command leads to what others wrote."""
@@ -172,7 +172,7 @@ class ExfiltrationGuard:
         """Whether a command's output can be from the network, as far as its words tell."""
         if self._holds(spec):
             return bool((call.arguments or {}).get(NETWORK))
-        return _BRINGS.search(target_of(spec, call.arguments or {})) is not None
+        return _FETCHES.search(target_of(spec, call.arguments or {})) is not None
 
     def _holds(self, spec: ToolSpec) -> bool:
         """Whether the sandbox keeps this tool's commands from the network, unless it asks."""
@@ -187,26 +187,26 @@ class ExfiltrationGuard:
             held = self._holds(spec) and not arguments.get(NETWORK)
             return "" if held else "The command can"
         if spec.effect == "fetch":
-            address = canonical(target_of(spec, arguments))
-            if address and address in self._familiar():
+            address = canonical_address(target_of(spec, arguments))
+            if address and address in self._harmless_addresses():
                 return ""
             return "The address can" if address else "What is searched for can"
         acts = spec.effect == "act" and spec.name not in NOTES  # notes stay on this computer
         return f"{spec.name} can" if spec.sends or acts else ""
 
-    def _familiar(self) -> set[str]:
+    def _harmless_addresses(self) -> set[str]:
         """Addresses that hold nothing of this chat's: the person's words, what searches found,
         and what was fetched before."""
         found: set[str] = set()
         for block in self._transcript.blocks:
             if isinstance(block, UserBlock):
-                found |= {canonical(one) for one in _addresses(block.text)}
+                found |= {canonical_address(one) for one in _addresses(block.text)}
             elif isinstance(block, ToolBlock) and block.effect == "fetch" and block.state == "done":
-                found |= {canonical(one) for one in block.sources}
+                found |= {canonical_address(one) for one in block.sources}
         return found - {""}
 
 
-def canonical(address: str) -> str:
+def canonical_address(address: str) -> str:
     """An http address in the one way that two of the same page are equal; empty for others.
 
     A fragment is not sent and is left out; a user name makes it none.
@@ -236,8 +236,8 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
     """Where a result is from: an address, a path, a tool."""
     if spec.untrusted or result.untrusted:
         target = target_of(spec, call.arguments or {})
-        if spec.effect == "fetch" and not canonical(target):
-            return FOUND
+        if spec.effect == "fetch" and not canonical_address(target):
+            return SEARCH_RESULTS
         return _first(result.sources) or target or spec.name
     if spec.name in NOTES:
         return _first(result.sources) or "a note"
@@ -246,8 +246,8 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
         # As it was resolved: links in the path are followed.
         path = re.sub(r"(?::\d+-\d+|, page \d+)$", "", result.sources[0])
     if isinstance(path, str):
-        return FOLDER if path in ("", ".") else path
-    return FOLDER if spec.target else spec.name
+        return FOLDER_FILES if path in ("", ".") else path
+    return FOLDER_FILES if spec.target else spec.name
 
 
 def _is_near(source: str) -> bool:
@@ -267,13 +267,13 @@ def _first(sources: Iterable[str]) -> str:
 
 def _named(source: str) -> str:
     """A source in a sentence. A stranger may have chosen the name: it cannot go on as ours."""
-    if address := canonical(source):
+    if address := canonical_address(source):
         host = address.partition("/")[0]
         return f"a page from {_short(host)}"
-    if source in (FOLDER, FOUND, "a picture"):
+    if source in (FOLDER_FILES, SEARCH_RESULTS, "a picture"):
         return source
-    if source.startswith(OUTPUT):
-        return f"{OUTPUT}“{_short(source.removeprefix(OUTPUT))}”"
+    if source.startswith(OUTPUT_OF):
+        return f"{OUTPUT_OF}“{_short(source.removeprefix(OUTPUT_OF))}”"
     name = _short(source)
     return name if _PLAIN.fullmatch(name) else f"“{name}”"
 

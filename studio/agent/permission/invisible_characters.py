@@ -14,7 +14,7 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 def escape_invisible(text: str) -> str:
     """All of a text on its lines, unseen characters as ``\\u202e``."""
-    return "".join(c if c in "\n\t" or _seen(c) else _spelt(c) for c in text)
+    return "".join(c if c in "\n\t" or _is_visible(c) else _escape(c) for c in text)
 
 
 def escape_line(text: str, most: int = 300) -> str:
@@ -23,11 +23,11 @@ def escape_line(text: str, most: int = 300) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _seen(char: str) -> bool:
+def _is_visible(char: str) -> bool:
     return char.isprintable() and char not in _BLANK
 
 
-def _spelt(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
     if code < 0x100:
         return f"\\x{code:02x}"

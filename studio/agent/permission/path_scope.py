@@ -22,7 +22,7 @@ from studio.domain.permissions import Rule
 from studio.tools import Workspace
 from studio.tools.web import web_address
 
-FOLDED = sys.platform in ("win32", "darwin")
+CASE_INSENSITIVE = sys.platform in ("win32", "darwin")
 """Whether ``A`` and ``a`` are one file."""
 _GUARDED = re.compile(
     r"(?:^|/)(?:\.(?:git|hg|svn|agents|vscode|idea|devcontainer|husky|envrc)|git~\d+)[. ]*(?:/|$)",
@@ -57,7 +57,7 @@ def place_of(workspace: Workspace, path: str) -> Place:
     lexical = os.path.normpath(workspace.root / path.replace("\\", "/"))  # a link by its own name
     spellings: list[str] = []
     for one in (real, Path(lexical)):
-        spellings += [*around(workspace.relative(one)), *around(one.as_posix())]
+        spellings += [*with_parents(workspace.relative(one)), *with_parents(one.as_posix())]
     name = workspace.relative(real)
     return Place(name, tuple(dict.fromkeys(spellings)), None if known else real)
 
@@ -80,19 +80,19 @@ def addresses_of(target: str) -> list[str]:
     )
 
 
-def around(name: str) -> tuple[str, ...]:
+def with_parents(name: str) -> tuple[str, ...]:
     """A file and the folders it is in, as rules that forbid may name them."""
     names = [name]
-    if FOLDED:
+    if CASE_INSENSITIVE:
         names.append(unicodedata.normalize("NFC", name))
     path = Path(name)
     names += [parent.as_posix() for parent in path.parents if parent.as_posix() not in (".", "/")]
     return tuple(names)
 
 
-MOST = 1_000
+MAX_HIDDEN = 1_000
 """Places that are hidden, each of them a mount."""
-LOOKED_AT = 200_000
+MAX_COMPARED = 200_000
 """Files and folders that are compared with the rules' patterns."""
 
 _PLAIN = re.compile(r"[^*?\[]*")
@@ -105,7 +105,7 @@ def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:
     """
     root = workspace.root
     found: dict[Path, None] = {}
-    left = LOOKED_AT
+    left = MAX_COMPARED
     for rule in dict.fromkeys(rules):
         plain = _PLAIN.match(rule.pattern)
         assert plain is not None
@@ -118,12 +118,12 @@ def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:
             places = _below(beginning, rule, root) if beginning.is_relative_to(root) else ()
         for place in places:
             left -= 1
-            if not left or len(found) > MOST:
+            if not left or len(found) > MAX_HIDDEN:
                 raise ToolFailed(
                     f"The rule {rule} refuses to read more files than can be hidden from a "
                     "command. The person can name their folder instead."
                 )
-            if _fits(rule, place, root) and os.path.lexists(place):
+            if _matches(rule, place, root) and os.path.lexists(place):
                 real = Path(os.path.realpath(place))
                 # A link out of the folder: what is there is hidden already, or no secret.
                 if real.exists() and (real.is_relative_to(root) or not place.is_symlink()):
@@ -140,14 +140,14 @@ def _below(folder: Path, rule: Rule, root: Path) -> Iterator[Path]:
                 for entry in entries:
                     path = Path(entry.path)
                     yield path
-                    if entry.is_dir(follow_symlinks=False) and not _fits(rule, path, root):
+                    if entry.is_dir(follow_symlinks=False) and not _matches(rule, path, root):
                         waiting.append(path)
         except OSError:
             continue
 
 
-def _fits(rule: Rule, place: Path, root: Path) -> bool:
+def _matches(rule: Rule, place: Path, root: Path) -> bool:
     names = [place.as_posix()]
     if place.is_relative_to(root):
         names.append(place.relative_to(root).as_posix())
-    return rule.pattern in names or any(rule.fits(name, fold=FOLDED) for name in names)
+    return rule.pattern in names or any(rule.matches(name, fold=CASE_INSENSITIVE) for name in names)

@@ -1,7 +1,7 @@
 """Pattern matching for commands: other spellings that a rule which forbids must match too.
 
 Only for rules that forbid: for a rule that allows, what is left out here may matter.
-``may_fit`` says whether a pattern can match a text that is not fully known yet.
+``may_match`` says whether a pattern can match a text that is not fully known yet.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _FEW = 8
 """Options in what may be a command: more would make too many ways to read it."""
 
 
-def quoted(text: str) -> str:
+def quote_word(text: str) -> str:
     """A word as a person would write it."""
     if DYNAMIC in text:
         return text if not re.search(r"\s", text) else f"'{text}'"
     return text if text and not re.search(r"[\s'\"]", text) else shlex.quote(text)
 
 
-def seen_through(arguments: Sequence[str]) -> list[list[str]]:
+def without_options(arguments: Sequence[str]) -> list[list[str]]:
     """A program's arguments without options before others, their values left out or not.
 
     So that ``git push *`` is found in ``git -C there --no-pager push origin``:
@@ -44,11 +44,11 @@ def seen_through(arguments: Sequence[str]) -> list[list[str]]:
     found: list[list[str]] = []
     for start in sorted(reached):
         rest = list(arguments[start:])
-        found += [rest, _bare(rest, valued=False), _bare(rest, valued=True)]
+        found += [rest, _drop_options(rest, valued=False), _drop_options(rest, valued=True)]
     return [words for words in found if words and words != list(arguments)]
 
 
-def _bare(arguments: Sequence[str], *, valued: bool) -> list[str]:
+def _drop_options(arguments: Sequence[str], *, valued: bool) -> list[str]:
     """Without every option that a word follows which is none."""
     last = max((n for n, word in enumerate(arguments) if not _is_option(word)), default=-1)
     words: list[str] = []
@@ -63,7 +63,7 @@ def _bare(arguments: Sequence[str], *, valued: bool) -> list[str]:
     return words
 
 
-def fragments(command: str) -> list[str]:
+def possible_commands(command: str) -> list[str]:
     """Everything in a line that could be a command, crudely."""
     found: dict[str, None] = {}
     for piece in re.split(r"[;&|\n(){}`$<>]+", command):
@@ -71,7 +71,7 @@ def fragments(command: str) -> list[str]:
         for index, word in enumerate(words):
             name, rest = word.rpartition("/")[2], words[index + 1 :]
             few = sum(map(_is_option, rest)) <= _FEW
-            for fewer in (rest, *(seen_through(rest) if few else ())):
+            for fewer in (rest, *(without_options(rest) if few else ())):
                 found[" ".join([name, *fewer])] = None
     return list(found)
 
@@ -84,7 +84,7 @@ _LONGEST = 2_000
 
 
 @lru_cache(maxsize=4096)
-def may_fit(pattern: str, text: str) -> bool:
+def may_match(pattern: str, text: str) -> bool:
     """True if some text in the place of each ``DYNAMIC`` would make the pattern fit.
 
     Never falsely False: ``?`` and ``[…]`` count as any character, and a very

@@ -13,9 +13,18 @@ from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
 from .command_analysis import CommandLine, CommandPart, analyze_command
-from .path_scope import FOLDED, Place, addresses_of, around, place_of
-from .pattern_match import fragments, may_fit
-from .rulebook import FOLDER, PLAN, Decision, Entry, Rulebook, decided, doubted, offers
+from .path_scope import CASE_INSENSITIVE, Place, addresses_of, place_of, with_parents
+from .pattern_match import may_match, possible_commands
+from .rulebook import (
+    FOLDER,
+    PLAN,
+    Decision,
+    Rulebook,
+    RuleEntry,
+    decision_by,
+    decision_in_doubt,
+    offers,
+)
 
 COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""
@@ -26,7 +35,7 @@ NETWORK = "network"
 """The argument with which a sandboxed command asks for the network, and the name
 of the rules that let it: what is allowed without is not allowed with it."""
 
-MOST_KNOWN = 4096
+MAX_REMEMBERED = 4096
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -53,9 +62,9 @@ class Policy:
         workspace: Workspace | None = None,
         role: Role = "all",
         tools: Sequence[str] = ("*",),
-        wary: bool = False,
+        cautious: bool = False,
     ) -> None:
-        """``wary``: of what somebody asks who is not the person. Where no rule
+        """``cautious``: of what somebody asks who is not the person. Where no rule
         speaks only reading in the folder runs, all else is asked about, drafts
         too, and no question offers a rule."""
         self.mode: PermissionMode = mode
@@ -63,7 +72,7 @@ class Policy:
         self._workspace = workspace
         self._role: Role = role
         self._tools = tuple(tools)
-        self._wary = wary
+        self._cautious = cautious
         self._parent: Policy | None = None
         self._known: dict[tuple[str, str], Decision] = {}
         """What the rules say of commands that were asked about before."""
@@ -73,9 +82,9 @@ class Policy:
         self._book = self._book.adding(layer, rule)
         self._known = {}
 
-    def put(self, layer: Layer, rules: Sequence[Rule]) -> None:
+    def replace_layer(self, layer: Layer, rules: Sequence[Rule]) -> None:
         """The rules of a layer from now on, in place of those it had."""
-        self._book = self._book.having(layer, rules)
+        self._book = self._book.replacing(layer, rules)
         self._known = {}
 
     def adding(self, layer: Layer, *rules: Rule) -> Policy:
@@ -91,7 +100,7 @@ class Policy:
         What the person lets clients of the server have done counts in it too.
         """
         policy = self._copy()
-        policy._book = policy._book.taking("server", parent._book)
+        policy._book = policy._book.with_layer_of("server", parent._book)
         policy._parent = parent if self._parent is None else self._parent.within(parent)
         return policy
 
@@ -111,7 +120,7 @@ class Policy:
             workspace=self._workspace,
             role=self._role,
             tools=self._tools,
-            wary=self._wary,
+            cautious=self._cautious,
         )
         policy._book, policy._parent = self._book, self._parent
         return policy
@@ -123,18 +132,18 @@ class Policy:
         refused = any(e.rule.verdict == "deny" and e.whole for e in self._book.of(spec.name))
         return not refused and (self._parent is None or self._parent.offers(spec))
 
-    def hands_over(self, spec: ToolSpec) -> bool:
+    def allows_hosted(self, spec: ToolSpec) -> bool:
         """Whether a provider may run a tool itself, where no call can be asked about or refused."""
         spoken = any(entry.rule.verdict != "allow" for entry in self._book.of(spec.name))
-        own = self.mode != "plan" and not (spoken or self._wary) and self.offers(spec)
-        return own and (self._parent is None or self._parent.hands_over(spec))
+        own = self.mode != "plan" and not (spoken or self._cautious) and self.offers(spec)
+        return own and (self._parent is None or self._parent.allows_hosted(spec))
 
     def hides(self, name: str) -> bool:
         """Whether searching and listing leave a file out: reading it is refused or asked about.
 
         ``name`` is relative to the folder, with links resolved.
         """
-        spoken = self._speaks("read", [name], around(name))
+        spoken = self._deciding_rule("read", [name], with_parents(name))
         hidden = spoken is not None and spoken.rule.verdict != "allow"
         return hidden or (self._parent is not None and self._parent.hides(name))
 
@@ -150,7 +159,7 @@ class Policy:
         ToolFailed for a path that is none.
         """
         decision = self._decide(spec, arguments, network)
-        if self._wary and decision.verdict == "ask":
+        if self._cautious and decision.verdict == "ask":
             decision = replace(decision, insists=True)
         if self._parent is None:
             return decision
@@ -168,10 +177,10 @@ class Policy:
             return Decision("deny", "You want a plan first.", PLAN)
         if spec.target == COMMAND:
             command = target_of(spec, arguments)
-            decision = self._command(spec.name, command)
+            decision = self._decide_command(spec.name, command)
             if network and (decision.verdict == "allow" or decision.rule is None):
                 # The rules for the network decide; what others refuse or ask about stays.
-                decision = self._command(NETWORK, command)
+                decision = self._decide_command(NETWORK, command)
                 if decision.verdict == "ask" and not decision.insists and not decision.rule:
                     decision = replace(decision, why="It asks for the network.")
             return decision
@@ -180,56 +189,58 @@ class Policy:
             for name in PATHS
             if isinstance(path := arguments.get(name), str) and self._workspace is not None
         ]
-        decisions = [self._about(spec, target_of(spec, arguments), place) for place in places]
+        decisions = [
+            self._decide_target(spec, target_of(spec, arguments), place) for place in places
+        ]
         if not decisions:
-            decisions = [self._about(spec, target_of(spec, arguments), None)]
+            decisions = [self._decide_target(spec, target_of(spec, arguments), None)]
         return max(decisions, key=_strictness)
 
     # Files, and everything else that is no command
 
-    def _about(self, spec: ToolSpec, target: str, place: Place | None) -> Decision:
+    def _decide_target(self, spec: ToolSpec, target: str, place: Place | None) -> Decision:
         outside = place.outside if place else None
         if outside is not None and spec.effect != "read":
             return Decision("deny", f"{outside} is outside the folder.", FOLDER)
         names = addresses_of(target) if spec.effect == "fetch" else [target]
         names = [place.name] if place else names
         spellings = (*place.spellings, target) if place else (target,)
-        spoken = self._speaks(spec.name, names, spellings, outside=outside is not None)
+        spoken = self._deciding_rule(spec.name, names, spellings, outside=outside is not None)
         if spoken is not None and spoken.rule.verdict == "deny":
-            return decided(spoken)
+            return decision_by(spoken)
         if place is not None and spec.effect in ("read", "draft") and spec.name != "read":
             # An edit that fails shows what is there, and a search shows all.
-            reads = self._speaks("read", names, spellings, outside=outside is not None)
+            reads = self._deciding_rule("read", names, spellings, outside=outside is not None)
             if reads is not None and reads.rule.verdict != "allow":
-                return replace(decided(reads), insists=True)
+                return replace(decision_by(reads), insists=True)
         if spoken is not None:
-            return replace(decided(spoken), opens=outside)
+            return replace(decision_by(spoken), opens=outside)
         if outside is not None:
             return Decision("ask", f"{outside} is outside the folder.", opens=outside)
-        return self._built_in(spec, place)
+        return self._default(spec, place)
 
-    def _speaks(
+    def _deciding_rule(
         self, tool: str, names: Sequence[str], spellings: Sequence[str], *, outside: bool = False
-    ) -> Entry | None:
+    ) -> RuleEntry | None:
         """The rule that decides: the first that denies, or else the last that speaks."""
-        last: Entry | None = None
+        last: RuleEntry | None = None
         for entry in self._book.of(tool):
             rule = entry.rule
             if rule.verdict == "allow":
                 # What is outside the folder is allowed by its whole path alone.
                 named = not outside or Path(rule.pattern).is_absolute()
-                if named and all(rule.fits(name, fold=FOLDED) for name in names):
+                if named and all(rule.matches(name, fold=CASE_INSENSITIVE) for name in names):
                     last = entry
-            elif any(rule.fits(name, fold=FOLDED) for name in (*names, *spellings)):
+            elif any(rule.matches(name, fold=CASE_INSENSITIVE) for name in (*names, *spellings)):
                 if rule.verdict == "deny":
                     return entry
                 last = entry
         return last
 
-    def _built_in(self, spec: ToolSpec, place: Place | None) -> Decision:
+    def _default(self, spec: ToolSpec, place: Place | None) -> Decision:
         if spec.effect == "read":
             return Decision("allow", "It only reads in the folder.", "reads in the folder")
-        if self._wary:
+        if self._cautious:
             return Decision("ask", "A client of the server wants it.")
         if spec.effect == "draft" and self.mode == "auto":
             if place is not None and place.guarded:
@@ -243,33 +254,33 @@ class Policy:
 
     # Commands
 
-    def _command(self, tool: str, command: str) -> Decision:
+    def _decide_command(self, tool: str, command: str) -> Decision:
         known = self._known  # a rule that is added meanwhile begins another
         found = known.get((tool, command))
         if found is None:
             line = analyze_command(command)
-            found = self._weighed(tool, command, line)
+            found = self._decide_line(tool, command, line)
             if not any(part.file for part in line.parts):  # where a file is may change
-                if len(known) >= MOST_KNOWN:
+                if len(known) >= MAX_REMEMBERED:
                     known.clear()
                 known[tool, command] = found
         return found
 
-    def _weighed(self, tool: str, command: str, line: CommandLine) -> Decision:
+    def _decide_line(self, tool: str, command: str, line: CommandLine) -> Decision:
         entries = self._book.of(tool)
         if line.unclear:
-            return self._unclear(line, command, entries)
-        allowed: list[Entry] = []
+            return self._decide_unclear(line, command, entries)
+        allowed: list[RuleEntry] = []
         missing: list[CommandPart] = []
         asks: Decision | None = None
         for part in line.parts:
-            last, doubt = self._of_part(part, self._book.near(tool, part), line)
+            last, doubt = self._rule_for_part(part, self._book.for_part(tool, part), line)
             if last is not None and last.rule.verdict == "deny":
-                return decided(last)
+                return decision_by(last)
             if doubt is not None:
-                asks = asks or doubted(doubt, part)
+                asks = asks or decision_in_doubt(doubt, part)
             elif last is not None and last.rule.verdict == "ask":
-                asks = asks or decided(last)
+                asks = asks or decision_by(last)
             elif last is None:
                 missing.append(part)
             else:
@@ -277,19 +288,19 @@ class Policy:
         if asks is not None:
             return asks
         if missing:
-            return Decision("ask", self._missing(missing, line), parts=tuple(missing))
+            return Decision("ask", self._explain_missing(missing, line), parts=tuple(missing))
         if not allowed:
             return Decision("ask", "There is nothing to run in it.", insists=True)
-        decision = decided(allowed[-1])
-        names = dict.fromkeys(decided(entry).by for entry in allowed)
+        decision = decision_by(allowed[-1])
+        names = dict.fromkeys(decision_by(entry).by for entry in allowed)
         return replace(decision, by=", ".join(names))
 
-    def _of_part(
-        self, part: CommandPart, entries: Iterable[Entry], line: CommandLine
-    ) -> tuple[Entry | None, Entry | None]:
+    def _rule_for_part(
+        self, part: CommandPart, entries: Iterable[RuleEntry], line: CommandLine
+    ) -> tuple[RuleEntry | None, RuleEntry | None]:
         """The rule that decides about a part, and one that may refuse what is not known yet."""
-        last: Entry | None = None
-        doubt: Entry | None = None
+        last: RuleEntry | None = None
+        doubt: RuleEntry | None = None
         for entry in entries:
             rule = entry.rule
             if entry.whole:
@@ -298,8 +309,8 @@ class Policy:
                 fits = self._allows(rule, part, line)
             else:
                 names = (part.text, *part.spellings)
-                fits = any(rule.fits(name, fold=FOLDED) for name in names)
-                if not fits and any(may_fit(rule.pattern, name) for name in names):
+                fits = any(rule.matches(name, fold=CASE_INSENSITIVE) for name in names)
+                if not fits and any(may_match(rule.pattern, name) for name in names):
                     doubt = entry
             if fits and rule.verdict == "deny":
                 return entry, None
@@ -312,9 +323,9 @@ class Policy:
             return False
         if part.exact and rule.pattern != escaped(part.text):
             return False
-        return rule.fits(part.text) and not self._stray(part, line)
+        return rule.matches(part.text) and not self._redirect_problem(part, line)
 
-    def _stray(self, part: CommandPart, line: CommandLine) -> str:
+    def _redirect_problem(self, part: CommandPart, line: CommandLine) -> str:
         """Why no pattern allows a redirection: empty for one that stays in the folder."""
         if not part.file:
             return ""
@@ -333,9 +344,9 @@ class Policy:
             return f"It reads {place.name}, which a rule protects."
         return ""
 
-    def _missing(self, missing: Sequence[CommandPart], line: CommandLine) -> str:
+    def _explain_missing(self, missing: Sequence[CommandPart], line: CommandLine) -> str:
         for part in missing:
-            if stray := self._stray(part, line):
+            if stray := self._redirect_problem(part, line):
                 return stray
         if len(line.parts) == 1:
             return "No rule allows this command."
@@ -343,11 +354,13 @@ class Policy:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         return f"No rule allows {shown}{more}."
 
-    def _unclear(self, line: CommandLine, command: str, entries: Sequence[Entry]) -> Decision:
+    def _decide_unclear(
+        self, line: CommandLine, command: str, entries: Sequence[RuleEntry]
+    ) -> Decision:
         """Allowed only by a rule for the whole tool, and only where nothing could be refused."""
-        last: Entry | None = None
+        last: RuleEntry | None = None
         named = [
-            *fragments(command),
+            *possible_commands(command),
             *(p for one in line.parts for p in (one.text, *one.spellings)),
         ]
         guarded = False
@@ -357,14 +370,17 @@ class Policy:
                 last = entry
             elif rule.verdict != "allow":
                 guarded = True
-                if any(rule.fits(one, fold=FOLDED) or may_fit(rule.pattern, one) for one in named):
+                if any(
+                    rule.matches(one, fold=CASE_INSENSITIVE) or may_match(rule.pattern, one)
+                    for one in named
+                ):
                     last = entry
             if last is entry and rule.verdict == "deny":
-                return decided(entry)
+                return decision_by(entry)
         if last is not None and last.rule.verdict == "ask":
-            return decided(last)
+            return decision_by(last)
         if last is not None and not guarded:
-            return decided(last)
+            return decision_by(last)
         why = f"This command cannot be told apart into its parts: {line.unclear}."
         return Decision("ask", why, insists=True)
 

@@ -25,7 +25,7 @@ _SUBCOMMANDS = frozenset(
 )
 """Programs that are many in one: the first argument says which."""
 _RUN = frozenset({"run", "exec", "x", "dlx", "bisect", "rebase", "submodule", "filter-branch"})
-_CODE = frozenset(
+_INTERPRETERS = frozenset(
     """
     python pypy ipython node nodejs ruby irb perl php lua luajit deno bun tsx ts-node rscript julia
     tclsh wish guile racket ghci runghc scala jshell groovy elixir erl swipl octave awk gawk mawk
@@ -55,7 +55,7 @@ def suggest_rules(
     found: list[Rule | None]
     if spec.target == COMMAND:
         tool = NETWORK if network else spec.name
-        found = [_rule_of(tool, part) for part in decision.parts]
+        found = [_narrow_rule(tool, part) for part in decision.parts]
     elif decision.opens is not None:
         inside = "/*" if decision.opens.is_dir() else ""
         found = [Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")]
@@ -72,29 +72,29 @@ def suggest_rules(
     return rules if enough else ()
 
 
-def _rule_of(tool: str, part: CommandPart) -> Rule | None:
+def _narrow_rule(tool: str, part: CommandPart) -> Rule | None:
     """The narrowest rule that is of use again: a program with its subcommand and any arguments."""
     if part.file or part.exact or part.pinned.endswith("="):
-        return _exactly(tool, part)
+        return _exact_rule(tool, part)
     if part.pinned:
         return Rule("allow", tool, f"{part.pinned} *") if part.pinned.isprintable() else None
     words = part.text.split(" ")
     name = words[0].rpartition("/")[2]
-    if re.sub(r"[\d.]+$", "", name).lower() in _CODE and len(words) > 1:
+    if re.sub(r"[\d.]+$", "", name).lower() in _INTERPRETERS and len(words) > 1:
         if words[1:2] == ["-m"] and len(words) > 2 and re.fullmatch(r"[\w.]+", words[2]):
             return Rule("allow", tool, f"{words[0]} -m {words[2]} *")
         if re.fullmatch(r"[\w./-]+", words[1]) and not words[1].startswith("-"):
             return Rule("allow", tool, f"{words[0]} {words[1]} *")
-        return _exactly(tool, part)
+        return _exact_rule(tool, part)
     if name in _SUBCOMMANDS and len(words) > 1:
         if not re.fullmatch(r"\w[\w:-]*", words[1]) or words[1] in _RUN:
-            return _exactly(tool, part)
+            return _exact_rule(tool, part)
         return Rule("allow", tool, f"{words[0]} {words[1]} *")
     if words[0] in ("[", "[["):  # stand for themselves where no bracket closes them
         return Rule("allow", tool, f"{words[0]} *")
     return Rule("allow", tool, f"{escaped(words[0])} *")
 
 
-def _exactly(tool: str, part: CommandPart) -> Rule | None:
+def _exact_rule(tool: str, part: CommandPart) -> Rule | None:
     known = DYNAMIC not in part.text and part.text.isprintable()
     return Rule("allow", tool, escaped(part.text)) if known else None

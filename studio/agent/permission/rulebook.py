@@ -22,7 +22,7 @@ _FIRST = re.compile(r"[^*?\[\s]+(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RuleEntry:
     """A rule with the layer it is from; ``whole`` if it is about every call of the tool."""
 
     rule: Rule
@@ -41,52 +41,52 @@ class Rulebook:
         self._rules: dict[Layer, Sequence[Rule]] = {
             layer: tuple(rules.get(layer, ())) for layer in LAYERS
         }
-        self._entries: dict[str, list[Entry]] = {}
-        self._words: dict[str, dict[str, list[Entry]]] = {}
+        self._entries: dict[str, list[RuleEntry]] = {}
+        self._words: dict[str, dict[str, list[RuleEntry]]] = {}
 
     def adding(self, layer: Layer, rule: Rule) -> Rulebook:
         return Rulebook({**self._rules, layer: (*self._rules[layer], rule)})
 
-    def having(self, layer: Layer, rules: Sequence[Rule]) -> Rulebook:
+    def replacing(self, layer: Layer, rules: Sequence[Rule]) -> Rulebook:
         """With other rules in a layer."""
         return Rulebook({**self._rules, layer: rules})
 
-    def taking(self, layer: Layer, other: Rulebook) -> Rulebook:
+    def with_layer_of(self, layer: Layer, other: Rulebook) -> Rulebook:
         """With one layer of another book added."""
         return Rulebook({**self._rules, layer: (*self._rules[layer], *other._rules[layer])})
 
-    def of(self, tool: str) -> list[Entry]:
+    def of(self, tool: str) -> list[RuleEntry]:
         """Every rule for a tool, weakest first."""
         if tool not in self._entries:
             self._entries[tool] = [entry for entry in self._all if entry.rule.tool in ("*", tool)]
         return self._entries[tool]
 
     @cached_property
-    def _all(self) -> list[Entry]:
+    def _all(self) -> list[RuleEntry]:
         spoken: list[tuple[Rule, Layer]] = [
             (rule, layer) for layer in LAYERS for rule in self._rules[layer]
         ]
-        return [Entry(rule, layer, rank) for rank, (rule, layer) in enumerate(spoken)]
+        return [RuleEntry(rule, layer, rank) for rank, (rule, layer) in enumerate(spoken)]
 
-    def near(self, tool: str, part: CommandPart) -> list[Entry]:
+    def for_part(self, tool: str, part: CommandPart) -> list[RuleEntry]:
         """The rules that may speak about a part of a command, weakest first.
 
         Found by the first word, which most patterns spell out.
         """
         words = self._words.get(tool)
         if words is None:
-            words = self._words[tool] = _by_word(self.of(tool))
-        names = {_first(text) for text in (part.text, *part.spellings)}
+            words = self._words[tool] = _by_first_word(self.of(tool))
+        names = {_first_word(text) for text in (part.text, *part.spellings)}
         found = [entry for name in {"", *names} for entry in words.get(name, ())]
         return sorted(found, key=lambda entry: entry.rank)
 
 
-def _first(text: str) -> str:
+def _first_word(text: str) -> str:
     return text.split(" ", 1)[0].casefold()
 
 
-def _by_word(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    words: dict[str, list[Entry]] = {}
+def _by_first_word(entries: Iterable[RuleEntry]) -> dict[str, list[RuleEntry]]:
+    words: dict[str, list[RuleEntry]] = {}
     for entry in entries:
         pattern = entry.rule.pattern
         match = _FIRST.match(pattern)
@@ -95,7 +95,7 @@ def _by_word(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     return words
 
 
-WHOSE: dict[Layer, str] = {
+LAYER_NAMES: dict[Layer, str] = {
     "built-in": "the built-in rule",
     "person": "your rule",
     "project": "the project’s rule",
@@ -134,20 +134,20 @@ class Decision:
         return _STRICTNESS[self.verdict]
 
 
-def decided(entry: Entry) -> Decision:
+def decision_by(entry: RuleEntry) -> Decision:
     """By a rule that fits."""
-    by = f"{WHOSE[entry.layer]} {entry.rule}"
+    by = f"{LAYER_NAMES[entry.layer]} {entry.rule}"
     verb = {"allow": "allows", "ask": "asks about", "deny": "refuses"}[entry.rule.verdict]
     why = f"{by[:1].upper()}{by[1:]} {verb} it."
     return Decision(entry.rule.verdict, why, by, entry.rule, entry.layer)
 
 
-def doubted(entry: Entry, part: CommandPart) -> Decision:
+def decision_in_doubt(entry: RuleEntry, part: CommandPart) -> Decision:
     """Nobody knows yet whether a rule that forbids will fit."""
     verb = "refuses" if entry.rule.verdict == "deny" else "asks about"
     why = (
         f"“{part.shown}” is only known when it runs, and may be what "
-        f"{WHOSE[entry.layer]} {entry.rule} {verb}."
+        f"{LAYER_NAMES[entry.layer]} {entry.rule} {verb}."
     )
     return Decision("ask", why, insists=True)
 

@@ -37,8 +37,8 @@ CHANGED = (
     "The files in .agents changed since you trusted this folder. "
     "What they allow does not count until you trust it again."
 )
-PERMISSIONS = Path(".agents") / "permissions.yaml"
-LARGEST = 200_000
+PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
+MAX_FILE_BYTES = 200_000
 """Bytes of one file."""
 
 
@@ -84,7 +84,7 @@ class StandingRules:
 
     async def layers(self, folder: Path) -> RuleLayers:
         """The rules for a folder. Unless the folder is trusted its files can only forbid."""
-        name, project = await asyncio.to_thread(_look, folder)
+        name, project = await asyncio.to_thread(_read_folder, folder)
         own, known = await self._store.of(name)
         trust = _trust(known, project)
         rules: dict[Layer, Sequence[Rule]] = {
@@ -95,7 +95,7 @@ class StandingRules:
         return RuleLayers(rules, trust, notice, gone=project.gone)
 
     async def trusted(self, folder: Path) -> Trust:
-        name, project = await asyncio.to_thread(_look, folder)
+        name, project = await asyncio.to_thread(_read_folder, folder)
         return _trust(await self._store.trusted(name), project)
 
     async def folders(self) -> Sequence[str]:
@@ -105,7 +105,7 @@ class StandingRules:
     async def trust(self, folder: Path) -> None:
         """Take the files in the folder for the person's own, and let those in its
         ``.agents`` widen rights, as they are now: a change of these, or new ones, end it."""
-        name, project = await asyncio.to_thread(_look, folder)
+        name, project = await asyncio.to_thread(_read_folder, folder)
         await self._store.trust(name, project.digest)
 
     async def untrust(self, folder: Path) -> None:
@@ -145,7 +145,7 @@ class SessionRules:
     async def add(self, rule: Rule) -> None:
         """Keep a rule; keeping it twice is the same as once."""
         await self._store.add(self._session_id, rule)
-        await self.look()
+        await self.refresh()
 
     async def change(self, rule_id: int, rule: Rule) -> None:
         """Replace a rule; raises ConfigurationError if there is no such rule."""
@@ -157,19 +157,19 @@ class SessionRules:
         removed = await self._store.remove(self._session_id, rule_id)
         await self._must_have(rule_id, known=removed)
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read the stored rules and apply them, also in the turn that runs."""
         async with self._looking:  # what was read first may not come last
             self.known = [one.rule for one in await self.list()]
             if self._policy is not None:
-                self._policy.put("session", self.known)
+                self._policy.replace_layer("session", self.known)
 
-    def count_in(self, policy: Policy) -> None:
+    def attach(self, policy: Policy) -> None:
         """Apply later changes to the policy of a turn, too; it has the rules known now."""
         self._policy = policy
 
     async def _must_have(self, rule_id: int, *, known: bool) -> None:
-        await self.look()  # another program may have removed it
+        await self.refresh()  # another program may have removed it
         if not known:
             raise ConfigurationError(f"There is no rule {rule_id} in this chat.")
 
@@ -190,7 +190,7 @@ class ProjectRules:
 
 def read_project(folder: Path) -> ProjectRules:
     """Reads the disk; what is wrong with a file is in ``problem``."""
-    path = folder / PERMISSIONS
+    path = folder / PROJECT_PERMISSIONS
     data = _bytes(path)
     agents = folder / PROJECT_AGENTS
     files = sorted(agents.glob("*.md")) if agents.is_dir() else []
@@ -215,7 +215,7 @@ def _bytes(path: Path) -> bytes | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            return file.read(LARGEST + 1)
+            return file.read(MAX_FILE_BYTES + 1)
     except OSError:
         return None
 
@@ -225,8 +225,8 @@ def _rules(data: bytes) -> list[Rule]:
         return []
     import yaml
 
-    if len(data) > LARGEST:
-        raise ValueError(f"the file is larger than {LARGEST:,} bytes")
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"the file is larger than {MAX_FILE_BYTES:,} bytes")
     try:
         loaded: Any = yaml.safe_load(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
@@ -251,7 +251,7 @@ async def _name(folder: Path | None) -> str:
     return "" if folder is None else str(await asyncio.to_thread(folder.resolve))
 
 
-def _look(folder: Path) -> tuple[str, ProjectRules]:
+def _read_folder(folder: Path) -> tuple[str, ProjectRules]:
     """The name under which a folder is known, and what its files say."""
     return str(folder.resolve()), read_project(folder)
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from .shell_lexer import DYNAMIC, Unclear, Word, WordReader
 
-LONGEST = 20_000
+MAX_LENGTH = 20_000
 """Characters of a command line; a longer one is unclear."""
-DEEPEST = 20
+MAX_DEPTH = 20
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _OPERATOR = re.compile(r"&&|\|\||\|&|;(?![;&])|&(?!>)|\|")
@@ -46,7 +46,7 @@ class Redirect:
 
 
 @dataclass(slots=True)
-class Simple:
+class SimpleCommand:
     """A simple command: what is assigned, its words, its files."""
 
     assigned: list[Word] = field(default_factory=list[Word])
@@ -56,9 +56,9 @@ class Simple:
     """``[[ … ]]``, which runs nothing itself; a shell that has none runs a program of that name."""
 
 
-def read(text: str) -> list[Simple]:
+def parse_commands(text: str) -> list[SimpleCommand]:
     """Every simple command of a line, those in substitutions too; raises Unclear."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         raise Unclear("it is very long")
     if _CONTROL.search(text):
         raise Unclear("it holds control characters")
@@ -69,10 +69,10 @@ def read(text: str) -> list[Simple]:
 
 class _Reader(WordReader):
     def __init__(self, text: str, depth: int) -> None:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise Unclear("it is nested too deeply")
         super().__init__(text)
-        self.found: list[Simple] = []
+        self.found: list[SimpleCommand] = []
         self._depth = depth
         self._cases = 0
         """Open ``case`` blocks."""
@@ -129,7 +129,7 @@ class _Reader(WordReader):
 
     def commands(self, until: str) -> None:
         """Read commands up to the closing ``until`` (``)``), or the end of the text."""
-        if until and self._depth > DEEPEST:
+        if until and self._depth > MAX_DEPTH:
             self._fail("it is nested too deeply")
         fresh, closed = True, False
         while True:
@@ -165,7 +165,7 @@ class _Reader(WordReader):
                 self._deeper(")")
                 fresh, closed = False, True
             elif closed:
-                simple = Simple()
+                simple = SimpleCommand()
                 if not self._redirect(simple):
                     self._fail("words after the end of a block")
                 self.found.append(simple)
@@ -185,7 +185,7 @@ class _Reader(WordReader):
 
     def _command(self) -> tuple[bool, bool]:
         """One simple command or keyword; whether a command may follow, or only a block's end."""
-        simple = Simple()
+        simple = SimpleCommand()
         sealed = False
         while True:
             self._blanks()
@@ -246,7 +246,7 @@ class _Reader(WordReader):
         if name is None:
             self._fail("a loop of an unusual form")
         self.at = name.end()
-        loop = Simple()
+        loop = SimpleCommand()
         self._blanks()
         if _IN.match(self.text, self.at):
             self.at += 2
@@ -323,9 +323,9 @@ class _Reader(WordReader):
         about = words[2:-1] if words[1].source == "!" else words[1:-1]
         if not _condition(about):
             self._fail("a test of an unusual form")
-        self.found.append(Simple(words=words, test=True))
+        self.found.append(SimpleCommand(words=words, test=True))
 
-    def _redirect(self, simple: Simple) -> bool:
+    def _redirect(self, simple: SimpleCommand) -> bool:
         """Take a redirection, if one begins here."""
         match = _REDIRECT.match(self.text, self.at)
         if match is None or self.text.startswith(("<(", ">("), self.at):

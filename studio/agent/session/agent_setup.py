@@ -74,7 +74,7 @@ async def load_agent_setup(
     offered = [
         spec
         for spec in own
-        if spec.name not in theirs and (not spec.hosted or whole.hands_over(spec))
+        if spec.name not in theirs and (not spec.hosted or whole.allows_hosted(spec))
     ]
     offered += external
     prompt = SystemPrompt(

@@ -6,7 +6,7 @@ import uuid
 from collections import deque
 from collections.abc import Sequence
 
-from studio.agent.attachments import whole
+from studio.agent.attachments import repair_text
 from studio.domain.events import MessageQueued, MessageTaken
 from studio.domain.messages import Said
 
@@ -24,7 +24,7 @@ class MessageQueue:
     def add(self, said: Sequence[Said]) -> str:
         """Queue a message until the turn is done; returns its id."""
         self._state.require_sound()
-        message = MessageQueued(uuid.uuid4().hex, whole(said))
+        message = MessageQueued(uuid.uuid4().hex, repair_text(said))
         self._state.record(message)
         return message.message_id
 

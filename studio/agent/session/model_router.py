@@ -26,7 +26,7 @@ from studio.domain.agents import Agent, Mode
 from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import CompletionReason, Routed, TextDelta
 from studio.domain.messages import Image, Said, Text
-from studio.domain.models import NOTHING, Usage
+from studio.domain.models import NO_USAGE, Usage
 from studio.domain.sessions import SessionInfo
 from studio.providers.base import Reply, ReplyStream, Request
 from studio.providers.catalogue import Catalogue
@@ -163,7 +163,7 @@ class ClassifierAnswer:
 
     guess: Guess | None
     name: str = ""
-    usage: Usage = NOTHING
+    usage: Usage = NO_USAGE
     seconds: float = 0.0
     cost: float | None = None
 

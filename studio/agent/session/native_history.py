@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from studio.agent.attachments import readable
+from studio.agent.attachments import replace_unreadable
 from studio.agent.loop.prompts import CALL_LOST, RESUME
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
@@ -210,7 +210,7 @@ class NativeHistory:
         """The person's words as items; what this model cannot read is replaced by a note."""
         basis = self._basis
         return basis.provider.user_items(
-            [readable(block, basis.provider, basis.facts) for block in said]
+            [replace_unreadable(block, basis.provider, basis.facts) for block in said]
         )
 
     async def tell(self, told: Told) -> None:

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from studio.agent.attachments import whole
+from studio.agent.attachments import repair_text
 from studio.agent.changes.draft_review import DraftReview
 from studio.agent.changes.undo import Undo
 from studio.agent.loop.turn import Turn
@@ -37,7 +37,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Said, ToolResult
-from studio.domain.models import AS_IT_IS, Generation
+from studio.domain.models import DEFAULT_GENERATION, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo, title_of
 from studio.domain.tools import ToolSpec
@@ -65,7 +65,7 @@ class Session:
         self.drafts = state.drafts
         self.rules = state.rules
         self.undo = Undo(state, services.folders, state.store.changes)
-        self.drafts.around = self.undo.writing
+        self.drafts.track_changes = self.undo.writing
         state.recorded = self._recorded
         self._journal = state.journal
         self._preparing: asyncio.Future[Turn] | None = None
@@ -132,7 +132,7 @@ class Session:
         within: Policy | None = None,
         tools: Sequence[ToolSpec] = (),
         results: Sequence[ToolResult] = (),
-        generation: Generation = AS_IT_IS,
+        generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
@@ -153,7 +153,7 @@ class Session:
         the turn as an error in the transcript, so that what the person typed is kept.
         """
         message = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
-        words = whole(said)
+        words = repair_text(said)
         self._require_idle()
         self._message = message
         self._stop_asked = self._escalating = False

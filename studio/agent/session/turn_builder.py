@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from studio.agent.attachments import readable
+from studio.agent.attachments import replace_unreadable
 from studio.agent.budget import Budget, RequestMeter
 from studio.agent.changes.draft_store import TurnDrafts
 from studio.agent.changes.undo import Undo
@@ -19,7 +19,7 @@ from studio.agent.loop.agent_loop import AgentLoop
 from studio.agent.loop.guards import AnswerGuard, RepetitionGuard, WrapUpGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
-from studio.agent.loop.structured_output import in_words
+from studio.agent.loop.structured_output import schema_instruction
 from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnState
@@ -46,7 +46,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Image, Said, ToolResult
-from studio.domain.models import AS_IT_IS, Generation, ModelInfo
+from studio.domain.models import DEFAULT_GENERATION, Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
@@ -93,7 +93,7 @@ class TurnOptions:
     within: Policy | None = None
     tools: Sequence[ToolSpec] = ()
     results: Sequence[ToolResult] = ()
-    generation: Generation = AS_IT_IS
+    generation: Generation = DEFAULT_GENERATION
     caps: Caps = NO_CAPS
     escalated: bool = False
     """Whether the turn before got stuck, so that the next tier takes over."""
@@ -204,7 +204,7 @@ class TurnBuilder:
         for block in started.said:
             if reason := provider.media_problem(block, facts):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
-        said[:] = [readable(block, provider, facts) for block in said]
+        said[:] = [replace_unreadable(block, provider, facts) for block in said]
         is_new = self.history.new
         self.opened = [*routed, *await self.open(setup)]
         if setup.layers.notice and setup.layers.notice != self._notice:
@@ -241,7 +241,7 @@ class TurnBuilder:
         )
         if (ceiling := options.ceiling) is not None:
             policy = policy.within(ceiling.at(workspace))
-        rules.count_in(policy)
+        rules.attach(policy)
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._services.sandbox()
         if sandbox.kind != "none":
@@ -279,7 +279,7 @@ class TurnBuilder:
     async def setup(self, options: TurnOptions | None = None) -> AgentSetup:
         """The agent with its provider and tools; raises ConfigurationError or ProviderError."""
         rules = self._session.rules
-        await rules.look()  # another program may have changed them
+        await rules.refresh()  # another program may have changed them
         given: dict[Layer, Sequence[Rule]] = {"session": rules.known}
         if options is not None:
             given["turn"] = options.rules
@@ -392,7 +392,7 @@ class TurnBuilder:
         history, told = self.history, self._session.transcript.told
         frozen = [spec.name for spec in history.tools]
         untold = prompt.untold(told, history.system, frozen)
-        if told.get("schema", ANSWER_IN_WORDS) != (form := in_words(schema)):
+        if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):
             untold.append(Told("schema", form))
         return [*untold, *self._session.pending.notes]
 

@@ -173,7 +173,7 @@ def _files(folder: Path) -> int:
 
 def _mistakes(one: Agent, tools: set[str]) -> list[str]:
     """Find agents that name something that does not exist."""
-    from studio.agent.permission.content_filter import kinds_of
+    from studio.agent.permission.content_filter import parse_kinds
     from studio.providers.registry import PROVIDER_TITLES
 
     lines = Path(one.source).read_text("utf-8-sig").splitlines()
@@ -194,7 +194,7 @@ def _mistakes(one: Agent, tools: set[str]) -> list[str]:
 
     def masks() -> str:
         try:
-            kinds_of(one.mask)
+            parse_kinds(one.mask)
         except ConfigurationError as error:
             return str(error).rstrip(".")
         return ""

@@ -230,9 +230,9 @@ def _address(url: str) -> None:
 
 
 def _masks(entries: list[str]) -> None:
-    from studio.agent.permission.content_filter import kinds_of
+    from studio.agent.permission.content_filter import parse_kinds
 
-    kinds_of(entries)
+    parse_kinds(entries)
 
 
 def _agent(name: str, paths: Paths) -> None:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias, assert_never
 
 from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates
 from studio.domain.messages import ToolCall
-from studio.domain.models import NOTHING, Usage
+from studio.domain.models import NO_USAGE, Usage
 from studio.providers.anthropic.stream import unreadable
 from studio.server.contract import (
     ApiRequest,
@@ -79,7 +79,7 @@ class MessagesResponse:
         """The finished blocks."""
         self._frames: list[bytes] = []
         self._end: JsonObject = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
-        self._usage = NOTHING
+        self._usage = NO_USAGE
 
     def frames(self, part: ResponsePart) -> bytes:
         if not self._begun:

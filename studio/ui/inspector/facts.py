@@ -13,7 +13,7 @@ from studio.agent.engine import Engine
 from studio.agent.loop.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.session.session import Session
-from studio.agent.usage_costs import UsageTotal, format_dollars, of_request, total
+from studio.agent.usage_costs import UsageTotal, format_dollars, request_total, total
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.events import (
     AwaitingPermission,
@@ -141,7 +141,7 @@ async def chat_costs(engine: Engine, session_id: str) -> ChatCosts:
     today = await engine.usage_costs.today()
     costs = await engine.usage_costs.costs(entries)
     requests = [
-        (entry, of_request(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
+        (entry, request_total(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
     ]
     return ChatCosts(requests, today.removesuffix(" today"))
 

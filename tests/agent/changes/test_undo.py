@@ -266,7 +266,7 @@ async def test_a_folder_that_is_too_big_says_so(
     async with engine_home(tmp_path, PROVIDER, script) as home:
         for number in range(30):
             (home.folder / f"f{number}").touch()
-        home.engine.services.folders.bounds = SnapshotLimits(files=20)
+        home.engine.services.folders.limits = SnapshotLimits(files=20)
         session = await home.session()
         events = await say(session, rules=ALLOWED)
         assert [e.text for e in events if isinstance(e, Notice)] == [

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.context.compaction import Measures
-from studio.agent.context.summarizer import in_lines
+from studio.agent.context.compaction import WindowBudget
+from studio.agent.context.summarizer import summarize_in_lines
 from studio.agent.context.token_count import PAGE, blob_tokens
-from studio.agent.context.truncation import CUTS, KEPT_RESULTS, cut, shorten_results
+from studio.agent.context.truncation import (
+    KEPT_RESULTS,
+    TRUNCATION_LENGTHS,
+    shorten_results,
+    truncate_results,
+)
 from studio.domain.blocks import (
     AgentBlock,
     NoticeBlock,
@@ -93,13 +98,15 @@ def transcripts(draw: st.DrawFn) -> list[TranscriptBlock]:
     return blocks
 
 
-@given(blocks=transcripts(), keep=st.integers(0, 3), most=st.sampled_from([None, *CUTS]))
+@given(
+    blocks=transcripts(), keep=st.integers(0, 3), most=st.sampled_from([None, *TRUNCATION_LENGTHS])
+)
 def test_whatever_is_shortened_is_still_a_conversation(
     blocks: list[TranscriptBlock], keep: int, most: int | None
 ) -> None:
     """L-10, H-3: pairs stay whole, and so do pins and the person's message, on every protocol."""
     messages = shorten_results(blocks_to_messages(blocks), keep)
-    messages = messages if most is None else cut(messages, most)
+    messages = messages if most is None else truncate_results(messages, most)
     calls = [b.id for m in messages for b in m.blocks if isinstance(b, ToolCall)]
     results = [b.call_id for m in messages for b in m.blocks if isinstance(b, ToolResult)]
     assert calls == results
@@ -138,7 +145,10 @@ def test_the_newest_results_stay_whole() -> None:
     assert [len(r.text) < 200 for r in results] == [True] * 3 + [False] * KEPT_RESULTS
     assert "Call it again" in results[0].text
     short = [
-        b.text for m in cut(blocks_to_messages(blocks), 400) for b in m.blocks if hasattr(b, "text")
+        b.text
+        for m in truncate_results(blocks_to_messages(blocks), 400)
+        for b in m.blocks
+        if hasattr(b, "text")
     ]
     assert "600 characters were left out here" in short[1]
 
@@ -166,14 +176,14 @@ def test_a_summary_without_a_model_has_a_line_for_each() -> None:
         Message("user", (ToolResult("c", "read", (Text("alpha"),)),)),
         Message("assistant", (Text("It says alpha. " * 40),)),
     ]
-    lines = in_lines(messages, "Before that they met.").splitlines()
+    lines = summarize_in_lines(messages, "Before that they met.").splitlines()
     assert lines[:3] == [
         "Before that they met.",
         "The person: Read a.txt (a file: plan.pdf)",
         "The agent called read, and said: I look.",
     ]
     assert lines[3].startswith("The agent said: It says alpha.") and lines[3].endswith("…")
-    many = in_lines(messages * 200).splitlines()
+    many = summarize_in_lines(messages * 200).splitlines()
     assert len(many) == 201 and "earlier lines are left out" in many[0]
 
 
@@ -188,9 +198,9 @@ def test_pictures_and_documents_have_known_sizes() -> None:
 
 
 def test_room_is_made_later_where_tools_take_half() -> None:
-    assert Measures(100_000, 5_000).trigger == 75_000
-    assert Measures(8_000, 6_000).trigger == 7_000
-    assert Measures(8_000, 6_000).goal < 7_000
+    assert WindowBudget(100_000, 5_000).trigger == 75_000
+    assert WindowBudget(8_000, 6_000).trigger == 7_000
+    assert WindowBudget(8_000, 6_000).goal < 7_000
 
 
 def worker(view: RequestView) -> Turn:

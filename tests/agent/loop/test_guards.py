@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.loop.guards import FRUITLESS, RepetitionGuard
+from studio.agent.loop.guards import MAX_STEPS_WITHOUT_NEWS, RepetitionGuard
 from studio.agent.loop.prompts import LOOPING
 from studio.agent.loop.turn_context import FinishedCall
 from studio.agent.session.event_channel import EventEnvelope
@@ -124,7 +124,7 @@ def test_l8_a_step_with_a_call_never_made_is_no_circle(steps: list[list[tuple[st
 
 
 def test_fruitless_steps_are_three() -> None:
-    assert FRUITLESS == 3  # the requirement's number
+    assert MAX_STEPS_WITHOUT_NEWS == 3  # the requirement's number
 
 
 READ = Call("read", {"path": "a.txt"})

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.permission.exfiltration_guard import FOLDER, ExfiltrationGuard, canonical
+from studio.agent.permission.exfiltration_guard import (
+    FOLDER_FILES,
+    ExfiltrationGuard,
+    canonical_address,
+)
 from studio.domain.events import Event, Exposed, ToolFinished, ToolQueued, TurnStarted
 from studio.domain.messages import File, Image, Said, Text, ToolCall
 from studio.domain.tools import Exposure, ToolSpec
@@ -101,9 +105,9 @@ def test_a_sandbox_without_network_keeps_a_command_inside() -> None:
     [
         (read.spec, {"path": "./a/../b.txt"}, Result("x", sources=("b.txt:1-80",)), "b.txt"),
         (read.spec, {"path": "p"}, Result("x", sources=("p, page 1",)), "p"),
-        (list_.spec, {"path": "."}, Result("a.txt", sources=(".",)), FOLDER),
+        (list_.spec, {"path": "."}, Result("a.txt", sources=(".",)), FOLDER_FILES),
         (search.spec, {"pattern": "x", "path": "src"}, Result("m", sources=("src: x",)), "src"),
-        (glob.spec, {"pattern": "*"}, Result("a.txt", sources=("*",)), FOLDER),
+        (glob.spec, {"pattern": "*"}, Result("a.txt", sources=("*",)), FOLDER_FILES),
         (edit.spec, {"path": "a"}, Result("“old” is not in a. …", is_error=True), "a"),
     ],
 )
@@ -144,7 +148,7 @@ def test_some_files_of_a_trusted_folder_are_a_strangers(path: str) -> None:
     matches = Result(f"src/a.py:1: x\n\n{path}:2: x", sources=(".: x",))
     if "/" in path and not path.startswith(("mail", "saved")):
         met = risk.new_exposures(search.spec, call("search", pattern="x"), matches)
-        assert Exposed("untrusted", FOLDER) in met
+        assert Exposed("untrusted", FOLDER_FILES) in met
 
 
 def test_what_brings_nothing() -> None:
@@ -293,7 +297,7 @@ def test_any_address_with_more_in_it_is_asked_about(tail: str, head: str) -> Non
     base = "https://example.com/page?x=1"
     risk = ExfiltrationGuard(chat(said(Text(f"see {base}")), exposed=BOTH))
     for url in (f"{base}{tail}", f"https://{head}.example.com/page?x=1"):
-        same = canonical(url) == canonical(base)
+        same = canonical_address(url) == canonical_address(base)
         assert bool(risk.objection(FETCH, call("fetch", url=url))) is not same
         if same:  # blanks around it, or a part that is never sent
             assert not tail.strip() or tail.lstrip().startswith("#")

@@ -102,9 +102,9 @@ class AttachmentList:
         """Attach a picture from the clipboard; ``encode`` returns its file, in a thread."""
 
         async def pasted() -> Image:
-            from studio.agent.attachments import picture
+            from studio.agent.attachments import attach_picture
 
-            return await picture(await asyncio.to_thread(encode))
+            return await attach_picture(await asyncio.to_thread(encode))
 
         count = sum(item.name.startswith(PASTED) for item in self.items)
         self._begin(f"{PASTED} {count + 1}" if count else PASTED, pasted())

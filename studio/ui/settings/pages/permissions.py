@@ -14,7 +14,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
-from studio.agent.permission.rules import PERMISSIONS, Trust
+from studio.agent.permission.rules import PROJECT_PERMISSIONS, Trust
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
@@ -189,7 +189,8 @@ class PermissionsPage(SettingsPage):
         folder, name = Path(self._chat.model.options.folder), self._chat.model.options.agent
         layers = await self._engine.rules.layers(folder)
         own = [
-            ListedRule(r, f"From {PERMISSIONS.as_posix()}") for r in layers.rules.get("project", ())
+            ListedRule(r, f"From {PROJECT_PERMISSIONS.as_posix()}")
+            for r in layers.rules.get("project", ())
         ]
         try:
             agent = await self._engine.agent(name, folder, layers.trust)
