@@ -1,7 +1,7 @@
 """Atomic writes: replaces a file in one step; a crash leaves the old or the new one, whole.
 
 For files of the program's own. Files that a person may change meanwhile are written by
-``studio.tools.drafts.conditional_write``.
+``studio.tools.drafts.draft_write``.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import ToolSpec
 
-from .drafts.conditional_write import DraftConflict
 from .drafts.draft_apply import DraftTargets, undo_draft, write_draft
 from .drafts.draft_make import make_delete, make_draft, make_move, propose
+from .drafts.draft_write import DraftConflict
 from .drafts.record_store import RecordStore, make_record_draft
 from .sdk.context import Context, Drafts
 from .sdk.definition import Tool, tool

@@ -14,5 +14,5 @@ No tool knows about it: the tool runner asks before it runs a call.
 - ``pattern_match``: Matches rule patterns with the other spellings of a command.
 - ``shell_lexer``: Reads one word of a command line.
 - ``shell_parser``: Reads a command line into simple commands.
-- ``command_analysis``: Finds every program that a command line runs and every file it writes.
+- ``command_parts``: Finds every program that a command line runs and every file it writes.
 """

@@ -12,7 +12,7 @@ from studio.domain.permissions import Layer, Rule, escaped
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
-from .command_analysis import CommandLine, CommandPart, analyze_command
+from .command_parts import CommandLine, CommandPart, analyze_command
 from .path_scope import CASE_INSENSITIVE, Place, addresses_of, place_of, with_parents
 from .pattern_match import may_match, possible_commands
 from .rulebook import (

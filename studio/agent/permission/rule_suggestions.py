@@ -8,7 +8,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule, escaped
 from studio.domain.tools import ToolSpec
 
-from .command_analysis import CommandPart
+from .command_parts import CommandPart
 from .path_scope import addresses_of
 from .policy import COMMAND, NETWORK, Policy, target_of
 from .rulebook import Decision

@@ -13,7 +13,7 @@ from studio.domain.agents import Role
 from studio.domain.permissions import Layer, Rule, Verdict
 from studio.domain.tools import ToolSpec
 
-from .command_analysis import CommandPart
+from .command_parts import CommandPart
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """Weakest voice first."""

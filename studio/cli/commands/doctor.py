@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
@@ -40,6 +41,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
     from studio.cli.doctor import Check
     from studio.cli.doctor.display import check_display
+    from studio.cli.doctor.keychain_check import check_keychain
     from studio.cli.doctor.local_checks import DISK, LocalChecks
     from studio.cli.doctor.network_checks import NetworkChecks
 
@@ -52,7 +54,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         Check("Folders", local.folders, late=DISK),
         settings,
         Check("Database", local.database, late=DISK),
-        Check("Keychain", network.keychain, late="Restart the keychain."),
+        Check("Keychain", partial(check_keychain, network.keychain), late="Restart the keychain."),
         *network.providers(),
         Check("Network", network.network, late="Look at the connection and its name server."),
         Check("Sandbox", local.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),

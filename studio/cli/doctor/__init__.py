@@ -1,7 +1,8 @@
 """The checks of ``agent-studio doctor``, and what a check finds.
 
 - ``local_checks``: checks this computer: folders, database, sandbox, tools, clock.
-- ``network_checks``: checks the keychain, the providers and the network.
+- ``keychain_check``: checks whether the system keychain can keep keys.
+- ``network_checks``: checks the providers and the network.
 - ``display``: checks the display and the libraries that the window needs.
 """
 

@@ -1,6 +1,6 @@
 """Drafts: makes, compares, applies and undoes changes that wait for the person (T-5).
 
-- ``conditional_write``: changes a file only if it is as it was read, in one step (T-5).
+- ``draft_write``: changes a file only if it is as it was read, in one step (T-5).
 - ``diff``: compares two texts line by line, as plain data for the views.
 - ``draft_apply``: applies and undoes a draft of any kind, in its folder or record store (T-5).
 - ``draft_conflict``: compares a draft with its file as it is now, and remakes it on top of that.

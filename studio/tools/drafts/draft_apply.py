@@ -15,10 +15,10 @@ from studio.domain.errors import ToolFailed
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import encode
 
-from . import conditional_write
-from .conditional_write import DraftConflict, FileStamp, digest, read_stamp
+from . import draft_write
 from .draft_conflict import Conflict, compare_file, remake_file
 from .draft_make import as_named
+from .draft_write import DraftConflict, FileStamp, digest, read_stamp
 from .record_store import RecordStore, change_record, compare_record, make_record_draft
 
 
@@ -101,14 +101,14 @@ def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = Non
             raise DraftConflict(f"{draft.path} exists by now. Nothing was changed.")
         raise _changed_since(draft.path, seen, "the draft was made")
     if draft.action == "write" or seen is None:
-        conditional_write.replace(path, draft.path, encode(draft.after, draft.encoding), seen)
+        draft_write.replace(path, draft.path, encode(draft.after, draft.encoding), seen)
     elif draft.action == "delete":
         if trash is not None:
             trash.mkdir(mode=0o700, parents=True, exist_ok=True)
-            conditional_write.copy(path, trash / draft.id, draft.path, over=True)
+            draft_write.copy(path, trash / draft.id, draft.path, over=True)
         elif draft.before is None:
             raise ToolFailed(f"{draft.path} could not be kept, so it is not deleted.")
-        conditional_write.remove(path, draft.path, seen)
+        draft_write.remove(path, draft.path, seen)
     else:
         data = encode(draft.after, draft.encoding) if draft.rewrites else None
         _move((path, draft.path), (target, draft.target), seen, data, _digest_after(draft))
@@ -135,9 +135,9 @@ def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None
         data = _before(draft) if draft.rewrites else None
         _move((target, draft.target), (path, draft.path), made, data, draft.base_digest)
     elif draft.before is None:
-        conditional_write.remove(path, draft.path, made)
+        draft_write.remove(path, draft.path, made)
     else:
-        conditional_write.replace(path, draft.path, _before(draft), made)
+        draft_write.replace(path, draft.path, _before(draft), made)
 
 
 def _places(workspace: Workspace, draft: FileDraft) -> tuple[Path, Path]:
@@ -170,11 +170,11 @@ def _move(
 ) -> None:
     """Move a file between two paths, each with its name; ``wanted`` is its digest in the end."""
     (source, name), (target, to) = old, new
-    there = None if conditional_write.is_other_spelling(source, target) else read_stamp(target, to)
+    there = None if draft_write.is_other_spelling(source, target) else read_stamp(target, to)
     if there is None:
-        conditional_write.relocate(source, target, to, seen, data)
+        draft_write.relocate(source, target, to, seen, data)
     elif there.digest == wanted:  # killed between the last two steps
-        conditional_write.remove(source, name, seen)
+        draft_write.remove(source, name, seen)
     else:
         raise DraftConflict(f"{to} exists by now. Nothing was changed.")
 
@@ -182,9 +182,9 @@ def _move(
 def _restore(path: Path, draft: FileDraft, trash: Path | None) -> None:
     kept = None if trash is None else read_stamp(trash / draft.id, draft.path)
     if trash is not None and kept is not None and kept.digest == draft.base_digest:
-        conditional_write.copy(trash / draft.id, path, draft.path, over=False)
+        draft_write.copy(trash / draft.id, path, draft.path, over=False)
     elif draft.before is not None:
-        conditional_write.replace(path, draft.path, _before(draft), None)
+        draft_write.replace(path, draft.path, _before(draft), None)
     else:
         raise ToolFailed(f"{draft.path} is not kept any more and cannot be restored.")
 

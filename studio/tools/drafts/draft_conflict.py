@@ -9,8 +9,8 @@ from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.tools.workspace.folder import Workspace
 
-from .conditional_write import DraftConflict, read_stamp
 from .draft_make import as_named, make_delete, make_draft, make_further, make_move, read_current
+from .draft_write import DraftConflict, read_stamp
 from .three_way_merge import Merge, three_way
 
 

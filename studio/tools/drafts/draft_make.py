@@ -19,7 +19,7 @@ from studio.tools.sdk.result import Result, size
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import WHOLE, NotText, decode, encode, read_whole
 
-from .conditional_write import DraftConflict, digest, is_other_spelling, read_stamp
+from .draft_write import DraftConflict, digest, is_other_spelling, read_stamp
 
 LARGEST = 200_000_000
 """Bytes of the largest file that is deleted: it is kept so that it can be restored."""

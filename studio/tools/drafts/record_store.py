@@ -9,8 +9,8 @@ from studio.domain.drafts import RecordDraft, record_text
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
 
-from .conditional_write import DraftConflict
 from .draft_conflict import Conflict
+from .draft_write import DraftConflict
 
 
 class RecordStore(ABC):

@@ -26,8 +26,8 @@ from studio.tools import (
     undo_draft,
     write_draft,
 )
-from studio.tools.drafts.conditional_write import read_stamp, relocate
 from studio.tools.drafts.draft_make import make_further
+from studio.tools.drafts.draft_write import read_stamp, relocate
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links as POSIX has them")
 

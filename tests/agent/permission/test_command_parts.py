@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from studio.agent.permission.command_analysis import analyze_command
+from studio.agent.permission.command_parts import analyze_command
 from studio.agent.permission.pattern_match import may_match
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rule_suggestions import suggest_rules

@@ -1,4 +1,4 @@
-"""The analysis of a command line: every program that would run, every file it would write.
+"""The parts of a command line: every program that would run, every file it would write.
 
 A program that runs another one (``sudo``, ``env``, ``xargs``, ``sh -c``) is a part of
 the line, and so is what it runs. If that cannot be determined the line is unclear.
