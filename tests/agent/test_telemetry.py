@@ -19,7 +19,7 @@ from studio.agent import telemetry
 from studio.domain import events as ev
 from studio.simulator import Call, Text, Turn, Usage, status
 from support.engine_home import EngineHome, engine_home, say
-from support.waiting import FOREVER, within
+from support.waiting import FOREVER, until, within
 
 SECRET = "hunter2hunter2"
 SCRIPT = [
@@ -235,6 +235,10 @@ async def test_a_collector_that_hangs_holds_up_neither_turn_nor_end(
     port = listening.sockets[0].getsockname()[1]
     async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
         await traced(home, f"http://127.0.0.1:{port}")
+    for writer in open_ones:  # the threads that wait would try again, beside other tests
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+    await until(lambda: not any("Otel" in thread.name for thread in threading.enumerate()))
     listening.close()
     for writer in open_ones:
         writer.close()
