@@ -1,20 +1,20 @@
-"""Domain: plain values that every other room speaks of, with the standard library alone.
+"""Domain: the plain values that all rooms share; it imports only the standard library.
 
-- ``agents``: describe a model with instructions, tools and limits.
-- ``aio``: run work to its end, also when nobody waits for it any more.
-- ``blocks``: hold what a person sees, one block for each thing.
-- ``codec``: writes events and messages as JSON objects, and reads them back.
-- ``drafts``: describe changes of files and of records that wait for the person (T-5).
-- ``errors``: one tree, split by whether a model or a person reads them.
-- ``events``: say what happens in a turn, as a tagged union of small frozen values (L-2).
-- ``jsonvalue``: the type of what came from JSON, its readers, and repair of what cannot be sent.
-- ``ledger``: identifies what was sent by hash chains, with its cache figures (H-9).
-- ``messages``: hold what is said, as blocks that are pure values (H-2).
-- ``models``: describe what one can do, what it used and what that costs.
-- ``permissions``: rules by tool and argument pattern, questions and answers (T-7).
-- ``redaction``: removes keys, tokens and passwords from what is kept, shown or sent (L-15).
-- ``sessions``: describe a saved conversation with its folder, agent and model.
-- ``tool_call_state``: folds events about tool calls into blocks.
-- ``tools``: describe to a model what tools are called and what they take.
-- ``transcript``: folds events into the blocks that a person sees and that are saved.
+- ``agents``: Describes an agent: instructions, model, tools, limits and role.
+- ``aio``: Runs background tasks to their end, even if their caller is cancelled.
+- ``blocks``: Describes the blocks of a transcript, and makes messages of them.
+- ``codec``: Writes events and messages as JSON objects, and reads them back.
+- ``drafts``: Describes changes of files and of records that wait for the person (T-5).
+- ``errors``: Defines the tree of errors, split by whether a model or a person reads them.
+- ``events``: Defines the events of a turn, as a tagged union of small frozen values (L-2).
+- ``jsonvalue``: Defines JSON values, reads JSON of unknown shape, and repairs text.
+- ``ledger``: Identifies requests by hash chains, and describes their usage and cost (H-9).
+- ``messages``: Defines messages and their blocks as pure values (H-2).
+- ``models``: Describes models, their usage, and the options of a generation.
+- ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
+- ``redaction``: Removes keys, tokens and passwords from texts (L-15).
+- ``sessions``: Describes the rows of the lists of sessions and drafts, and makes titles.
+- ``tool_call_state``: Folds events about tool calls into blocks.
+- ``tools``: Describes tools: what a model reads about them, and what they do.
+- ``transcript``: Folds events into the blocks of a transcript.
 """

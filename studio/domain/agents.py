@@ -1,4 +1,4 @@
-"""Agents: describe a model with instructions, tools and limits."""
+"""Agent definitions: describe an agent's instructions, model, tools, limits and role."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HUES = ("blue", "green", "plum", "rust", "teal", "ochre", "rose", "slate")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ends of a turn: steps, and seconds of wall time without the person's waits (L-1, L-11).
+    """Limits of a turn: steps, and seconds without the time it waits for the person (L-1, L-11).
 
     ``parallel_tools`` is how many calls of one reply run at a time (L-3).
     """
@@ -37,7 +37,7 @@ class Caps:
     dollars: float = 0.0
 
     def within(self, other: Caps) -> Caps:
-        """The smaller of each."""
+        """The smaller cap of each unit; 0 counts as no cap."""
         tokens = min(filter(None, (self.tokens, other.tokens)), default=0)
         return Caps(tokens, min(filter(None, (self.dollars, other.dollars)), default=0.0))
 
@@ -45,20 +45,19 @@ class Caps:
 NO_CAPS = Caps()
 
 Role: TypeAlias = Literal["all", "edits", "notes", "reads"]
-"""What an agent may use at most (T-6): every tool; all that reads, drafts of
-files and notes; all that reads, and notes; only what reads."""
+"""The most that an agent may use (T-6). ``all``: every tool. ``edits``: tools that read,
+drafts and notes. ``notes``: tools that read, and notes. ``reads``: tools that read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
     """What an agent's markdown file says; ``prompt`` is the body.
 
-    ``provider`` and ``model`` are empty where the person's choice decides.
-    ``tools`` lists names, ``("*",)`` for all of them. ``source`` is the file.
-    ``effort`` and ``temperature`` are None where the model's own default holds,
-    ``steps`` and ``seconds`` 0 where the mode's limits do, ``parallel_tools``
-    where the person's setting does. ``caps`` are of one turn. ``mask`` names kinds
-    of personal data that the model does not get (T-9).
+    ``provider`` and ``model`` are empty if the person chooses them. ``tools`` lists
+    names; ``("*",)`` means all tools. ``source`` is the path of the file. ``effort`` and
+    ``temperature`` are None for the model's default, ``steps`` and ``seconds`` 0 for the
+    limits of the mode, ``parallel_tools`` 0 for the person's setting. ``caps`` apply to
+    one turn. ``mask`` names the kinds of personal data that the model does not get (T-9).
     """
 
     name: str
@@ -83,5 +82,5 @@ class Agent:
 
     @property
     def bare(self) -> bool:
-        """Nothing of its own comes between the person and the model."""
+        """Whether it is the model alone, without instructions and tools."""
         return not self.prompt and not self.tools

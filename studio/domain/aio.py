@@ -1,4 +1,4 @@
-"""Background tasks: kept alive until they end, waited for before what they use is closed."""
+"""Background tasks: keeps tasks alive until they end, and waits for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class BackgroundTasks:
-    """A set of running tasks; the event loop alone would forget them."""
+    """A set of running tasks; the event loop itself keeps only weak references to them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -19,14 +19,14 @@ class BackgroundTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run ``work`` as a task; whoever started it looks after its exception."""
+        """Run ``work`` as a task; the caller handles its exception."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of ``work``, which runs to its end also if the caller is cancelled."""
+        """Return the result of ``work``; it runs to its end even if the caller is cancelled."""
         return await asyncio.shield(self.start(work))
 
     def cancel(self) -> None:
@@ -34,18 +34,18 @@ class BackgroundTasks:
             task.cancel()
 
     async def aclose(self) -> None:
-        """Cancel what runs, and return when it has ended."""
+        """Cancel all tasks, and return when they have ended."""
         self.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def settled(self) -> None:
-        """Return when nothing runs any more."""
+        """Return when no task is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
 
 async def settled(*futures: asyncio.Future[Any]) -> None:
-    """Return when all are done, also if the caller is cancelled meanwhile, even twice."""
+    """Return when all are done, even if the caller is cancelled meanwhile, also repeatedly."""
     cancelled: asyncio.CancelledError | None = None
     while left := [future for future in futures if not future.done()]:
         try:

@@ -1,8 +1,8 @@
-"""Transcript blocks: hold what a person sees, one block for each thing.
+"""Transcript blocks: describes what a person sees in a conversation, one item a block.
 
 Blocks change in place while a turn runs: text grows, a tool gets its result.
-Only the fold in ``transcript`` changes them. ``blocks_to_messages`` builds from
-them the conversation for a new native history (H-7).
+Only the fold in ``transcript`` changes them. ``blocks_to_messages`` converts them to the
+messages of a new native history (H-7).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class UserBlock:
     said: tuple[Said, ...]
     pinned: bool = False
     steered: bool = False
-    """Said while the turn ran, and taken up by it."""
+    """Whether it was said while the turn ran, and added to that turn."""
 
     @property
     def text(self) -> str:
@@ -48,17 +48,17 @@ class AgentBlock:
 
 @dataclass(slots=True)
 class TextBlock:
-    """Words of the answer, in markdown; ``live`` while more may come."""
+    """Text of the answer, in markdown; ``live`` while more may come."""
 
     text: str
     live: bool = True
     pinned: bool = False
-    """Kept whole for the model, whatever is summed up (L-10)."""
+    """Whether compaction keeps it whole for the model (L-10)."""
 
 
 @dataclass(slots=True)
 class ReasoningBlock:
-    """What the model thought; ``seconds`` is None while it still does."""
+    """The model's reasoning; ``seconds`` is None while it continues."""
 
     text: str
     seconds: float | None = None
@@ -72,12 +72,11 @@ ToolState: TypeAlias = Literal[
 
 @dataclass(slots=True)
 class ToolBlock:
-    """One call and what came of it.
+    """One tool call with its state and result.
 
-    ``output`` is what the tool printed so far, then the text the model got.
-    ``question`` is the permission question while it is open; ``answer`` how it
-    was answered. ``asks`` and ``choices`` are the agent's question to the
-    person, ``reply`` what was answered.
+    ``output`` is what the tool has printed, and after it ended the text that the model gets.
+    ``question`` is the permission question while it is open, ``answer`` the answer to it.
+    ``asks`` and ``choices`` are the agent's question to the person, ``reply`` the answer.
     """
 
     call_id: str
@@ -102,9 +101,9 @@ class ToolBlock:
     allowed_by: str = ""
     step: int = 0
     whole: bool = False
-    """Whether the model wrote the call to its end."""
+    """Whether the model wrote the whole call."""
     external: bool = False
-    """Whoever asked for the turn runs it; it may stay open when the turn ends."""
+    """Whether the client runs it; such a call may stay open when the turn ends."""
 
     @property
     def finished(self) -> bool:
@@ -113,7 +112,7 @@ class ToolBlock:
 
 @dataclass(slots=True)
 class DraftBlock:
-    """A proposed file change; ``draft.status`` says what became of it."""
+    """A draft; ``draft.status`` is its present state."""
 
     draft: Draft
     detail: str = ""
@@ -122,7 +121,7 @@ class DraftBlock:
 
 @dataclass(slots=True)
 class SummaryBlock:
-    """Where the model's history was summed up; what is above stays readable (``Summarised``)."""
+    """A summary for the model; the person can still read the blocks above (``Summarised``)."""
 
     summary_id: str
     text: str
@@ -134,27 +133,27 @@ class SummaryBlock:
 
 @dataclass(slots=True)
 class FilesBlock:
-    """What a turn changed in the folder, at its end."""
+    """The files that a turn changed in the folder."""
 
     turn_id: str
     paths: tuple[str, ...]
     undone: bool = False
     left: tuple[str, ...] = ()
-    """Paths that were not touched when it was undone (or done again) last."""
+    """Paths that the last undo or redo did not restore."""
     drafts: tuple[str, ...] = ()
     """Ids of the drafts that were undone with it."""
 
 
 @dataclass(slots=True)
 class NoticeBlock:
-    """A remark of the program itself."""
+    """A message of the program."""
 
     text: str
 
 
 @dataclass(slots=True)
 class FailureBlock:
-    """An error shown in place, with what to do about it."""
+    """An error with advice for the person."""
 
     fault: str
     title: str
@@ -164,7 +163,7 @@ class FailureBlock:
 
 @dataclass(slots=True)
 class RetryBlock:
-    """A failed request and the wait before it is made again (``RetryScheduled``)."""
+    """A failed request and the wait before it is sent again (``RetryScheduled``)."""
 
     attempt: int
     attempts: int
@@ -177,7 +176,7 @@ class RetryBlock:
 
 @dataclass(slots=True)
 class EndBlock:
-    """How a turn ended, where that needs saying (every reason but ``done``)."""
+    """How a turn ended; shown for the reasons that need an explanation."""
 
     reason: CompletionReason
     detail: str
@@ -204,7 +203,7 @@ SUMMARY = '<summary of="the earlier conversation" by="the program">\n{text}\n</s
 
 
 def active_summary(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
-    """The summary that stands for the beginning, where there is one."""
+    """The summary that replaces the beginning for the model, if there is one."""
     for block in reversed(blocks):
         if isinstance(block, SummaryBlock) and block.state == "holds":
             return block
@@ -212,15 +211,14 @@ def active_summary(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
 
 
 def blocks_to_messages(blocks: Sequence[TranscriptBlock], end: int | None = None) -> list[Message]:
-    """What was said and done, for a new native history; of the blocks before ``end``.
+    """The messages of a new native history, from the blocks before ``end``.
 
-    Every call is followed by its result in the next message; a call that
-    never got one is closed with an error that says so (H-5). One that the
-    model did not finish writing is left out.
+    Every call is followed by its result in the next message; a call without a result gets
+    an error as its result (H-5). A call that the model did not finish writing is left out.
 
-    Where a summary holds, it comes first, as words to the model; what was
-    pinned follows, and the person's message that is being worked on, both as
-    they were said; then all that came after the part summed up.
+    An active summary comes first, as a user message. After it come the pinned messages and
+    the person's message that the turn answers, both unchanged, then everything after the
+    summarised blocks.
     """
     summary = active_summary(blocks)
     blocks = blocks[:end]
@@ -232,7 +230,7 @@ def blocks_to_messages(blocks: Sequence[TranscriptBlock], end: int | None = None
 
 
 def _kept(blocks: Sequence[TranscriptBlock], cut: int) -> list[TranscriptBlock]:
-    """What is kept of the blocks before ``cut``: pins, and the message that is worked on."""
+    """The blocks to keep before ``cut``: pinned ones, and the message that the turn answers."""
     before = blocks[:cut]
     asked = len(before)
     if not _begins(blocks[cut:]):
@@ -248,7 +246,7 @@ def _kept(blocks: Sequence[TranscriptBlock], cut: int) -> list[TranscriptBlock]:
 
 
 def _begins(blocks: Sequence[TranscriptBlock]) -> bool:
-    """Whether they begin with a message of the person, not in the middle of an answer."""
+    """Whether the blocks begin with a message of the person, not within an answer."""
     for block in blocks:
         if isinstance(block, UserBlock | TextBlock | ReasoningBlock | ToolBlock):
             return _is_message(block)
@@ -260,7 +258,7 @@ def _is_message(block: TranscriptBlock) -> bool:
 
 
 def all_messages(blocks: Sequence[TranscriptBlock]) -> list[Message]:
-    """All that was said and done, whatever was summed up for the model."""
+    """The messages of all blocks, without regard to summaries."""
     out: list[Message] = []
     said: list[MessageBlock] = []
     results: list[ToolResult] = []
@@ -314,7 +312,7 @@ def all_messages(blocks: Sequence[TranscriptBlock]) -> list[Message]:
 
 
 def _outcome(tool: ToolBlock) -> str:
-    """What a call came to, in words for the model."""
+    """The result of a call as a text for the model."""
     if tool.finished and tool.state != "cancelled":
         return tool.output or "(no output)"
     ended = "The turn ended before this was done. What it did by then is not known."

@@ -23,13 +23,13 @@ from .permissions import Question
 
 @cache
 def event_name(kind: type[object]) -> str:
-    """``ToolFinished`` is called ``tool_finished``."""
+    """The stored name of an event class: ``tool_finished`` for ``ToolFinished``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _ONCE_SINGLE: dict[type[Any], str] = {Question: "always"}
-"""Fields with several of what earlier versions wrote one of, or none."""
+"""Fields that hold a list now; earlier versions stored one value or null."""
 _STORED_NAMES: dict[type[Any], str] = {FileDraft: "Draft"}
 """Classes that are stored under an older name; stored names never change."""
 _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
@@ -42,7 +42,7 @@ def encode_event(event: Event) -> JsonObject:
 
 
 def decode_event(data: JsonObject) -> Event:
-    """Raises ValueError for an event this version does not know, or a damaged one."""
+    """Read one event; raises ValueError for an unknown or damaged one."""
     kind = _EVENTS.get(str(data.get("event")))
     if kind is None:
         raise ValueError(f"unknown event {data.get('event')!r}")
@@ -63,7 +63,7 @@ def encode(value: object) -> Json:
 
 
 def _named(value: object) -> Json:
-    if type(value) in _PLAIN:  # by far the most
+    if type(value) in _PLAIN:  # the most frequent case, so it comes first
         return cast("Json", value)
     if is_dataclass(value):
         return {"type": _stored_name(type(value)), **cast("JsonObject", encode(value))}
@@ -85,7 +85,7 @@ def _hints(kind: type[object]) -> dict[str, Any]:
 
 
 def decode(hint: Any, data: Json) -> Any:
-    """The value of type ``hint`` that ``encode`` made ``data`` of; ValueError if it cannot be."""
+    """Turn ``data``, written by ``encode``, into a value of type ``hint``; raises ValueError."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         options = get_args(hint)

@@ -1,4 +1,4 @@
-"""Drafts: describe changes of files and of records that wait for the person (T-5).
+"""Drafts: describes changes of files and of records that wait for the person (T-5).
 
 ``Draft`` is a union, tagged by the class. What a draft of any kind shows is in its
 ``describe()``; carrying it out and undoing it is in ``studio.tools.drafts.draft_apply``.
@@ -20,11 +20,11 @@ DraftStatus: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class DraftDescription:
-    """A draft for people and models: what it changes, as two texts that can be compared.
+    """A draft as people and models see it: what it changes, as two texts to compare.
 
-    ``noun`` is what it changes ("file", "record"), ``name`` which one, ``target`` its new name
-    if it moves. ``before`` is None for a new one and where there is no text (``is_text`` is
-    False then). ``editable`` says whether a person may change ``after`` by hand.
+    ``noun`` says what it changes ("file", "record"), ``name`` which one; ``target`` is the new
+    name of a moved file. ``before`` is None for a new one and for one that is not text
+    (``is_text`` is False then). ``editable`` says whether a person may change ``after`` by hand.
     """
 
     noun: str
@@ -72,8 +72,8 @@ class FileDraft:
     ``path`` is relative to the session's folder, with forward slashes.
     ``before`` is the file's text when the draft was made, None for a new file;
     ``base_digest`` the SHA-256 hex of the file's bytes then (empty for a new
-    file), so that a file changed meanwhile is noticed and never overwritten.
-    Line ends in ``before`` and ``after`` are those of the file. A draft that
+    file), so that a file that has changed since is never overwritten.
+    ``before`` and ``after`` have the line ends of the file. A draft that
     deletes has an empty ``after``; one that moves has the new path in ``target``.
     """
 
@@ -93,7 +93,7 @@ class FileDraft:
 
     @property
     def keys(self) -> frozenset[tuple[str, str]]:
-        """What it changes; of two open drafts with a common key the newer one counts."""
+        """What it changes; a newer open draft with a common key supersedes an older one."""
         return frozenset(("file", path) for path in self.paths)
 
     @property
@@ -127,7 +127,7 @@ class RecordDraft:
 
     ``store`` is the store's name, ``key`` the record's in it. ``before`` is the record when
     the draft was made, None for a new one; ``after`` is None for a draft that deletes it.
-    A record that is no longer as ``before`` has it is never overwritten.
+    A record that no longer equals ``before`` is never overwritten.
     """
 
     id: str
@@ -171,5 +171,5 @@ def draft_label(name: str, target: str) -> str:
 
 
 def record_text(record: JsonObject) -> str:
-    """A record as people read it, and as two of them are compared."""
+    """A record as indented JSON, for people to read and to compare."""
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"

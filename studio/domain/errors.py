@@ -1,8 +1,8 @@
-"""Errors: one tree, split by whether a model or a person reads them.
+"""Errors: defines one tree of exceptions, split by whether a model or a person reads them.
 
 ``ToolFailed`` goes to the model. ``ProviderError``, ``StorageError`` and
 ``ConfigurationError`` go to the person: their text says what happened and what
-to do. Reaching a limit is no error but a ``TurnComplete`` reason.
+to do. A limit that is reached is not an error: ``TurnComplete`` has a reason for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 
 class StudioError(Exception):
-    """Anything this program raises on purpose; ``str()`` is fit to be shown."""
+    """Base class of the errors that this program raises; ``str()`` can be shown."""
 
 
 class ToolFailed(StudioError):
@@ -23,7 +23,7 @@ class ConfigurationError(StudioError):
 
 
 class FolderGone(ConfigurationError):
-    """The folder that a session works in is not there any more."""
+    """The folder that a session works in no longer exists."""
 
 
 class StorageError(StudioError):
@@ -46,10 +46,10 @@ ProviderFault: TypeAlias = Literal[
     "server",
     "protocol",
 ]
-"""L-12. ``protocol``: what came back is not what this provider's API says,
-an HTML page or a stream that ended early, for example. ``bad_history``: the
-native history is rejected and would be for ever; one begun anew from the
-transcript is the way out (H-5)."""
+"""The kinds of errors of a provider (L-12). ``protocol``: the response does not follow the
+provider's API, for example an HTML page or a stream that ended early. ``bad_history``: the
+provider rejects the native history and would always reject it; the remedy is a new history
+built from the transcript (H-5)."""
 
 RETRYABLE: frozenset[ProviderFault] = frozenset({"rate_limited", "overloaded", "network", "server"})
 
@@ -57,8 +57,8 @@ RETRYABLE: frozenset[ProviderFault] = frozenset({"rate_limited", "overloaded", "
 class ProviderError(StudioError):
     """A request to a provider failed.
 
-    ``status`` is the HTTP status where there was one; ``retry_after`` the wait
-    the server asked for, in seconds. The text never holds a key.
+    ``status`` is the HTTP status if there was one; ``retry_after`` is the wait that
+    the server asks for, in seconds. The text never holds a key.
     """
 
     def __init__(

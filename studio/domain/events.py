@@ -1,4 +1,4 @@
-"""Events: say what happens in a turn, as a tagged union of small frozen values (L-2).
+"""Events: defines what happens in a turn, as a tagged union of small frozen values (L-2).
 
 A turn is a stream of these. Window, command line, server and database read the
 same stream; ``transcript`` folds it. Readers ``match`` and end with
@@ -34,11 +34,11 @@ CompletionReason: TypeAlias = Literal[
     "error",
     "handed_over",
 ]
-"""``handed_over``: the model called tools that whoever asked runs; the next turn
-brings their results."""
+"""``handed_over``: the model called tools that the client runs; the next turn brings their
+results."""
 
 Cap: TypeAlias = Literal["turn", "session", "day"]
-"""Whose cap of tokens or money."""
+"""What a cap of tokens or money applies to."""
 
 Topic: TypeAlias = Literal[
     "date",
@@ -54,7 +54,7 @@ Topic: TypeAlias = Literal[
     "schema",
     "misfit",
 ]
-"""What a text of the engine is about; the last one of a topic holds."""
+"""The topic of a note to the model; the newest note of a topic replaces older ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class Recounted:
-    """A conversation as somebody else tells it: the client of the server, an imported file.
+    """A conversation from outside: from a client of the server or an imported file.
 
-    It comes first in a session. Nothing of it happened here: its calls are in no
-    audit and its tokens were not used.
+    It is the first event of a session. Its calls are not in the audit and its tokens do not
+    count as used, because this program did not run it.
     """
 
     messages: tuple[Message, ...]
@@ -86,21 +86,21 @@ class Recounted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """Request number ``step`` of the turn goes out."""
+    """Request number ``step`` of the turn is sent."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More words of the answer."""
+    """More text of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """More of what the model thinks."""
+    """More text of the model's reasoning."""
 
     text: str
 
@@ -122,12 +122,12 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """The reply to a request is whole and stored.
+    """The reply to a request is complete and stored.
 
-    ``sent`` is the request as the ledger knows it. ``cost`` is the provider's
-    own figure in US dollars, where it gave one. A request ``beside`` the
-    conversation, for a summary, counts as used and says nothing of the context.
-    ``stopped_at`` is the stop text that the answer came to, where that is known.
+    ``sent`` is the request as the ledger records it. ``cost`` is the provider's own figure
+    in US dollars, None if it gives none. ``beside``: a request outside of the conversation,
+    for a summary; its usage counts, but it says nothing about the context. ``stopped_at`` is
+    the stop text that ended the answer, if that is known.
     """
 
     step: int
@@ -142,17 +142,17 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """For ``seconds`` nothing to show has come from the provider; it may send pings (L-12)."""
+    """For ``seconds`` the provider has sent nothing to show, but perhaps pings (L-12)."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """A request failed and is made again after ``seconds`` (L-12).
+    """A request failed and is sent again after ``seconds`` (L-12).
 
-    ``attempt`` is the number of the attempt to come, of at most ``attempts``.
-    What was shown of the failed one stays, and the model goes on from there.
+    ``attempt`` is the number of the next attempt, of at most ``attempts``. Text that the
+    failed attempt showed stays, and the model continues from there.
     """
 
     attempt: int
@@ -165,9 +165,9 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """The wait is over, or the person skipped it; the next attempt goes out.
+    """The wait is over, or the person skipped it; the next attempt is sent.
 
-    ``seconds`` is how long the wait was, where it was cut short.
+    ``seconds`` is the real length of the wait, None if it is not known.
     """
 
     seconds: float | None = None
@@ -175,10 +175,9 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class HistoryBegun:
-    """The native history begins anew, from the transcript (H-7, H-9).
+    """A new native history begins, built from the transcript (H-7, H-9).
 
-    ``why`` is empty for a session's first. What was told before (``Told``) does
-    not count any more.
+    ``why`` is empty for the first one of a session. Earlier notes (``Told``) are not in it.
     """
 
     epoch: int
@@ -189,7 +188,7 @@ class HistoryBegun:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The engine told the model something, in words appended to its history (H-6)."""
+    """The engine appended a note for the model to its history (H-6)."""
 
     topic: Topic
     text: str
@@ -197,12 +196,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ToolQueued:
-    """A call is known and waits for its turn.
+    """A call is complete and waits to run.
 
-    The rest is what a row shows, kept with the event so that an old transcript
-    reads the same after a tool has changed: ``target`` (a path, a command),
+    The other fields are what a row shows. They are stored with the event so that an old
+    transcript stays the same after a tool has changed: ``target`` (a path, a command),
     the words ``verb`` ("Reading") and ``done`` ("Read"), the icon's name.
-    ``external``: whoever asked for the turn runs it (``ToolSpec``).
+    ``external``: the client that asked for the turn runs the call (``ToolSpec``).
     """
 
     call_id: str
@@ -218,9 +217,9 @@ class ToolQueued:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool begins its work (sent before the work does, L-3).
+    """A tool is about to begin its work (L-3).
 
-    ``allowed_by`` says in a few words who or what allowed it, for the audit (L-15).
+    ``allowed_by`` says in a few words what allowed it, for the audit (L-15).
     """
 
     call_id: str
@@ -237,10 +236,10 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A call has its result: the text and pictures the model gets, one line for the row.
+    """A call has its result: text and pictures for the model, ``summary`` for the row.
 
-    ``sources`` say where the result is from (T-4): ``src/a.py:1-80``, a URL.
-    ``refused_by`` says whose rule forbade the call; empty for one that was not.
+    ``sources`` lists the origins of the result (T-4): ``src/a.py:1-80``, a URL.
+    ``refused_by`` names the rule that refused the call, if one did.
     """
 
     call_id: str
@@ -262,9 +261,9 @@ class AwaitingPermission:
 
 @dataclass(frozen=True, slots=True)
 class PermissionResolved:
-    """The question has its answer, or fell away when the turn ended.
+    """The question has its answer, or the turn ended without one.
 
-    ``by`` says who answered where that was not the person.
+    ``by`` says who answered if that was not the person.
     """
 
     question_id: str
@@ -299,7 +298,7 @@ class DraftCreated:
 
 @dataclass(frozen=True, slots=True)
 class DraftResolved:
-    """A draft was approved, discarded, replaced, undone, or met a changed file."""
+    """The status of a draft changed; ``detail`` says why it could not be carried out."""
 
     draft_id: str
     status: DraftStatus
@@ -316,25 +315,24 @@ class MessageQueued:
 
 @dataclass(frozen=True, slots=True)
 class MessageTaken:
-    """A queued message waits no longer: it was sent, taken into the turn, or removed."""
+    """A queued message left the queue: it was sent, used for steering, or removed."""
 
     message_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """The person's words were given to the running turn, before its next request."""
+    """The person's message was added to the running turn, before its next request."""
 
     said: tuple[Said, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """Everything in the transcript's first ``blocks`` blocks now stands in ``text`` (L-10).
+    """The summary ``text`` replaces the transcript's first ``blocks`` blocks (L-10).
 
-    For the model only: the person still sees it all. ``before`` and ``after``
-    are the tokens of the context, estimates. A later one takes the place of an
-    earlier one.
+    This applies to the model only: the person still sees the blocks. ``before`` and
+    ``after`` are estimates of the context in tokens. A later summary replaces an earlier one.
     """
 
     summary_id: str
@@ -354,9 +352,9 @@ class SummaryEdited:
 
 @dataclass(frozen=True, slots=True)
 class SummaryUndone:
-    """The summary is dropped: the model gets again what it stood for.
+    """The summary is dropped: the model gets the summarised blocks again.
 
-    Where that was an earlier summary and what followed it, the earlier one holds again.
+    If they include an earlier summary, that one applies again.
     """
 
     summary_id: str
@@ -364,7 +362,7 @@ class SummaryUndone:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """The block of the transcript with this index is kept whole for the model, or no longer."""
+    """The person pinned or unpinned a block; compaction keeps pinned blocks whole."""
 
     block: int
     pinned: bool
@@ -372,10 +370,10 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """The session has met something that makes sending anything out a risk (T-7).
+    """The session was exposed to something that makes it risky to send data out (T-7).
 
-    ``source`` names it: a path, an address, a server. ``own``: strangers' words
-    only as long as the person does not trust the folder.
+    ``source`` names it: a path, an address, a server. ``own``: the text comes from the folder
+    and is untrusted only while the person does not trust the folder.
     """
 
     exposure: Exposure
@@ -385,10 +383,10 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The program chose how a turn is worked on (L-13); ``why`` is one sentence for the person.
+    """The router chose the mode and model of a turn (L-13); ``why`` is one sentence for the person.
 
-    ``asked`` is the ``provider/model`` that was asked how hard the message is,
-    empty where rules decided alone; the rest is what that request used.
+    ``asked`` is the ``provider/model`` that judged how hard the message is, empty if rules
+    decided alone; the fields after it are the usage of that request.
     """
 
     mode: Mode
@@ -403,9 +401,9 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
-    """What a turn changed in the folder, so that it can be undone; ``paths`` are relative.
+    """The files that a turn changed in the folder, for undo; ``paths`` are relative.
 
-    A later one of the same turn takes its place: a draft was approved since.
+    A later event of the same turn replaces it, for example after a draft was approved.
     """
 
     turn_id: str
@@ -414,10 +412,10 @@ class FilesChanged:
 
 @dataclass(frozen=True, slots=True)
 class FilesRestored:
-    """A turn's changes were undone, or done again (``undone`` False).
+    """A turn's changes were undone, or redone (``undone`` False).
 
-    ``left`` are paths that were not touched, because they had changed since.
-    ``drafts`` are the ids of the turn's drafts that went along.
+    ``left`` lists paths that were not restored because they had changed since.
+    ``drafts`` lists the ids of the turn's drafts that were undone or redone too.
     """
 
     turn_id: str
@@ -429,14 +427,14 @@ class FilesRestored:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The program says something in the transcript: a repair, a change of provider."""
+    """A message of the program in the transcript: a repair, a change of provider."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The turn met an error that is shown to the person; the message is kept.
+    """The turn failed with an error that the person sees; the message is kept.
 
     ``retry_after`` is the wait that a provider asks for, in seconds.
     """
@@ -450,10 +448,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class TurnComplete:
-    """The end of a turn, exactly one each; only this releases the composer.
+    """The end of a turn; each turn has exactly one, and only it enables the composer again.
 
-    ``cap`` says whose cap a ``token_limit`` or ``money_limit`` was; empty for
-    the model's own limits.
+    ``cap`` says which cap a ``token_limit`` or ``money_limit`` was; it is empty for the
+    model's own limits.
     """
 
     reason: CompletionReason

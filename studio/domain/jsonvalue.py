@@ -1,6 +1,6 @@
-"""JSON values: their type, readers for JSON of unknown shape, and repair of what cannot be sent.
+"""JSON values: defines their type, reads JSON of unknown shape, and repairs what cannot be sent.
 
-The ``as_…`` functions return the wanted kind of value, or an empty one.
+The ``as_…`` functions return a value of the wanted kind, or an empty one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ else:
 JsonObject: TypeAlias = dict[str, Json]
 
 MAX_DEPTH = 100
-"""Levels of nesting that providers read: what protocol buffers take, so Gemini's API too."""
+"""Levels of nesting that all providers accept; protocol buffers (Gemini) take no more."""
 
 
 def as_object(value: Json) -> JsonObject:
@@ -26,7 +26,7 @@ def as_object(value: Json) -> JsonObject:
 
 
 def as_objects(value: Json) -> list[JsonObject]:
-    """The objects in an array; whatever else is in it is left out."""
+    """The objects in an array, without its other elements."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -53,9 +53,9 @@ def as_flag(value: Json) -> bool | None:
 
 
 def repair_surrogates(text: str) -> str:
-    """``text`` with halves of surrogate pairs joined, lone ones replaced.
+    """``text`` with surrogate pairs joined and lone surrogates replaced.
 
-    A server may cut its stream within a pair; what is left cannot be stored or sent.
+    A server may cut its stream within a pair; a lone half cannot be stored or sent.
     """
     try:
         text.encode()
@@ -65,7 +65,7 @@ def repair_surrogates(text: str) -> str:
 
 
 class TextBuffer:
-    """Text that grows by pieces and is always whole Unicode."""
+    """A text that grows by pieces and is always valid Unicode."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -76,8 +76,8 @@ class TextBuffer:
         return "".join(self._pieces)
 
     def add(self, piece: str) -> str:
-        """Take a piece; returns what can be shown now."""
-        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
+        """Add a piece; returns the part that can be shown now."""
+        if piece.isascii() and not self._half:  # the most frequent case: nothing to repair
             if piece:
                 self._pieces.append(piece)
             return piece
@@ -91,9 +91,9 @@ class TextBuffer:
 
 
 def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
-    """``value`` as every server can read it: whole Unicode, numbers that JSON has.
+    """``value`` with valid Unicode and finite numbers, so that every server can read it.
 
-    What lies deeper than ``depth`` levels is left out.
+    Values deeper than ``depth`` levels are left out.
     """
     match value:
         case str():

@@ -2,9 +2,8 @@
 
 A request begins with the system prompt and the tools, then come the items of
 the native history. Its *prefix* is a chain of SHA-256 digests over these, so
-that two requests can be compared without keeping either: whatever the older
-one sent is the beginning of the newer one exactly if the newer chain passes
-through the older digest.
+that two requests can be compared without storing them: the newer request begins
+with the whole older one exactly if the newer chain contains the older digest.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from .models import Usage
 
 
 def canonical_json(value: Json) -> str:
-    """JSON as it is stored and digested: readable, escaped only for a lone surrogate's sake.
+    """JSON as it is stored and hashed: readable, and escaped only if it has a lone surrogate.
 
-    What was read back is written the same again, so that its digest is the same.
+    A value that is read back is written as the same text again, so its digest is the same.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if _encodable(text):
         return text
-    # Two surrogates side by side are read back as one character.
+    # Two adjacent surrogates are read back as one character.
     value = json.loads(json.dumps(value))
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if _encodable(text) else json.dumps(value, separators=(",", ":"))
@@ -50,18 +49,18 @@ def chain_start(system: str, tools: Sequence[JsonObject]) -> str:
 
 
 def chain_next(previous: str, body: str) -> str:
-    """The digest after one more item, given as ``written`` has it."""
+    """The digest after one more item; ``body`` is the item as ``canonical_json``."""
     return digest(f"{previous}\n{body}")
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One request, as the ledger keeps it.
+    """One request as the ledger records it.
 
     ``prefix`` is the chain's digest after ``items`` items of epoch ``epoch``.
     ``expected`` is how many tokens should have come from the provider's cache;
-    where clearly fewer did, ``broke`` says which part had changed, in words for
-    the person, and ``lost`` what that cost in US dollars, an estimate.
+    if clearly fewer did, ``broke`` tells the person which part had changed, and
+    ``lost`` is the estimated cost of that in US dollars.
     """
 
     epoch: int
@@ -74,10 +73,10 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One request that was answered: what it was, what it used, what it cost.
+    """One answered request with its usage and cost.
 
-    ``at`` is in seconds since the epoch, ``seconds`` how long the answer took.
-    ``sent`` is None for one of an older version. ``cost`` is the provider's own
+    ``at`` is in seconds since the epoch, ``seconds`` is the duration of the answer.
+    ``sent`` is None for a request of an older version. ``cost`` is the provider's own
     figure in US dollars, None where it gives none.
     """
 
@@ -95,11 +94,11 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """What requests of one model add up to, for one turn, session, agent, day or model.
+    """The sum of the requests of one model, for one turn, session, agent, day or model.
 
-    ``cost`` is the sum of the provider's own figures in US dollars; the
-    ``unpriced`` requests it gave none for used ``unpriced_usage``, which is what
-    prices are applied to. ``lost`` is what broken caches cost, an estimate.
+    ``cost`` is the sum of the provider's own figures in US dollars. ``unpriced`` counts the
+    requests without such a figure; prices are applied to their usage, ``unpriced_usage``.
+    ``lost`` is the estimated cost of broken caches.
     """
 
     key: str

@@ -1,10 +1,10 @@
-"""Messages: hold what is said, as blocks that are pure values (H-2).
+"""Messages: defines a conversation as messages of blocks, all pure values (H-2).
 
-Equal content is equal; ids of rows and links between messages are storage's
-concern. A provider's native history is not made of these: it keeps that
-provider's own JSON (see ``studio.providers``). These values carry what the
-person says, what tools return, and what a new native history is built from
-when a session changes its provider (H-7).
+Messages with equal content are equal; only storage knows row ids and links. A
+provider's native history does not consist of these values: it keeps that provider's
+own JSON (see ``studio.providers``). These values hold what the person says and what
+tools return; a new native history is built from them when a session changes its
+provider (H-7).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .jsonvalue import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, in markdown."""
+    """A text in markdown."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What the model thought, as far as the provider shows it."""
+    """The model's reasoning, as far as the provider shows it."""
 
     text: str
 
@@ -50,9 +50,9 @@ class File:
 class ToolCall:
     """The model asks for a tool.
 
-    ``id`` is the provider's id for the call, or ours where the provider gives
-    none. ``arguments`` is None when what the model wrote could not be read as
-    a JSON object even after one repair; ``raw`` is then the text it wrote (L-6).
+    ``id`` is the provider's id for the call, or one of this program if the provider gives
+    none. ``arguments`` is None if the model's text is not a JSON object even after one
+    repair; ``raw`` is that text then (L-6).
     """
 
     id: str
@@ -81,7 +81,7 @@ Said: TypeAlias = Text | Image | File
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One side's contribution: results travel in a ``user`` message, as the wire does."""
+    """One message of a side; results are in a ``user`` message, as in providers' APIs."""
 
     role: Literal["user", "assistant"]
     blocks: tuple[Block, ...]

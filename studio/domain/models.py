@@ -1,7 +1,4 @@
-"""Models: describe what one can do, what it used and what that costs.
-
-Providers by name.
-"""
+"""Models: describes what a model can do, what it used, and the options of a generation."""
 
 from __future__ import annotations
 
@@ -12,16 +9,16 @@ from typing import Literal, TypeAlias, get_args
 from .jsonvalue import JsonObject
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""How much a model thinks before it answers, least first; each adapter says it
-in its provider's words."""
+"""How much a model thinks before it answers, least first; each adapter translates it to
+its provider's option."""
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 def nearest_effort(wanted: Effort, efforts: Collection[Effort]) -> Effort:
-    """The one of these efforts that is closest to the wanted one, the lower of two.
+    """The closest of these efforts to the wanted one, the lower of two equally close ones.
 
-    ``efforts`` may not be empty. Nothing but "none" stands for none while a
-    model has any other: to think is what was asked for.
+    ``efforts`` may not be empty. "none" is returned only if it is wanted, or if it is the
+    only one.
     """
     choice: list[Effort] = [effort for effort in EFFORTS if effort in efforts]
     if wanted != "none" and len(choice) > 1:
@@ -36,15 +33,15 @@ def nearest_effort(wanted: Effort, efforts: Collection[Effort]) -> Effort:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """Facts about one model; None where nobody knows (P-5: unknown models work).
+    """Facts about one model; None if unknown (P-5: models without facts work).
 
     ``context_window`` and ``output_limit`` are in tokens, prices in US dollars
     per million tokens. ``images`` and ``documents`` (PDF) say what it can read,
     ``sampling`` whether it takes a temperature, ``efforts`` which of ``EFFORTS``
-    it takes, empty for one that does not think. ``lifecycle`` is the provider's
+    it takes; they are empty for a model that does not think. ``lifecycle`` is the provider's
     word (``active``, ``deprecated``), ``retires`` a date, ``2027-01-31``.
-    ``source`` says where the entry comes from, so that a list can show it:
-    fetched from the provider, built into the program, or the person's own.
+    ``source`` says where the facts come from: fetched from the provider, built into the
+    program, or set by the person.
     """
 
     id: str
@@ -74,10 +71,9 @@ class ModelInfo:
 class Usage:
     """Tokens of one or more requests.
 
-    ``input`` counts everything sent, cached tokens included; ``cache_read``
-    and ``cache_write`` are the parts of it read from and written to the
-    provider's cache. ``output`` includes ``reasoning``. Providers count
-    differently; adapters translate to this.
+    ``input`` counts all tokens sent, including cached ones; ``cache_read`` and
+    ``cache_write`` are the parts of it that were read from and written to the provider's
+    cache. ``output`` includes ``reasoning``. Adapters convert their provider's counts.
     """
 
     input: int = 0
@@ -97,21 +93,19 @@ class Usage:
 NO_USAGE = Usage()
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
-"""Whether a model may call tools, may not, or has to."""
+"""Whether a model may, may not or must call tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """How answers are made, where somebody says so; what is not said is the model's default.
+    """Options of the answers of a turn; without an option the model's default applies.
 
-    ``output_limit`` is in tokens. ``stop`` are texts at which an answer ends.
-    ``only`` names the one tool that has to be called; it and ``choice``
-    "required" count for the first request of a turn, or no turn would end.
-    ``schema`` is the JSON schema that the answer has to fit, ``{}`` for any
-    JSON object. Without ``parallel`` a reply has one call at most; where a model
-    makes more all the same, one alone is handed over. ``calls`` is how many calls
-    of the agent's own tools a turn makes at most. An adapter leaves out what a model
-    would refuse.
+    ``output_limit`` is in tokens. ``stop`` lists texts at which an answer ends. ``only``
+    names the one tool that has to be called; it and the ``choice`` "required" apply to the
+    first request of a turn only, otherwise no turn would end. ``schema`` is the JSON schema
+    of the answer, ``{}`` for any JSON object. Without ``parallel`` a reply may have one call;
+    if a model makes more, only one is handed over. ``calls`` is the highest number of calls
+    of the agent's own tools in a turn. An adapter leaves out options that a model refuses.
     """
 
     output_limit: int | None = None
@@ -132,4 +126,4 @@ DEFAULT_GENERATION = Generation()
 StopReason: TypeAlias = Literal[
     "end", "tool_use", "max_tokens", "refusal", "pause", "context_full", "content_filter", "other"
 ]
-"""Why a reply ended, in our words; tools run only on ``tool_use``."""
+"""Why a reply ended, the same for all providers; tools run only on ``tool_use``."""

@@ -1,4 +1,4 @@
-"""Permissions: rules by tool and argument pattern, questions and answers (T-7)."""
+"""Permissions: defines rules by tool and argument pattern, questions and answers (T-7)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Answer: TypeAlias = Literal["once", "session", "folder", "always", "deny"]
 """``session``, ``folder`` and ``always`` also keep the question's rule, for that scope."""
 Layer: TypeAlias = Literal["built-in", "person", "project", "agent", "session", "turn", "server"]
-"""Who a rule is from, weakest voice first: the program, the person's standing
-rules, a file in the folder, the agent's file, this session, this one turn; what
-the person lets clients of the server have done stands alone."""
+"""The source of a rule, lowest precedence first: the program, the person's standing rules,
+a file in the folder, the agent's file, this session, this turn, and the person's rules for
+clients of the server."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``tool`` or ``tool(pattern)`` and what it decides.
+    """A rule ``tool`` or ``tool(pattern)`` with its verdict.
 
     The pattern is a glob over the call's target: a path, or one part of a
-    command line. ``*`` stands for any text, slashes too, ``**/`` for any
-    folders or none, ``?`` and ``[…]`` for one character.
+    command line. ``*`` matches any text including slashes, ``**/`` any number of folders,
+    ``?`` and ``[…]`` one character.
     """
 
     verdict: Verdict
@@ -33,7 +33,7 @@ class Rule:
 
     @classmethod
     def parse(cls, text: str, verdict: Verdict = "allow") -> Rule:
-        """Read ``tool`` or ``tool(pattern)``; raises ValueError that says the form."""
+        """Parse ``tool`` or ``tool(pattern)``; raises ValueError with the right form."""
         match = _RULE.match(text)
         if match is None:
             raise ValueError(f"“{text}” is not a rule. Write TOOL or TOOL(PATTERN).")
@@ -48,17 +48,17 @@ class Rule:
         return self.tool if self.pattern == "*" else f"{self.tool}({self.pattern})"
 
     def matches(self, text: str, *, fold: bool = False) -> bool:
-        """Whether the pattern fits all of ``text``; ``git *`` fits ``git`` too.
+        """Whether the pattern matches the whole ``text``; ``git *`` matches ``git`` too.
 
-        ``fold`` takes upper and lower case for the same. A NUL in the text, which
-        stands for what nobody knows yet, is fitted by ``*`` alone.
+        ``fold`` ignores case. A NUL in the text stands for a part that is not known yet; only
+        ``*`` matches it.
         """
         return _regex(self.pattern, fold).fullmatch(text) is not None
 
 
 @lru_cache(maxsize=8192)
 def _regex(pattern: str, fold: bool) -> re.Pattern[str]:
-    """Takes no longer for many stars: what a middle one took is never shared anew."""
+    """Atomic groups prevent backtracking into a middle star, so many stars stay fast."""
     pieces: list[list[str]] = [[]]
     end = len(pattern) - 2 if pattern.endswith(" *") else len(pattern)
     at = 0
@@ -94,7 +94,7 @@ _CHARACTERS = re.compile(r"\[(!?)(\]?[^\]]*)\]")
 
 
 def escaped(text: str) -> str:
-    """A pattern that fits ``text`` and nothing else."""
+    """A pattern that matches only ``text``."""
     return re.sub(r"[*?[]", r"[\g<0>]", text)
 
 
@@ -102,11 +102,11 @@ def escaped(text: str) -> str:
 class Question:
     """One question to the person, before a tool may act.
 
-    ``detail`` is shown whole and never shortened (the full command). ``reason``
-    is the agent's own, ``why`` says why it is asked. ``always`` are the rules that
-    "Always" would add, one for each part of a command that needs one; none where
-    only this one call can be allowed. ``covers`` are other calls of this session
-    that they would have allowed. ``facts`` are short lines: folder, network, limit.
+    ``detail``, for example the full command, is never shortened. ``reason`` is the agent's
+    reason for the call, ``why`` the reason for the question. ``always`` lists the rules that
+    "Always" would add, one for each part of a command that needs one; it is empty if only this
+    call can be allowed. ``covers`` lists other calls of this session that these rules would
+    have allowed. ``facts`` are pairs of a name and a short line: folder, network, limit.
     """
 
     id: str

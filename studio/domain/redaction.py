@@ -1,7 +1,7 @@
-"""Redaction: removes keys, tokens and passwords from what is kept, shown or sent (L-15).
+"""Redaction: removes keys, tokens and passwords from texts that are kept, shown or sent (L-15).
 
-Everything here runs in time linear in the text: what a model or a server wrote
-is not trusted to be short.
+All functions take time linear in the length of the text, because a model or a server may
+write a very long one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .jsonvalue import Json, JsonObject
 from .ledger import canonical_json
 
 SECRET = "[secret]"
-"""Stands where a secret was in a call's arguments."""
+"""Replaces a secret in the arguments of a call."""
 LONG = 20_000
 """Characters of one argument that are kept; a file's whole text is in the transcript."""
 
@@ -38,7 +38,7 @@ _VALUE = (
     rf"(?:\\\"(?:[^\"\\]|\\[^\"])*(?:\\\")?|\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|{_WORD})"
 )
 _FORMS = (
-    # Tokens that their makers gave a form of their own.
+    # Tokens with a recognisable form.
     re.compile(
         r"(?<![\w-])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}|xox[a-z]-[\w-]{8,}"
         r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|ya29\.[\w-]{8,}|npm_\w{16,}|hf_\w{16,}|pypi-[\w-]{16,}"
@@ -79,9 +79,9 @@ def redact(text: str, *keys: str) -> str:
 def without_secrets(text: str) -> str:
     """A command line, a file's text or an address without its secrets.
 
-    A secret is known by its form (a token, a private key, a password in an
-    address) or by the name before it (``--password``, ``API_KEY=``, ``"token":``).
-    One that stands in a line without either cannot be told from other words.
+    A secret is recognised by its form (a token, a private key, a password in an address)
+    or by the name before it (``--password``, ``API_KEY=``, ``"token":``). A secret with
+    neither cannot be recognised.
     """
     text = redact(text)
     for pattern in _FORMS:
@@ -93,7 +93,7 @@ def arguments_without_secrets(arguments: JsonObject) -> JsonObject:
     """A call's arguments without secrets, in the same shape, as far as they can be read."""
     try:
         return cast("JsonObject", _value(arguments))
-    except RecursionError:  # nested more deeply than anybody means
+    except RecursionError:  # nested too deeply
         return {"arguments": without_secrets(canonical_json(arguments)[:LONG])}
 
 
@@ -115,5 +115,5 @@ def _omission(count: int) -> str:
 
 
 def _hides(name: str, value: Json) -> bool:
-    """Whether a value is secret by its name; yes, no and nothing never are."""
+    """Whether the name says that the value is secret; booleans, null and empty texts never are."""
     return not isinstance(value, bool | None) and value != "" and bool(_NAMED.search(name))

@@ -1,4 +1,4 @@
-"""Sessions: describe a saved conversation with its folder, agent, model and title."""
+"""Sessions: describes the rows of the lists of sessions and drafts, and makes titles."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .messages import File, Message, Said, Text
 from .models import Effort
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
-"""The door through which a session was begun."""
+"""The user interface in which a session was begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
     """One row of the list of sessions. Times are seconds since the epoch.
 
-    ``state`` is what the last turn came to: ``idle`` before any, ``running``,
-    ``waiting`` for the person, or its ``CompletionReason``. ``effort`` is None
-    where the agent's or the model's own default holds. ``parent`` is the session
+    ``state`` is the state of the last turn: ``idle`` before the first, ``running``,
+    ``waiting`` for the person, or its ``CompletionReason``. ``effort`` is None for the
+    default of the agent or the model. ``parent`` is the session
     that this one was branched from. ``caps`` are the person's for this session.
-    ``model_chosen``: the person chose its model, so no routing changes it (L-13).
-    ``instructions`` are a client's, in addition to the agent's own (S-1).
+    ``model_chosen``: the person chose the model, so routing does not change it (L-13).
+    ``instructions`` come from a client of the server, in addition to the agent's (S-1).
     """
 
     id: str
@@ -52,8 +52,8 @@ class SessionInfo:
 class DraftEntry:
     """One row of the list of drafts. Times are seconds since the epoch.
 
-    ``title``, ``agent`` and ``folder`` are the session's; ``resolved`` is None
-    as long as nothing became of the draft.
+    ``title``, ``agent`` and ``folder`` are the session's; ``resolved`` is None while the
+    draft is open.
     """
 
     session_id: str
@@ -71,13 +71,13 @@ class DraftEntry:
 
     @property
     def place(self) -> str:
-        """See ``draft_label``."""
+        """The path, and the new path of a moved file; see ``draft_label``."""
         return draft_label(self.path, self.target)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One session that says what was searched for, with one matching line."""
+    """One session that matches a search, with one matching line."""
 
     session_id: str
     title: str
@@ -91,7 +91,7 @@ _WORD = re.compile(r"\S+")
 
 
 def title_of(said: Sequence[Said]) -> str:
-    """What a chat is called that begins so."""
+    """The title of a session from its first message."""
     texts = (part.text for part in said if isinstance(part, Text))
     found = (word[0] for text in texts for word in _WORD.finditer(text))
     words = list(
@@ -108,7 +108,7 @@ def title_of(said: Sequence[Said]) -> str:
 
 
 def title_from_messages(messages: Sequence[Message]) -> str:
-    """The same for a conversation, by its first words; empty where there are none."""
+    """The title of a conversation from its first user message; empty if it has none."""
     first = next((one.blocks for one in messages if one.role == "user"), ())
     said = [block for block in first if isinstance(block, Text | File)]
     return title_of(said) if said else ""

@@ -42,12 +42,12 @@ class ToolCallState:
         self._places: dict[str, int] = {}
 
     def begin(self) -> None:
-        """A new turn: call ids may repeat in it."""
+        """Forget the calls of the last turn: a new turn may repeat their ids."""
         self.count = 0
         self._places.clear()
 
     def recount(self, call: ToolCall, result: ToolResult | None, step: int) -> None:
-        """A call that somebody else tells of, and what came of it."""
+        """Append a call from an imported or a client's conversation, with its result."""
         block = ToolBlock(call.id, call.name, call.arguments or {}, step=step)
         block.whole = block.external = True
         block.state = "cancelled"
@@ -59,16 +59,16 @@ class ToolCallState:
 
     @property
     def all(self) -> list[ToolBlock]:
-        """In order, the newest of each id."""
+        """The calls of this turn in order, the newest one of each id."""
         return [self._at(index) for index in self._places.values()]
 
     @property
     def handed_over(self) -> list[ToolBlock]:
-        """The calls that whoever asked still has to bring the results of."""
+        """The calls whose results the client still has to send."""
         return [block for block in self.all if block.external and not block.finished]
 
     def apply(self, event: CallEvent, step: int) -> int | None:
-        """The index of the block that changed or came, if one did; see ``Transcript.apply``."""
+        """Apply an event; returns the index of the changed block, see ``Transcript.apply``."""
         match event:
             case CallStarted():
                 return self._place(event.call_id, event.name, step)
@@ -128,9 +128,9 @@ class ToolCallState:
         return [question for question in asked if question is not None]
 
     def cancel(self, *, external: bool = True) -> int | None:
-        """The turn is over: what has not finished never will. The first block of these.
+        """Cancel the unfinished calls of an ended turn; returns the index of the first one.
 
-        Calls that were handed over are open still, unless ``external``.
+        Calls that were handed over stay open unless ``external``.
         """
         first: int | None = None
         for index in self._places.values():

@@ -1,4 +1,4 @@
-"""Tool specifications: describe to a model what tools are called and what they take."""
+"""Tool specifications: describes what a model reads about tools, and what they do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal, TypeAlias
 from .jsonvalue import JsonObject
 
 Effect: TypeAlias = Literal["read", "fetch", "draft", "act"]
-"""What a tool does to the world: only reads the folder; only reads from outside
-of it, which is asked about first (T-7); only makes drafts a person approves
-(T-5); or acts, which is asked about too."""
+"""What a tool does. ``read``: it reads the folder. ``fetch``: it reads from outside of the
+folder, which needs permission (T-7). ``draft``: it makes drafts for the person to approve
+(T-5). ``act``: it changes something itself, which needs permission."""
 
 Exposure: TypeAlias = Literal["private", "untrusted"]
-"""What a session may have met: files that are nobody else's business, or words
-of strangers, which may be orders in disguise."""
+"""What a session was exposed to: private files, or untrusted text that may contain
+instructions (prompt injection)."""
 
 SKIPPED_FOLDERS = frozenset(
     {
@@ -40,15 +40,14 @@ class ToolSpec:
     ``schema`` is the JSON schema of its arguments, an object. ``target`` names
     the argument shown in a tool row and matched by permission rules
     (``path``, ``command``). ``verb`` and ``done`` are the words of the row:
-    "Reading", "Read". ``time_limit`` is in seconds; None waits as long as the
-    turn does. ``alone`` forbids running beside other calls (L-3). ``untrusted``
-    says that its results are words of strangers (a page, a foreign server),
-    ``sends`` that its arguments can carry something out of this computer.
-    ``steady``: asked the same again in one turn it says the same, until
-    something is written (L-9). ``hosted``: the provider runs it itself, its
-    adapter declares it in its own words, and no call of it comes here.
-    ``external``: whoever asked for the turn runs it; a turn ends with such
-    calls open, and the next one brings their results.
+    "Reading", "Read". ``time_limit`` is in seconds; None means no limit but the turn's.
+    ``alone``: it does not run in parallel with other calls (L-3). ``untrusted``: its
+    results contain text from outside, such as a web page. ``sends``: its arguments leave
+    this computer. ``steady``: the same call returns the same result in one turn until
+    something is written (L-9). ``hosted``: the provider runs the tool itself, and its
+    adapter declares it; no call reaches this program. ``external``: the client that asked
+    for the turn runs the tool; the turn ends with such calls open, and the next turn
+    brings their results.
     """
 
     name: str

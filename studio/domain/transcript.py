@@ -1,9 +1,8 @@
 """Transcript: folds events into the blocks that a person sees and that are saved.
 
-Window, command line, server and database share it. ``Transcript.apply`` takes
-one event and says which block changed; blocks only ever grow or change their
-own state, they are never removed or reordered, so a view can redraw exactly
-the block named.
+Window, command line, server and database share it. ``Transcript.apply`` applies one
+event and returns the index of the block that changed. Blocks grow or change their state,
+but are never removed or reordered, so a view can redraw exactly that block.
 """
 
 from __future__ import annotations
@@ -87,29 +86,29 @@ PINS = "The person changed which messages are kept whole."
 
 
 class Transcript:
-    """The blocks of a session, and what its turns came to so far."""
+    """The blocks of a session, and the state of its turns."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.blocks: list[TranscriptBlock] = []
         self.running = False
         self.last_usage = Usage()
-        """Of the last request: how full the model's context is."""
+        """The usage of the last request: it tells how full the model's context is."""
         self.last_sent: Sent | None = None
-        """What that request was, where the ledger knows it."""
+        """The last request as the ledger records it."""
         self.total_usage = Usage()
         self.steps = 0
         self.told: dict[Topic, str] = {}
-        """What the model was told last of each topic, in the present native history."""
+        """The newest note on each topic in the present native history."""
         self.stale = ""
-        """Why the native history is not what the model should get any more; empty if it is."""
+        """Why the native history is out of date and has to be rebuilt; empty if it is not."""
         self.silent = 0.0
-        """Seconds for which nothing has come, once that is worth saying; else 0."""
+        """Seconds for which the provider has been silent, once that is shown; else 0."""
         self.queued: dict[str, tuple[Said, ...]] = {}
-        """Messages that wait for the turn to be done, by id, oldest first."""
+        """Messages that wait for the end of the turn, by id, oldest first."""
         self.exposed: dict[Exposure, str] = {}
-        """What the session has met, and the first source of each."""
+        """What the session was exposed to, with the first source of each."""
         self.exposed_by_own = False
-        """Whether strangers' words were only in files that the person may come to trust."""
+        """Whether all untrusted text came from files that the person may decide to trust."""
         self.attached = ""
         """The name of the first file or picture that the person attached."""
         self._turn_id = ""
@@ -120,10 +119,10 @@ class Transcript:
             self.apply(event)
 
     def apply(self, event: Event) -> int | None:
-        """Take one event; returns the index of the block that changed or came, if one did.
+        """Apply one event; returns the index of the block that changed or was added, or None.
 
-        Blocks after that index are new. An event about an unknown call is
-        ignored: a damaged log still shows everything else.
+        Blocks after that index are new. An event about an unknown call is ignored, so that a
+        damaged log still shows everything else.
         """
         self.silent = event.seconds if isinstance(event, Silent) else 0.0
         match event:
@@ -304,7 +303,7 @@ class Transcript:
 
     @property
     def tool_calls(self) -> int:
-        """Of the last turn."""
+        """The number of complete calls of the last turn."""
         return self._calls.count
 
     @property
@@ -314,7 +313,7 @@ class Transcript:
 
     @property
     def drafts(self) -> list[Draft]:
-        """Every draft, oldest first, each as it stands now."""
+        """Every draft in its present state, oldest first."""
         return [block.draft for block in self.blocks if isinstance(block, DraftBlock)]
 
     @property
@@ -323,12 +322,12 @@ class Transcript:
 
     @property
     def turn_id(self) -> str:
-        """Of the last turn; empty before any."""
+        """The id of the last turn; empty before the first."""
         return self._turn_id
 
     @property
     def draft_details(self) -> list[tuple[Draft, str]]:
-        """Each draft with what was said of its state last: why it could not be written."""
+        """Each draft with the newest detail of its state, such as why it could not be written."""
         return [(b.draft, b.detail) for b in self.blocks if isinstance(b, DraftBlock)]
 
     def drafts_of(self, turn_id: str) -> list[Draft]:
@@ -346,16 +345,16 @@ class Transcript:
 
     @property
     def handed_over(self) -> list[ToolBlock]:
-        """Calls of the last turn that whoever asked has to bring the results of."""
+        """Calls of the last turn whose results the client has to send."""
         return self._calls.handed_over
 
     def messages(self) -> list[Message]:
-        """The conversation as values, for a new native history (H-7) and for export."""
+        """The conversation as messages, for a new native history (H-7) and for export."""
         return blocks_to_messages(self.blocks)
 
     @property
     def summary(self) -> SummaryBlock | None:
-        """The summary that stands for the beginning, for the model (L-10)."""
+        """The summary that replaces the beginning for the model (L-10)."""
         return active_summary(self.blocks)
 
     def _recount(self, event: Recounted) -> int | None:
@@ -403,7 +402,7 @@ class Transcript:
         return index
 
     def _undone(self, event: SummaryUndone) -> int | None:
-        """The one before it holds again; the first of the two blocks is named."""
+        """Make the previous summary active again; returns the index of the first changed block."""
         index = self._summary(event.summary_id)
         if index is None:
             return None
@@ -451,7 +450,7 @@ class Transcript:
     def _waited(
         self, state: Literal["resumed", "stopped"], seconds: float | None = None
     ) -> int | None:
-        """The wait before another attempt is over; it is the last block if there is one."""
+        """End the wait before another attempt; it can only be the last block."""
         last = self.blocks[-1] if self.blocks else None
         if isinstance(last, RetryBlock) and last.state == "waiting":
             last.state = state

@@ -94,7 +94,7 @@ class DraftReview:
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
-        """A draft beside its file or record as it is now; raises ConfigurationError."""
+        """Compare a draft with its file or record as it is now; raises ConfigurationError."""
         draft = self._open(draft_id)
         workspace = await self._workspace()
         try:
@@ -103,10 +103,10 @@ class DraftReview:
             raise ConfigurationError(str(failure)) from failure
 
     async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
-        """Make a draft anew on top of its file or record as it is now; it waits again.
+        """Rebase a draft on its file or record as it is now; it waits for approval again.
 
-        ``text`` is what a file is to hold, None to delete it or to move it as
-        it is. ``on`` is what the person saw of it when they chose that. Raises
+        ``text`` is the new text of the file; None deletes it or moves it unchanged.
+        ``on`` is the comparison that the person saw. Raises
         ConfigurationError if it cannot be done, or the file has changed since.
         """
         self._session.require_sound()

@@ -1,4 +1,4 @@
-"""The drafts of one session: tools propose them, the person decides about them (T-5)."""
+"""The draft store: keeps the drafts of one session, applies and undoes them (T-5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 class DraftStore:
     """Keeps the latest state of each draft, and emits an event for each change of it.
 
-    ``targets`` says where the drafts of a workspace are carried out; it may touch the disk.
+    ``targets`` returns the targets of a workspace's drafts; it may read the disk.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class DraftStore:
         return self._drafts.get(draft_id)
 
     def draft_of(self, path: str) -> FileDraft | None:
-        """The draft that waits for a file, by its old or its new path, if one does."""
+        """The waiting draft of a file, by its old or its new path; None if there is none."""
         files = (draft for draft in self.waiting() if isinstance(draft, FileDraft))
         return next((draft for draft in files if path in draft.paths), None)
 
@@ -63,8 +63,8 @@ class DraftStore:
         *,
         approve: bool,
     ) -> DraftStatus:
-        """Take a new draft; an earlier one that changes the same thing is superseded by it."""
-        async with self._writing:  # one that is being written at this moment is no longer waiting
+        """Add a new draft; it supersedes open drafts that change the same thing."""
+        async with self._writing:  # a draft that is being written is not superseded
             for old in self.all:
                 if old.status in OPEN and old.keys & draft.keys:
                     self._settle(old.id, "superseded", "", emit)
@@ -77,7 +77,7 @@ class DraftStore:
     async def approve(
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
-        """Apply a draft, unless what it changes has changed meanwhile."""
+        """Apply a draft, unless its target has changed since it was made."""
         return await self._tasks.run(
             self._attempt(draft_id, workspace, emit, DraftTargets.apply, "approved", "waiting")
         )
@@ -85,7 +85,7 @@ class DraftStore:
     async def undo(
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
-        """Restore what an approved draft replaced, unless it has changed meanwhile."""
+        """Undo an approved draft, unless its target has changed since."""
         return await self._tasks.run(
             self._attempt(draft_id, workspace, emit, DraftTargets.undo, "undone", "approved")
         )
@@ -93,7 +93,7 @@ class DraftStore:
     async def settle(
         self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]
     ) -> DraftStatus:
-        """Discard a draft that is still open, or have it superseded."""
+        """Give an open draft the status "discarded" or "superseded"; returns its status."""
         async with self._writing:
             draft = self._drafts[draft_id]
             if draft.status in OPEN:
@@ -109,8 +109,8 @@ class DraftStore:
         status: DraftStatus,
         expected: DraftStatus,
     ) -> DraftStatus:
-        """Never cut short: what a thread has written must be known to be written."""
-        async with self._writing:  # a second click finds the first one's work done
+        """Runs to its end even if cancelled, so that what a thread wrote is recorded."""
+        async with self._writing:  # a second call finds the work of the first one done
             draft = self._drafts[draft_id]
             if draft.status != expected:
                 return draft.status
@@ -130,11 +130,11 @@ class DraftStore:
             return self._drafts[draft_id].status
 
     def restored(self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]) -> None:
-        """A draft's file was restored with all that its turn changed: approved again, or undone."""
+        """Record that undo or redo of a turn restored the draft's file."""
         self._settle(draft_id, status, "", emit)
 
     def note(self, draft_id: str, status: DraftStatus) -> str:
-        """What the model is told of a draft's end; empty if there is nothing to tell."""
+        """The note to the model on a decided draft; empty if none is needed."""
         draft = self._drafts.get(draft_id)
         if draft is None:
             return ""
@@ -148,7 +148,7 @@ class DraftStore:
         }.get(status, "")
 
     def ends(self) -> str:
-        """What a model that joins later is told: how each newest draft ended."""
+        """The outcome of the newest draft of each file or record, for a new native history."""
         ends = {
             "approved": "is {done}",
             "discarded": "was discarded, and the {noun} is unchanged",
@@ -174,7 +174,7 @@ class DraftStore:
 
 
 class TurnDrafts:
-    """The session's drafts as a turn's tools reach them."""
+    """The session's drafts for the tools of one turn."""
 
     def __init__(
         self, drafts: DraftStore, workspace: Workspace, emit: Callable[[Event], None]
@@ -194,7 +194,7 @@ class TurnDrafts:
 
 
 def _words(draft: Draft) -> tuple[str, str]:
-    """How a note to the model names a draft, and what is true once the draft is approved."""
+    """The name of a draft in a note to the model, and the outcome of its approval."""
     about = draft.describe()
     if about.action == "delete":
         return f"the draft that deletes {about.name}", "It is deleted"

@@ -1,10 +1,9 @@
 """The folder tracker: records which turn changed which file of a folder.
 
 A folder is scanned right before and right after a tool acts, so that what the
-person does between two commands never counts as the agent's change. A draft
-changes known paths, so only these are looked at. If two turns run commands in one
-folder at the same time, the change is recorded for both as one that neither may
-undo.
+person changes between two commands never counts as the agent's change. A draft
+changes known paths, so only these are scanned. If two turns run commands in one
+folder at the same time, a change is recorded for both turns, and neither may undo it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who changes something: a turn of a session."""
+    """The turn of a session that a change belongs to."""
 
     session_id: str
     turn_id: str
@@ -56,19 +55,19 @@ class TrackedFolder:
         return str(self._tree.root)
 
     def trouble(self, owner: Owner) -> str:
-        """Why what its commands changed cannot all be undone, the end of a sentence; or empty.
+        """Why changes by the turn's commands cannot be undone, as the end of a sentence.
 
-        Asked once, at a turn's end.
+        Empty if they can. Removes the reason: call it once, at the end of the turn.
         """
         return self._troubles.pop(owner, "") or self._tree.refused
 
     def begin(self) -> None:
-        """Have a first look in the background, so that nobody need wait for it later."""
+        """Start a first scan in the background, so that the first command need not wait for it."""
         self._tasks.start(self._scan())
 
     @asynccontextmanager
     async def acting(self, owner: Owner) -> AsyncGenerator[None, None]:
-        """What changes inside this is the owner's."""
+        """Record changes within this context as the owner's."""
         if trouble := await asyncio.shield(self._tasks.start(self._scan())):
             self._troubles[owner] = trouble
         self._acting.append(owner)
@@ -79,7 +78,7 @@ class TrackedFolder:
 
     @asynccontextmanager
     async def writing(self, owner: Owner, paths: Iterable[str]) -> AsyncGenerator[None, None]:
-        """What changes at these paths inside this is the owner's alone."""
+        """Record changes of these paths within this context as the owner's alone."""
         paths = list(paths)
         async with self._lock:
             before = await self._scan_paths(paths)
@@ -93,7 +92,7 @@ class TrackedFolder:
                 await self._record([owner], made)
 
     async def restore(self, wanted: Mapping[str, Change]) -> tuple[list[str], list[str]]:
-        """Put paths back, see ``storage.snapshots.file_restore``; that is nobody's change."""
+        """Restore paths, see ``storage.snapshots.file_restore``; no turn owns that change."""
         async with self._lock:
             await self._scan_paths(wanted)
             try:
@@ -106,7 +105,7 @@ class TrackedFolder:
         await self._tasks.settled()
 
     async def save(self) -> None:
-        """Keep what is known of the folder for the next program."""
+        """Save the snapshot of the folder for the next start."""
         try:
             await asyncio.to_thread(self._tree.save)
         except (StorageError, OSError):
@@ -116,9 +115,9 @@ class TrackedFolder:
         self._tree.stop()
 
     async def _scan(self, done: Owner | None = None) -> str:
-        """What is wrong, if something is.
+        """Scan the folder and record the changes; returns what went wrong, or an empty text.
 
-        Never cut short: what a look found is attributed before the next one.
+        Callers shield it from cancellation: changes are recorded before the next scan.
         """
         async with self._lock:
             try:
@@ -159,12 +158,12 @@ class TrackedFolder:
 
 
 class FolderTracker:
-    """The folders that are tracked, by their real paths; and what is kept of them."""
+    """The tracked folders by their real paths, with the store of their contents."""
 
     def __init__(
         self, contents: BlobStore, changes: FileChangeStore, excluded: Callable[[], Iterable[Path]]
     ) -> None:
-        """``excluded`` are places that are the program's own, and no agent's."""
+        """``excluded`` returns paths that belong to the program and are not tracked."""
         self.contents = contents
         self._changes = changes
         self._excluded = excluded
@@ -190,7 +189,7 @@ class FolderTracker:
         )
 
     async def close(self) -> None:
-        """Save, and once a day let go what nobody can undo any more."""
+        """Save the snapshots; once a day delete contents that no undo needs any more."""
         for tracked in self._tracked.values():
             tracked.stop()
             await tracked.settled()

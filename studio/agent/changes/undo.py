@@ -41,7 +41,7 @@ class Undo:
         self.settled = self._tasks.settled
 
     async def begin(self, turn_id: str, folder: str, *, acts: bool) -> None:
-        """A turn begins to work in a folder; one that may act will need to know what is in it."""
+        """Begin a turn in a folder; for a turn that may act, start a scan of the folder."""
         self._turn_id, self._folder = turn_id, folder
         self._acted = self._wrote = False
         if acts:
@@ -49,7 +49,7 @@ class Undo:
 
     @asynccontextmanager
     async def acting(self) -> AsyncGenerator[None, None]:
-        """Around a tool that acts in the running turn."""
+        """Entered around a tool that acts in the running turn."""
         tracked = await self._tracked_folder()
         async with tracked.acting(self._owner(self._turn_id)):
             self._acted = True
@@ -57,9 +57,9 @@ class Undo:
 
     @asynccontextmanager
     async def writing(self, draft: Draft) -> AsyncGenerator[None, None]:
-        """Around a draft that is carried out or undone, whenever that is.
+        """Entered around a draft that is applied or undone, also after its turn.
 
-        A draft that changes no file is not tracked: it is undone by itself.
+        A draft that changes no file is not tracked: its own undo restores it.
         """
         if not isinstance(draft, FileDraft):
             yield
@@ -74,7 +74,7 @@ class Undo:
                 self._session.record(event)
 
     async def end(self, turn_id: str) -> list[Event]:
-        """What is told at a turn's end: what it changed, and what can not be undone."""
+        """The events at the end of a turn: the files it changed, and what cannot be undone."""
         if turn_id == self._turn_id and not (self._acted or self._wrote):
             self._turn_id = ""
             return []
@@ -92,14 +92,14 @@ class Undo:
         return events
 
     async def restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
-        """Undo a turn's changes, or do them again. Never cut short.
+        """Undo or redo a turn's changes; runs to its end even if cancelled.
 
-        Raises ConfigurationError if nothing is known of them (any more).
+        Raises ConfigurationError if the changes are not known, or no longer known.
         """
         return await self._tasks.run(self._restore(turn_id, undo=undo))
 
     def blocking(self, turn_id: str) -> list[str]:
-        """Later turns that changed what a turn's undo left alone: to be undone first, in order."""
+        """Later turns to undo first, in this order: they changed files that this undo skipped."""
         files = [
             block for block in self._session.transcript.blocks if isinstance(block, FilesBlock)
         ]
@@ -142,7 +142,7 @@ class Undo:
         return event
 
     def _drafts(self, turn_id: str, done: set[str], *, undo: bool) -> list[Draft]:
-        """The turn's drafts whose every path is now as before them, or as they made it."""
+        """The turn's file drafts of which all paths were undone or redone."""
         blocks = self._session.transcript.blocks
         again = {
             draft_id
@@ -165,7 +165,7 @@ class Undo:
         ]
 
     async def _change_events(self, turn_id: str) -> list[Event]:
-        """The turn's changes as an event, where the transcript does not have them yet."""
+        """The event for the turn's changes, unless the transcript already has it."""
         paths = paths_to_show(await self._changes.of_turn(self._session.info.id, turn_id))
         for block in self._session.transcript.blocks:
             if isinstance(block, FilesBlock) and block.turn_id == turn_id:
@@ -194,7 +194,7 @@ class Undo:
 
 
 def paths_to_show(changes: Iterable[FileChange]) -> tuple[str, ...]:
-    """The paths a person is told of: files and links, and folders that have none in them."""
+    """The paths that are shown: files, links, and folders without changed paths in them."""
     changes = list(changes)
     paths = {change.path for change in changes}
     above = {path.rpartition("/")[0] for path in paths}

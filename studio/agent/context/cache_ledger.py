@@ -23,8 +23,8 @@ UNEXPLAINED = "Nothing changed here. The provider had dropped it."
 class Prefix(Protocol):
     """What the ledger reads of a history.
 
-    ``chain`` holds the digest of everything before each item, then of the
-    whole; ``why`` says why this epoch began.
+    ``chain`` holds the digest before each item and, at its end, of the whole history;
+    ``why`` says why this epoch began.
     """
 
     epoch: int
@@ -38,7 +38,7 @@ class _Request:
     model: str
     effort: Effort | None
     form: str
-    """What was asked of the answer: whether to call, and its form."""
+    """The requested form of the answer: tool choice and schema."""
     facts: ModelInfo | None
     sent: Sent
     input: int = 0
@@ -46,7 +46,7 @@ class _Request:
 
 
 class CacheLedger:
-    """Of one session; ``last`` is its last request before the program started."""
+    """The ledger of one session; ``last`` is its last request before the program started."""
 
     def __init__(self, last: LedgerEntry | None = None) -> None:
         self._last: _Request | None = None
@@ -60,7 +60,7 @@ class CacheLedger:
             self._effort_known = True
 
     def expect(self, provider: Provider, request: Request, history: Prefix) -> Sent:
-        """The entry of a request that goes out now, with what could have changed."""
+        """Begin the entry of a request that is about to be sent."""
         chain = history.chain
         sent = Sent(history.epoch, len(chain) - 1, chain[-1])
         last, caching = self._last, provider.cache
@@ -72,10 +72,10 @@ class CacheLedger:
         return sent
 
     async def settle(self, sent: Sent, usage: Usage) -> Sent:
-        """The entry with what the provider said it used."""
+        """Complete the entry with the usage that the provider reports."""
         now = self._now
         assert now is not None
-        expected = min(sent.expected, usage.input)  # a request that is shorter now loses no more
+        expected = min(sent.expected, usage.input)  # a shorter request cannot lose more
         short = expected - usage.cache_read
         broken = usage.total and short * 2 > expected
         if broken:
@@ -91,7 +91,7 @@ class CacheLedger:
     def _changed(
         self, last: _Request, provider: str, request: Request, history: Prefix, caching: PromptCache
     ) -> str:
-        """Which part of the request is not what it was, in words; empty if none."""
+        """Which part of the request changed, as a sentence; empty if none."""
         if (last.provider, last.model) != (provider, request.model):
             return "The model changed."
         if last.sent.epoch != history.epoch:

@@ -37,22 +37,22 @@ from .token_count import BYTES_PER_TOKEN, ContextPart, TokenEstimator
 from .truncation import SHORTENED, TRUNCATION_LENGTHS, shorten_results, truncate_results
 
 TRIGGER_SHARE = 0.75
-"""Of the window, from where on room is made."""
+"""Share of the window at which a history is shortened."""
 GOAL_SHARE = 0.8
-"""Of what there is until then: more than that is not enough, the next step would fill it."""
+"""Share of the tokens up to that point that a shortened history may have."""
 RECENT_SHARE = 0.4
-"""Of the same, what the last exchanges may have beside a summary."""
+"""Share of the same tokens that the last exchanges may have beside a summary."""
 MIN_SAVED_SHARE = 0.05
-"""Of the window; for less no history is begun anew."""
+"""Share of the window; a new history has to save at least this much."""
 MIN_WINDOW = 4_096
-"""Tokens: that a model has less is not believed because one request was refused."""
+"""Tokens; a refused request never lowers the assumed window below this."""
 SUMMARY_WORDS = (60, 1_500)
-"""Of a summary, the fewest and the most that are asked for."""
+"""The smallest and the largest length of a summary that is requested, in words."""
 MAX_SUMMARY_INPUT = 400_000
-"""Characters that are summed up at once where nobody knows the window."""
+"""Characters that one summary reads at most."""
 
 MAX_INLINE_ITEMS = 8
-"""Items that are weighed at once; more are a thread's work."""
+"""New items that are estimated on the event loop; more are estimated in a thread."""
 
 Emit = Callable[[Event], None]
 Weighed = TypeVar("Weighed")
@@ -61,19 +61,19 @@ _Weighing = Callable[[NativeHistory, Sent | None, Usage], Weighed]
 
 @dataclass(frozen=True, slots=True)
 class WindowBudget:
-    """Of a model's context, in tokens: system prompt and tools take ``head`` of the window."""
+    """The window of a model in tokens; system prompt and tools take ``head`` of it."""
 
     window: int
     head: int
 
     @property
     def trigger(self) -> int:
-        """From where on room is made; later where the head alone takes half of it."""
+        """Tokens at which the history is shortened; more if the head takes half of the window."""
         return round(max(TRIGGER_SHARE * self.window, (self.window + self.head) / 2))
 
     @property
     def room(self) -> int:
-        """For the conversation."""
+        """Tokens for the conversation."""
         return max(self.trigger - self.head, 0)
 
     @property
@@ -83,7 +83,7 @@ class WindowBudget:
 
 @dataclass(frozen=True, slots=True)
 class ContextUsage:
-    """What takes how much of the context; ``window`` is None where nobody knows it."""
+    """The tokens of each part of the context; ``window`` is None if it is not known."""
 
     parts: tuple[ContextPart, ...]
     window: int | None
@@ -98,9 +98,9 @@ class ContextUsage:
 
 
 class Compactor:
-    """Of one session. ``wanted`` says whether the person lets conversations be summed up.
+    """The compactor of one session. ``wanted`` says whether the person allows summaries.
 
-    ``flush`` is awaited before a history that goes by what was emitted is begun.
+    ``flush`` is awaited before a history begins that depends on emitted events.
     """
 
     def __init__(
@@ -117,17 +117,17 @@ class Compactor:
         self._estimator = TokenEstimator()
         self._weighing = asyncio.Lock()
         self._refused_sizes: dict[tuple[str, str], int] = {}
-        """Tokens that a provider said were too many, by provider and model."""
+        """Tokens of histories that a provider refused as too long, by provider and model."""
         self._retry_above = 0
-        """Tokens below which nothing is tried again: it was, and did not help."""
+        """Tokens below which compaction is not tried again after it did not help."""
 
     async def fit(self, access: ModelAccess, emit: Emit, *, full: bool = False) -> bool:
-        """Have a history that fits, ahead of a request; returns whether it is shorter now.
+        """Shorten the history before a request if it does not fit; returns whether it did.
 
-        ``full``: the provider said that it is too long. Raises ProviderError
-        where the person's message alone is, and OverBudget.
+        ``full``: the provider refused the history as too long. Raises ProviderError if the
+        person's message alone is too long, and OverBudget.
         """
-        if why := self._transcript.stale:  # changed by the person while the turn runs
+        if why := self._transcript.stale:  # the person changed it while the turn ran
             await self._begin_history(why, self._transcript.messages(), emit)
         tokens = await self.tokens()
         if full:
@@ -147,11 +147,11 @@ class Compactor:
         return False
 
     async def shorten(self, emit: Emit) -> None:
-        """Begin a history with old results shortened, needed or not."""
+        """Begin a history with shortened old results, even if it is not needed."""
         await self._begin_history(SHORTENED, shorten_results(self._transcript.messages()), emit)
 
     async def summarise(self, access: ModelAccess, emit: Emit) -> None:
-        """Sum up, needed or not. Raises ConfigurationError where there is nothing yet."""
+        """Summarise even if it is not needed; raises ConfigurationError if there is too little."""
         tokens = await self.tokens()
         window = await self._window(access) or round(tokens / TRIGGER_SHARE)
         budget = WindowBudget(window, self._estimator.head)
@@ -161,12 +161,12 @@ class Compactor:
         self._retry_above = 0
 
     async def usage(self, history: NativeHistory, window: int | None) -> ContextUsage:
-        """The tokens of each part, scaled to the provider's own figure."""
+        """The tokens of each part, scaled to the provider's count."""
         parts = await self._weighed(self._estimator.parts, history)
         return ContextUsage(tuple(parts), window)
 
     async def tokens(self) -> int:
-        """Of the next request: what the provider counted, and an estimate of the rest."""
+        """Tokens of the next request: the provider's count plus an estimate of new items."""
         return await self._weighed(self._estimator.total, self._history)
 
     async def _weighed(self, of: _Weighing[Weighed], history: NativeHistory) -> Weighed:
@@ -177,7 +177,7 @@ class Compactor:
             return await asyncio.to_thread(of, history, sent, usage)
 
     async def _size(self, access: ModelAccess, messages: Sequence[Message]) -> int:
-        """Tokens of a history built of these."""
+        """Tokens of a history built from these messages."""
         async with self._weighing:
             return await asyncio.to_thread(self._sized, access, messages)
 
@@ -186,7 +186,7 @@ class Compactor:
         return self._estimator.of(self._history, items)
 
     async def _window(self, access: ModelAccess) -> int | None:
-        """The model's, or what a refused request taught of it."""
+        """The model's window in tokens, limited by the size of refused requests; or None."""
         request = Request(access.model, (), facts=access.facts, session=access.session_id)
         try:
             known = await access.provider.context_window(request)
@@ -201,7 +201,7 @@ class Compactor:
     async def _shorten(
         self, access: ModelAccess, emit: Emit, budget: WindowBudget, tokens: int, *, full: bool
     ) -> bool:
-        """The first stage, or else the second; then what is left to do."""
+        """Try the first stage, then a summary, then truncation; returns whether one helped."""
         most = tokens - max(round(MIN_SAVED_SHARE * (tokens if full else budget.window)), 1)
         if tokens - budget.head < tokens - most:
             return False  # the conversation is not what takes the room
@@ -227,7 +227,7 @@ class Compactor:
 
     @property
     def _last_summary_undone(self) -> bool:
-        """Whether the person undid the last summary: it is not written again unasked."""
+        """Whether the person undid the last summary; it is not written again without need."""
         for block in reversed(self._transcript.blocks):
             if isinstance(block, SummaryBlock):
                 return block.state == "undone"
@@ -236,7 +236,7 @@ class Compactor:
     async def _summarize(
         self, access: ModelAccess, emit: Emit, budget: WindowBudget, tokens: int, kept: int
     ) -> bool:
-        """The second stage, with about ``kept`` tokens left of the last exchanges."""
+        """Replace all but about ``kept`` tokens of the last exchanges by a summary."""
         transcript = self._transcript
         end = await self._find_end(access, kept + budget.head)
         if end is None:
@@ -263,7 +263,7 @@ class Compactor:
         return True
 
     async def _find_end(self, access: ModelAccess, most: int) -> int | None:
-        """Where the part to be summed up ends: as early as what follows is no more than that."""
+        """The earliest end of the part to summarise after which at most ``most`` tokens remain."""
         blocks = list(self._transcript.blocks)
         held = self._transcript.summary
         ends = [end for end in _possible_ends(blocks) if end > (held.blocks if held else 0)]
@@ -290,7 +290,7 @@ class Compactor:
     async def _shortened_to(
         self, access: ModelAccess, goal: int, messages: list[Message]
     ) -> list[Message]:
-        """The first of these that is no more than the goal, or else the last."""
+        """The messages with as little truncation as meets the goal, or with the most."""
         stubs = shorten_results(messages)
         less = messages
         for less in (
@@ -303,7 +303,7 @@ class Compactor:
         return less
 
     async def _begin_history(self, why: str, messages: Sequence[Message], emit: Emit) -> None:
-        seen = why != SHORTENED  # a summary is seen by itself
+        seen = why != SHORTENED  # a summary has its own block
         for event in await self._history.renew(why, lambda: messages, quiet=seen):
             emit(event)
 
@@ -325,9 +325,9 @@ def _is_said(message: Message) -> bool:
 
 
 def _possible_ends(blocks: Sequence[TranscriptBlock]) -> list[int]:
-    """Where a part to be summed up may end: before a message, or between two steps.
+    """Where the part to summarise may end: before a message, or between two steps.
 
-    Only the last exchange is taken apart: its last step stays whole.
+    Only the last exchange is split between steps; its last step stays whole.
     """
     messages = [n for n, b in enumerate(blocks) if isinstance(b, UserBlock) and not b.steered]
     ends = messages[1:]

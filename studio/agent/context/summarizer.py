@@ -30,7 +30,7 @@ SUMMARY_FAILED = (
     "line instead."
 )
 CLIP_LENGTHS = (4_000, 1_200, 300, 80)
-"""Characters left of each text, the more there is to read the fewer."""
+"""Characters that are kept of each text; shorter ones are tried for long conversations."""
 MAX_LINE = 160
 MAX_LINES = 200
 _MIN_CHARACTERS = 20  # characters of a summary that says something
@@ -60,10 +60,10 @@ class SummaryWriter:
     async def write(
         self, messages: Sequence[Message], earlier: str, *, characters: int, words: int
     ) -> str:
-        """Of these messages, and of what the ``earlier`` summary says.
+        """Summarise these messages and the ``earlier`` summary.
 
-        ``characters`` is how much the model can read, ``words`` the most that
-        are asked for. Raises OverBudget; whatever else goes wrong, there is a text.
+        ``characters`` is how much the model can read, ``words`` the longest summary to
+        request. Raises OverBudget; after any other failure it returns one line an exchange.
         """
         text = await asyncio.to_thread(_rendered, messages, earlier, characters)
         prompt = SUMMARY_REQUEST.format(conversation=text, words=words)
@@ -123,7 +123,7 @@ class SummaryWriter:
 
 
 def summarize_in_lines(messages: Sequence[Message], earlier: str = "") -> str:
-    """What the person said, what was called and what was answered, a line each."""
+    """One line for each message: what the person said, what the agent called and said."""
     lines = earlier.splitlines()
     for message in messages:
         said = [_words(block) for block in message.blocks if isinstance(block, Text | File | Image)]
@@ -142,7 +142,7 @@ def summarize_in_lines(messages: Sequence[Message], earlier: str = "") -> str:
 
 
 def _rendered(messages: Sequence[Message], earlier: str, characters: int) -> str:
-    """The conversation as text, no longer than that."""
+    """The conversation as text of at most ``characters``."""
     text = ""
     before = [f"Summary of what came before:\n{earlier}"] if earlier else []
     for most in CLIP_LENGTHS:

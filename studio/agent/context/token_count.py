@@ -24,14 +24,14 @@ from studio.providers.base import Request
 from studio.providers.media import pixels
 
 PIXELS = 750
-"""Of a picture, to a token (Anthropic's figure; others are near it)."""
+"""Pixels of a picture per token (Anthropic's figure; other providers' are similar)."""
 PICTURE = (85, 1_600)
 """Tokens of the smallest and of the largest picture: providers scale down what is larger."""
 UNKNOWN_PICTURE = 1_000
 PAGE = 2_000
 """Tokens of a page of a PDF: its words and its picture (Anthropic says 1,500 to 3,000)."""
 PAGE_BYTES = 50_000
-"""Of a page, where a document does not say how many it has."""
+"""Bytes of a page, for documents that do not tell their number of pages."""
 _HEAD = 65_536  # of base64: a picture's size is near its beginning
 _SAMPLE = 1_000_000
 _PAGE = re.compile(rb"/Type\s*/Page\b")
@@ -39,7 +39,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{32}")
 
 
 def blob_tokens(text: str) -> int:
-    """Of a picture or document in base64 or in a data URL; 0 for words."""
+    """Tokens of a picture or document in base64 or a data URL; 0 for other text."""
     is_url = text.startswith("data:")
     media = text[5:100].partition(";")[0] if is_url else ""
     body = text.partition(",")[2] if is_url else text
@@ -55,7 +55,7 @@ def blob_tokens(text: str) -> int:
 
 
 def _pages(body: str) -> int:
-    """As many as can be seen; in a document that packs its list of pages, a guess.
+    """The number of pages of a PDF; a guess from its size if its list of pages is compressed.
 
     Of a large document only the beginning is read, as a sample.
     """
@@ -74,16 +74,16 @@ def _decoded(text: str) -> bytes:
 PartKind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
 KINDS: tuple[PartKind, ...] = get_args(PartKind)
 BYTES_PER_TOKEN = 4
-"""Bytes of text to a token, about."""
+"""Approximate bytes of text per token."""
 MAX_RATIO = 4.0
-"""So many times more or less than the estimate a provider's figure may be, to be believed."""
+"""The largest accepted ratio between a provider's count and the estimate."""
 
 _IGNORED_KEYS = frozenset(
     ("signature", "thoughtSignature", "encrypted_content", "cache_control", "media_type", "id")
 ) | frozenset(
     ("call_id", "tool_use_id", "tool_call_id", "type", "role", "status", "mimeType", "detail")
 )
-"""Keys of what a model does not read as words."""
+"""Keys of values that do not count as text for the model."""
 _BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
 _MARKED = re.compile(r"<(file|summary)\b[^>\n]*>\n.*?\n</\1>", re.DOTALL)
 """Parts inside a text: an attached text file, the summary."""
@@ -100,7 +100,7 @@ class ContextPart:
 
 
 class EstimatedHistory(Protocol):
-    """What is weighed of a history; see ``NativeHistory``."""
+    """What the estimator reads of a history; see ``NativeHistory``."""
 
     epoch: int
     items: list[JsonObject]
@@ -110,9 +110,9 @@ class EstimatedHistory(Protocol):
 
 
 class TokenEstimator:
-    """Of one session. Items are weighed once: a history only grows.
+    """The estimator of one session. It estimates each item once: a history only grows.
 
-    ``ratio`` is how many tokens one estimated token really is.
+    ``ratio`` is the number of real tokens per estimated token.
     """
 
     def __init__(self) -> None:
@@ -122,10 +122,10 @@ class TokenEstimator:
         self._head = 0
         self._part_weights: Weights = Counter()
         self._cumulative: list[int] = [0]
-        """What all weighs up to each item, the head first."""
+        """Estimated tokens up to each item, the head first."""
 
     def unweighed(self, history: EstimatedHistory) -> int:
-        """How many items are new to it."""
+        """How many items are not estimated yet."""
         known = len(self._cumulative) - 1 if self._is_of(history) else 0
         return len(history.items) - known
 
@@ -150,11 +150,11 @@ class TokenEstimator:
 
     @property
     def head(self) -> int:
-        """Tokens of system prompt and tools, of the history weighed last."""
+        """Tokens of system prompt and tools of the last estimated history."""
         return round(self.ratio * self._head)
 
     def of(self, history: EstimatedHistory, items: Sequence[JsonObject]) -> int:
-        """Tokens of a history that would begin with the same, and have these items instead."""
+        """Tokens of a history with the same system prompt and tools, and these items."""
         self._weigh(history)
         scale = ItemEstimator(history.tools)
         return round(self.ratio * (self._head + sum(scale.weigh(i).total() for i in items)))
@@ -183,16 +183,16 @@ class TokenEstimator:
         return of == self._history_key and len(self._cumulative) <= len(history.items) + 1
 
     def _counted(self, history: EstimatedHistory, sent: Sent | None, usage: Usage) -> int | None:
-        """How many items the provider has counted; None where the last request was another's."""
+        """How many items the provider has counted; None if it was another history."""
         if sent is None or not usage.input or sent.items >= len(history.chain):
             return None
         return sent.items if history.chain[sent.items] == sent.prefix else None
 
 
 class ItemEstimator:
-    """Weighs native items, of whichever protocol, in the order they come.
+    """Estimates the tokens of native items of any protocol, in order.
 
-    Results are told apart by their calls, which come before them.
+    A result has the kind of its call, which comes before it.
     """
 
     def __init__(self, tools: Collection[ToolSpec]) -> None:
@@ -256,7 +256,7 @@ class ItemEstimator:
 
 
 def estimate_request(request: Request) -> int:
-    """Tokens of a request of which nothing was counted yet."""
+    """Estimated tokens of a single request."""
     scale = ItemEstimator(request.tools)
     return _text_tokens(request.system) + sum(scale.weigh(item).total() for item in request.history)
 
@@ -266,13 +266,13 @@ def _reads_files(spec: ToolSpec) -> bool:
 
 
 def _text_tokens(text: str) -> int:
-    """Tokens of words, about; letters of other scripts have more bytes, and more tokens."""
+    """Estimated tokens of a text, by its bytes: other scripts have more bytes and tokens."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return -(-size // BYTES_PER_TOKEN)
 
 
 def _distribute(weights: Weights, tokens: int) -> list[ContextPart]:
-    """So many tokens, shared out by weight; not one more or less."""
+    """Distribute the tokens over the parts by weight, so that they add up exactly."""
     whole = weights.total()
     if whole <= 0:
         return []

@@ -14,9 +14,9 @@ from studio.domain.messages import Block, Image, Message, Text, ToolResult
 
 KEPT_RESULTS = 3
 MIN_SAVED_CHARACTERS = 400
-"""Characters; a stub for less would save nothing."""
+"""Characters of a result that a stub replaces at least; less would save nothing."""
 TRUNCATION_LENGTHS = (8_000, 2_000, MIN_SAVED_CHARACTERS)
-"""Characters that are left of the newest results where nothing else helps."""
+"""Characters kept of the newest results, tried in this order if nothing else helps."""
 SHORTENED = "Older results were shortened to save room."
 
 
@@ -33,7 +33,7 @@ def shorten_results(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> li
 
 
 def truncate_results(messages: Sequence[Message], most: int) -> list[Message]:
-    """The conversation with at most so many characters of each result."""
+    """The conversation with at most ``most`` characters of each result."""
     return _changed(messages, lambda result: _cut(result, most))
 
 

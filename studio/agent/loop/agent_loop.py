@@ -1,6 +1,6 @@
-"""The loop of an agent: ask the model, run its tools, until it answers without a call (L-1).
+"""The agent loop: requests a reply, runs its tools, and repeats until the model is done (L-1).
 
-``run`` takes steps, a step asks the model and acts on its reply. The guards
+``run`` takes steps; a step requests a reply and runs its calls. The guards
 are called before each request, before and after tools, and after the answer.
 """
 
@@ -45,7 +45,7 @@ class AgentLoop:
         self._compactions = 0
 
     async def run(self, said: Sequence[Said]) -> TurnEnd:
-        """Take steps until the turn ends. With nothing said the last message is tried again."""
+        """Take steps until the turn ends. Without ``said`` it answers the last message again."""
         await self._begin(said)
         steps = self.context.limits.steps
         for step in range(1, steps + 1):
@@ -57,7 +57,7 @@ class AgentLoop:
         return TurnEnd("step_limit", f"The agent used {used} of this turn.")
 
     async def _step(self) -> TurnEnd | None:
-        """One request and the tools it calls; None if another step has to follow."""
+        """One request and the calls of its reply; None if another step has to follow."""
         reply = await self._request()
         if reply.calls and (end := await self._run_tools(reply)):
             return end
@@ -82,7 +82,7 @@ class AgentLoop:
         return None if self.state.notes else TurnEnd("done", reply.detail)
 
     async def _request(self) -> Reply:
-        """The reply to this step, after as many attempts as it takes."""
+        """Request the reply of this step, with as many attempts as needed."""
         while True:
             await self._before_request()
             attempt = self.requests.attempt(self.state.step, await self.context.compactor.tokens())
@@ -97,10 +97,10 @@ class AgentLoop:
                     raise too_long.error from too_long
 
     async def _run_tools(self, reply: Reply) -> TurnEnd | None:
-        """Run the calls of a reply. Each gets its result, whatever happens (H-3, H-5).
+        """Run the calls of a reply. Each call gets a result in every case (H-3, H-5).
 
-        The reply is stored before its tools run: if the program dies meanwhile,
-        the calls are found open and are closed when the session is opened again.
+        The reply is stored before its tools run. If the program is killed meanwhile, the
+        open calls are closed when the session is opened again.
         """
         if reply.stop != "tool_use":
             return await self._refuse_calls(reply, CALL_NOT_RUN)
@@ -117,7 +117,7 @@ class AgentLoop:
             why = self.state.reason_for_calls(error, CALL_FAILED)
             await self._history.add_results(reply.calls, results, why)
             raise
-        if None in results:  # the client runs these; the transcript has the results of the others
+        if None in results:  # the client runs these; the others have results in the transcript
             return TurnEnd("handed_over")
         whole = await self._history.add_results(reply.calls, results, CALL_FAILED)
         finished = [
@@ -134,10 +134,10 @@ class AgentLoop:
             await self._resume()
             self._start_step(1)
             return
-        if self._history.items:  # a conversation begins with the person's words
+        if self._history.items:  # a conversation begins with the person's message
             await self._send_notes()
         words = self._history.words(said)
-        self._start_step(1)  # stored with the words, so that they count as said once they are
+        self._start_step(1)  # stored together with the message
         await self._history.append(words)
 
     def _start_step(self, step: int) -> None:
@@ -146,7 +146,7 @@ class AgentLoop:
         self._emit(StepStarted(step))
 
     async def _before_request(self) -> None:
-        """Compact a history that is nearly full, add the person's words, update the model."""
+        """Compact a nearly full history, add steering messages, and send notes to the model."""
         await self.context.compactor.fit(self.context.access, self._emit)
         while self.context.steering:
             message = self.context.steering.popleft()
@@ -164,7 +164,7 @@ class AgentLoop:
         self.state.notes.clear()
 
     async def _compact(self) -> bool:
-        """Shorten a history that the provider says is too long; False if that did not help."""
+        """Shorten a history that the provider refused as too long; False if that did not help."""
         self._compactions += 1
         if self._compactions > MAX_COMPACTIONS:
             return False
@@ -178,7 +178,7 @@ class AgentLoop:
             self._emit(told)
 
     async def _refuse_calls(self, reply: Reply, why: str) -> None:
-        """Answer the calls of a reply without running them."""
+        """Give each call of a reply the result ``why`` without running it."""
         await self._history.add_unrun(reply, why)
         for call in reply.calls:
             self._emit(ToolFinished(call.id, why, is_error=True, seconds=0.0))

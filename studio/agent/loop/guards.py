@@ -1,6 +1,6 @@
-"""The guards of a turn, which the loop calls between its steps.
+"""Guards of a turn: checks that the loop calls between its steps.
 
-``RepetitionGuard`` notices that an agent repeats itself and asks for its answer (L-8),
+``RepetitionGuard`` notices that an agent repeats itself and requests its answer (L-8),
 ``WrapUpGuard`` announces a limit, ``AnswerGuard`` checks an answer against its schema.
 """
 
@@ -23,21 +23,21 @@ from .structured_output import MAX_CORRECTIONS, parse_answer
 from .turn_context import FinishedCall, Guard, TurnEnd, TurnState
 
 MAX_STEPS_WITHOUT_NEWS = 3
-"""Steps in a row without anything new after which an agent is stalled."""
+"""Consecutive steps without a new result after which an agent is stalled."""
 
 
 class RepetitionGuard(Guard):
     """Compares each step of a turn with the steps before it.
 
-    A step goes in circles if each of its calls was made in an earlier step with
-    the same result and nothing has changed in between but by that call itself.
-    So does the third step in a row whose calls and results were all seen
-    before, whatever changed. A call with other arguments is always new.
+    A step is circular if each of its calls had the same result in an earlier step and
+    nothing but that call has changed anything in between. The third consecutive step whose
+    calls and results were all seen before is circular too, whatever changed. A call with
+    other arguments is always new.
     """
 
     def __init__(self) -> None:
         self.warned = False
-        """Whether the agent was asked for its final answer; it is asked once."""
+        """Whether the final answer was requested; it is requested once."""
         self._last: dict[str, tuple[int, str]] = {}
         self._seen: set[tuple[str, str]] = set()
         self._changes = 0
@@ -64,17 +64,17 @@ class RepetitionGuard(Guard):
         return None
 
     def changed(self) -> None:
-        """The world is not what it was: the person did something, or the history is shorter."""
+        """Note a change from outside: by the person, or of the history."""
         self._changes += 1
         self._steps_without_news = 0
 
     def repeats(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether these calls, not made yet, were all made before and nothing changed since."""
+        """Whether all these new calls were made before and nothing has changed since."""
         keys = [call_key(call) for call in calls]
         return all(key in self._last and self._last[key][0] == self._others(key) for key in keys)
 
     def circles(self, step: Sequence[FinishedCall]) -> bool:
-        """Add a finished step; True if it goes in circles."""
+        """Add a finished step; True if it is circular."""
         for made in step:
             if made.effect == "act" or (made.effect == "draft" and not made.result.is_error):
                 key = call_key(made.call)
@@ -90,12 +90,12 @@ class RepetitionGuard(Guard):
         return again or self._steps_without_news >= MAX_STEPS_WITHOUT_NEWS
 
     def _others(self, key: str) -> int:
-        """Changes by anything but this very call."""
+        """The number of changes by anything but this call."""
         return self._changes - self._own.get(key, 0)
 
 
 class WrapUpGuard(Guard):
-    """Tells the model once to come to an end when the turn is about to reach a limit."""
+    """Tells the model once to finish when the turn is about to reach a limit."""
 
     def __init__(self, limits: Limits, budget: Budget) -> None:
         self._limits = limits
@@ -119,7 +119,7 @@ class WrapUpGuard(Guard):
 
 
 class AnswerGuard(Guard):
-    """Asks again for an answer that does not fit its JSON schema, and ends the turn at last."""
+    """Requests an answer again that does not fit its JSON schema; then ends the turn."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
@@ -137,7 +137,7 @@ class AnswerGuard(Guard):
 
 
 def call_key(call: ToolCall) -> str:
-    """Equal for two calls that are the same, whatever the order of their arguments."""
+    """A key that is equal for equal calls, whatever the order of their arguments."""
     arguments = call.raw if call.arguments is None else call.arguments
     return f"{call.name} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
 

@@ -1,8 +1,7 @@
-"""A request to the model: sends one attempt after the other and yields what arrives (L-12).
+"""Model requests: send a request with retries, and yield what arrives (L-12).
 
-Whatever a failed attempt brought stays: in the transcript as it was shown, in
-the history as far as the provider takes it back. The next attempt goes on
-from there.
+Text of a failed attempt stays in the transcript, and in the history as far as the
+provider accepts it. The next attempt continues from there.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class ContextTooLong(Exception):
 
 
 class _Attempt:
-    """One request on its way. It can be given up from outside."""
+    """One request in flight; ``give_up`` aborts it from outside."""
 
     def __init__(self, stream: ReplyStream) -> None:
         self.stream = stream
@@ -56,7 +55,7 @@ class _Attempt:
 
     @property
     def received(self) -> float:
-        """When something came last, pings too."""
+        """When the last event came, including pings."""
         return max(self.stream.last_event_at, self.began)
 
     def note(self, delta: Delta) -> None:
@@ -65,20 +64,20 @@ class _Attempt:
 
     @property
     def shown(self) -> float:
-        """When something came last that the person could see: a server may send pings for ever.
+        """When the last visible event came: a server may send pings without end.
 
-        A call shows nothing while it is written.
+        While a call is written every event counts, because nothing of it is visible.
         """
         return self.received if self._writes_call else self._shown
 
     @property
     def unseen(self) -> float:
-        """Seconds for which the person has seen nothing."""
+        """Seconds without a visible event."""
         return time.monotonic() - self.shown
 
     @property
     def quiet(self) -> float:
-        """Seconds since anything came."""
+        """Seconds without any event."""
         return time.monotonic() - self.received
 
     def give_up(self) -> None:
@@ -104,7 +103,7 @@ class ModelRequests:
         """Set when an attempt begins, and replaced by another."""
 
     def try_now(self) -> None:
-        """Skip the wait before an attempt, or give up one that has gone silent."""
+        """Skip the wait before an attempt, or abort a silent attempt."""
         if self._attempt is None:
             if self._waits:
                 self._skip.set()
@@ -115,18 +114,17 @@ class ModelRequests:
     async def attempt(self, step: int, tokens: int) -> AsyncGenerator[Event | Reply, None]:
         """Send one request and yield its events; the last item is the reply.
 
-        The reader leaves at the reply, so nothing may follow it here. All of the reply
-        but its calls is in the history then. Without a reply
-        the attempt failed and the wait is over: send the next one. ``tokens`` is
-        what the request is expected to send. Raises ContextTooLong, OverBudget,
-        and ProviderError when no attempt is left.
+        The caller stops reading at the reply, so nothing may follow it. A reply without calls
+        is in the history by then. If no reply comes, the attempt failed and the wait is over:
+        send the next attempt. ``tokens`` is the expected size of the request. Raises
+        ContextTooLong, OverBudget, and ProviderError if no attempt is left.
         """
         self._skip.clear()
         try:
             async with aclosing(self._send(step, tokens)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
-                        self._failed = 0  # before the yield: the reader leaves at the reply
+                        self._failed = 0  # before the yield: the caller stops reading here
                     yield item
             return
         except ProviderError as error:
@@ -136,9 +134,9 @@ class ModelRequests:
                 yield event
 
     async def watch(self) -> AsyncGenerator[Silent, None]:
-        """Yield once when nothing has come for a while; give up an attempt that stays silent.
+        """Yield a silence once, and abort an attempt that stays silent for too long.
 
-        Runs beside the attempts for as long as the turn does.
+        Runs in parallel with the attempts until the turn ends.
         """
         silence, limit = self._policy.silence, self._policy.limit
         reported = 0.0
@@ -177,7 +175,7 @@ class ModelRequests:
                 kept = attempt.stream.interrupted()
                 why = self._state.reason_for_calls(error, CALL_BROKEN_OFF)
                 await self._history.add_unrun(kept, why)
-                if kept.usage.total:  # what was cut off is paid for all the same
+                if kept.usage.total:  # an interrupted reply costs money too
                     async for ended in self._settle(step, kept, sent, attempt, reservation):
                         if not isinstance(error, GeneratorExit):
                             yield ended
@@ -193,7 +191,7 @@ class ModelRequests:
                 async for ended in self._settle(step, reply, sent, attempt, reservation):
                     yield ended
             except BaseException as error:
-                if reply.calls:  # nobody else has them yet
+                if reply.calls:  # the loop did not get the calls
                     why = self._state.reason_for_calls(error, CALL_BROKEN_OFF)
                     await self._history.add_unrun(reply, why)
                 raise
@@ -230,7 +228,7 @@ class ModelRequests:
     async def _settle(
         self, step: int, reply: Reply, sent: Sent, attempt: _Attempt, reservation: Reservation
     ) -> AsyncGenerator[StepEnded, None]:
-        """Book what the request used, and compare it with what the cache should have known."""
+        """Record the usage of the request, and compare it with the expected cache hits."""
         await self._access.meter.settle(reservation, reply.usage, reply.cost)
         seconds = time.monotonic() - attempt.began
         settled = replace(sent, broke="")
@@ -243,7 +241,7 @@ class ModelRequests:
             )
 
     async def _recover(self, error: ProviderError) -> AsyncGenerator[Event, None]:
-        """Prepare the next attempt after one that failed; raises if there is none."""
+        """Prepare the next attempt after a failure; raises the error if there is none."""
         skipped = self._skip.is_set()
         self._failed += not skipped
         if error.fault == "bad_history" and not self._rebuilt:
@@ -271,7 +269,7 @@ class ModelRequests:
         yield Retried(time.monotonic() - began)
 
     async def _wait(self, seconds: float) -> None:
-        """Until the time is over or the person skips it; the turn's clock stands still."""
+        """Wait, unless the person skips it; the turn's clock is paused."""
         self._state.clock.pause()
         self._waits = True
         try:

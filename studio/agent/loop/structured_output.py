@@ -12,12 +12,12 @@ from studio.tools.sdk.argument_check import violations
 from .prompts import ANSWER_IN_WORDS
 
 MAX_CORRECTIONS = 2
-"""So often an answer that does not fit is asked for again."""
+"""How often an answer that does not fit its schema is requested again."""
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
 
 
 def schema_instruction(schema: JsonObject | None) -> str:
-    """The schema as an instruction; some providers enforce a schema, others do not."""
+    """The schema as an instruction, because some providers do not enforce schemas."""
     if schema is None:
         return ANSWER_IN_WORDS
     if not schema:
@@ -29,17 +29,17 @@ def schema_instruction(schema: JsonObject | None) -> str:
 
 
 def strip_code_fence(text: str) -> str:
-    """The text without the code fence that some models put around JSON, and without blanks."""
+    """The text without whitespace and without the code fence that some models add to JSON."""
     inside = _FENCED.fullmatch(text.strip())
     return inside[1] if inside else text.strip()
 
 
 def parse_answer(text: str, schema: JsonObject) -> Json:
-    """The answer as a value; ValueError says in words for the model why it does not fit.
+    """Parse an answer; the text of ValueError tells the model why it does not fit.
 
-    A code fence or blanks around it are accepted. Patterns are not checked: a
-    stranger's may take for ever; neither is anything of a schema that has one where
-    a reference leads, or that takes too long. Slow for much text: call it in a thread.
+    A code fence or whitespace around it is accepted. Patterns are not checked, because a
+    client's pattern may take without end; nor is a schema with a pattern behind a reference,
+    or one that takes too long. Slow for long texts: call it in a thread.
     """
     try:
         value = cast("Json", json.loads(strip_code_fence(text), parse_constant=_refuse))

@@ -1,7 +1,7 @@
-"""The tool runner: runs the calls of one reply side by side, each with permission (L-3 to L-5).
+"""The tool runner: runs the calls of one reply in parallel, each with permission (L-3 to L-5).
 
-An error of a tool becomes the result of its call. Results of tools that read
-are kept for the rest of the turn, until something is written (L-9).
+An error of a tool becomes the result of its call. Results of tools that read are cached
+for the rest of the turn, until something is written (L-9).
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class ReadCache:
 
     @property
     def age(self) -> int:
-        """Grows with every write: what was begun at another age is not kept."""
+        """Grows with every write; a result of a call that began at another age is not kept."""
         return self._age
 
     def get(self, spec: ToolSpec, call: ToolCall) -> Result | None:
         return self._kept.get(call_key(call)) if _reads(spec) else None
 
     def keep(self, spec: ToolSpec, call: ToolCall, result: Result, age: int) -> None:
-        """``age`` is what it was when the tool began."""
+        """Keep a result; ``age`` is the age of the cache when the tool began."""
         if _reads(spec) and age == self._age and not self._writing and not result.is_error:
             self._kept[call_key(call)] = result
 
     @contextmanager
     def around(self, spec: ToolSpec) -> Generator[None]:
-        """A call of the tool goes on: what it writes makes older results worthless."""
+        """Entered around a call; a call that writes empties the cache."""
         if _reads(spec):
             yield
             return
@@ -74,7 +74,7 @@ class ReadCache:
             self.forget()
 
     def forget(self) -> None:
-        """Something was written, by whomever."""
+        """Empty the cache because something was written."""
         self._age += 1
         self._kept.clear()
 
@@ -84,7 +84,7 @@ def _reads(spec: ToolSpec) -> bool:
 
 
 OUTPUT_LIMIT = 250_000
-"""Characters that a running tool can show; a little more than a command does."""
+"""Characters of output that a running tool can show; a command shows fewer."""
 RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
 
@@ -93,7 +93,7 @@ class ToolRunner:
     """Runs the tools of one turn.
 
     ``track_changes`` is entered around each call that acts, so that its changes can
-    be undone. After the first ``most`` calls none is made any more.
+    be undone. ``most`` is the highest number of calls; later calls fail.
     """
 
     def __init__(
@@ -122,11 +122,11 @@ class ToolRunner:
         self._reads = ReadCache()
 
     def forget_reads(self) -> None:
-        """The person wrote something: what was read may be different now."""
+        """Empty the cache of reads because the person changed files."""
         self._reads.forget()
 
     def effect(self, name: str) -> Effect:
-        """What a call of this tool does to the world; of an unknown one nothing."""
+        """The effect of a tool; "read" for an unknown one."""
         tool = self._tools.get(name)
         return tool.spec.effect if tool is not None and name in self._offered else "read"
 
@@ -137,14 +137,14 @@ class ToolRunner:
         *,
         parallel: bool = True,
     ) -> None:
-        """Fill ``results`` in call order, whatever order the tools finish in (L-3).
+        """Fill ``results`` in the order of the calls (L-3).
 
         Calls that the client runs are announced and get no result here. Without
-        ``parallel`` that is the first alone, and the others fail.
+        ``parallel`` only the first of them is, and the others fail.
 
-        A call that must run alone works after all calls before it and before
-        all after it: two edits of one file happen in the order they were asked.
-        When cancelled, what has finished is in ``results`` and nothing runs on.
+        A call that must run alone waits for all calls before it, and all calls after it wait
+        for it: two edits of one file happen in order. If cancelled, ``results`` has the
+        results of finished calls, and no call continues.
         """
         self._guard.update()
         ended = [asyncio.Event() for _ in calls]
@@ -210,7 +210,7 @@ class ToolRunner:
             result = await self._check_and_run(call, before)
             if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
                 text = result.text
-            else:  # of a big or odd value this takes long, or never ends
+            else:  # a big or unusual value can take long
                 text = await asyncio.to_thread(lambda: result.text)
         except ToolFailed as failure:
             refused_by = failure.by if isinstance(failure, Refused) else ""
@@ -239,7 +239,7 @@ class ToolRunner:
         return ToolResult(call.id, call.name, content, result.is_error)
 
     def _source(self, call: ToolCall, result: Result) -> tuple[str, ...]:
-        """Of a result whose tool names none: what it was called on, or the tool (T-4)."""
+        """The source of a result that names none: the target of the call, or the tool (T-4)."""
         if result.is_error:
             return ()
         spec = self._tools[call.name].spec
@@ -261,7 +261,7 @@ class ToolRunner:
                 raise ToolFailed(NO_MORE_CALLS)
             self._calls_left -= 1
         tool = self._tools[call.name]
-        if tool.patterns:  # of other people; one may take for ever
+        if tool.patterns:  # written by others; a pattern may take without end
             arguments = await asyncio.to_thread(tool.check, call.arguments)
         else:
             arguments = tool.check(call.arguments)
@@ -278,7 +278,7 @@ class ToolRunner:
             try:
                 with self._reads.around(tool.spec):
                     result = await self._work(tool, checked, permit)
-            except ToolFailed as failure:  # its words may quote what was read
+            except ToolFailed as failure:  # its text may quote what was read
                 failed = Result(str(failure), _first_line(str(failure)), is_error=True)
                 self._record_exposures(tool.spec, checked, failed)
                 if not tool.spec.untrusted:
@@ -291,7 +291,7 @@ class ToolRunner:
             return result
 
     async def _filtered(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
-        """Strangers' words pass the one filter (T-9)."""
+        """Filter a result that contains text from outside (T-9)."""
         source = next(iter(result.sources), "") or target_of(spec, call.arguments or {})
         source = source if len(result.sources) < 2 else spec.name
         return await asyncio.to_thread(
@@ -338,9 +338,10 @@ class ToolRunner:
             self._emit(exposed)
 
     def _output_emitter(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
-        """What shows a call's output while it runs, up to a limit: all of it is kept and folded.
+        """A function that emits a running call's output, up to ``OUTPUT_LIMIT``.
 
-        ``hidden``: nothing before the filter saw it whole, for a value may come in two pieces.
+        ``hidden``: it emits nothing, because the filter needs the whole output: a value to
+        mask may be split between two pieces.
         """
         left = 0 if hidden else OUTPUT_LIMIT
 
@@ -358,7 +359,7 @@ class ToolRunner:
 
 
 class _CallDrafts(Drafts):
-    """The session's drafts as one call sees them."""
+    """The session's drafts for one call."""
 
     def __init__(
         self,

@@ -1,9 +1,7 @@
 """A turn: runs the agent's loop as a task, within its limits, and ends it once (L-2).
 
-Stop, the time limit and a reader that walks away end the work the same way:
-the task is cancelled, whatever the provider would not take back is closed
-(H-5), and when the task is over, however that came, ``TurnComplete`` is the
-last event.
+A stop, the time limit and a cancelled caller end the turn the same way: the task is
+cancelled, open calls are closed (H-5), and ``TurnComplete`` is the last event.
 """
 
 from __future__ import annotations
@@ -39,10 +37,10 @@ class Turn:
     async def run(self, said: Sequence[Said]) -> None:
         """Run the turn; it records exactly one ``TurnComplete``, as its last event.
 
-        With nothing said, the turn answers what was said before: a retry.
+        Without ``said`` the turn is a retry: it answers the last message again.
         """
         self._task = asyncio.create_task(self._run(said))
-        # Not the task's own last line: one that is cancelled at once never runs a line.
+        # A callback, because a task that is cancelled at once never runs its code.
         self._task.add_done_callback(self._complete)
         for event in (self._context.started, *self._context.opened):
             self._events.emit(event)
@@ -59,28 +57,28 @@ class Turn:
             await settled(self._task, *watches)
 
     def stop(self, reason: CompletionReason = "cancelled") -> None:
-        """End the turn; everything it started is gone within a second (L-11)."""
+        """End the turn; everything it started ends within a second (L-11)."""
         if self._task is not None and not self._task.done() and not self._stopping:
             self._stopping = True
             self._state.stop_reason = reason
             self._task.cancel()
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
-        """The answer to a permission question; a late one is ignored."""
+        """Answer a permission question; a late answer is ignored."""
         self._loop.tools.approvals.answer_permission(question_id, answer, by)
 
     def answer_question(self, call_id: str, text: str) -> None:
-        """The person's answer to the agent's own question; a late one is ignored."""
+        """Answer the agent's question to the person; a late answer is ignored."""
         self._loop.tools.approvals.answer_question(call_id, text)
 
     def files_changed(self) -> None:
-        """The person changed files: what was read or done before may come out otherwise."""
+        """Note that the person changed files: earlier reads and calls may have other results."""
         self._loop.tools.forget_reads()
         for guard in self._loop.guards:
             guard.files_changed()
 
     def try_now(self) -> None:
-        """Skip the wait before another attempt, or give up a silent one."""
+        """Skip the wait before another attempt, or abort a silent attempt."""
         self._loop.requests.try_now()
 
     async def _run(self, said: Sequence[Said]) -> TurnEnd:
@@ -99,7 +97,7 @@ class Turn:
             await self._close()
 
     async def _close(self) -> None:
-        """Runs for a turn that was stopped too; a second stop does not wait for it."""
+        """Finish the turn, also a stopped one; a second stop does not wait for this."""
         try:
             for event in await asyncio.shield(asyncio.ensure_future(self._context.close())):
                 self._events.emit(event)

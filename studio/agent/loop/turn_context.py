@@ -1,4 +1,4 @@
-"""The context and state of one turn: what it runs on, how far it is, how it ends.
+"""Turn context: describes what a turn runs on, its state, its end, its events and its guards.
 
 ``TurnContext`` is fixed when the turn begins, ``TurnState`` changes with each
 step. ``TurnEvents`` records the events in order. A ``Guard`` is called at
@@ -49,7 +49,7 @@ class TurnEnd:
 
 @dataclass(frozen=True, slots=True)
 class FinishedCall:
-    """A tool call, its result, and what the tool does to the world."""
+    """A tool call with its result and the effect of its tool."""
 
     call: ToolCall
     result: ToolResult
@@ -58,13 +58,12 @@ class FinishedCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """What a turn runs on. Nothing here is replaced while it runs.
+    """What a turn runs on; fixed while it runs.
 
-    ``access`` has the provider and the model. ``updates`` returns what the
-    model has to be told now (H-6); the ``Told`` event removes it from there.
-    ``close`` is awaited once when the work is over, however it ended; the
-    events it returns come before ``TurnComplete``. ``steering`` holds what the
-    person says to the running turn.
+    ``access`` has the provider and the model. ``updates`` returns the notes that the model
+    needs now (H-6), until a ``Told`` event records them. ``close`` is awaited once at the
+    end of the turn; the events it returns come before ``TurnComplete``. ``steering`` holds
+    the person's messages to the running turn.
     """
 
     started: TurnStarted
@@ -78,11 +77,11 @@ class TurnContext:
     generation: Generation = DEFAULT_GENERATION
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     opened: Sequence[Event] = ()
-    """What happened when the history was opened; emitted after ``started``."""
+    """Events of opening the history; emitted after ``started``."""
 
 
 class WorkClock:
-    """Counts the seconds of work; it is paused while the person is asked (L-11)."""
+    """Counts the seconds of work; it is paused during questions to the person (L-11)."""
 
     def __init__(self) -> None:
         self._worked = 0.0
@@ -108,15 +107,15 @@ class WorkClock:
 
 @dataclass(slots=True)
 class TurnState:
-    """How far a turn is."""
+    """The progress of a turn."""
 
     clock: WorkClock = field(default_factory=WorkClock)
     step: int = 0
     usage: Usage = field(default_factory=Usage)
     answer: list[str] = field(default_factory=list[str])
-    """The text of this step."""
+    """The pieces of the text of this step."""
     notes: list[Told] = field(default_factory=list[Told])
-    """What the next request tells the model in addition to ``TurnContext.updates``."""
+    """Notes to the model for the next request, in addition to ``TurnContext.updates``."""
     stop_reason: CompletionReason = "cancelled"
     """Why the turn's task is cancelled, if it is."""
 
@@ -131,7 +130,7 @@ class TurnState:
         return self.stop_reason == "time_limit"
 
     def reason_for_calls(self, error: BaseException, otherwise: str) -> str:
-        """What the model reads as the result of calls that ``error`` kept from running."""
+        """The result, for the model, of calls that ``error`` kept from running."""
         if not isinstance(error, asyncio.CancelledError):
             return otherwise
         return CALL_OUT_OF_TIME if self.out_of_time else CALL_CANCELLED
@@ -150,10 +149,10 @@ class Guard:
         """The person changed files while the turn runs."""
 
     def before_request(self, state: TurnState) -> None:
-        """A request is about to be sent; what is added to ``state.notes`` goes with it."""
+        """A request is about to be sent; it includes notes added to ``state.notes``."""
 
     def before_tools(self, calls: Sequence[ToolCall]) -> TurnEnd | None:
-        """The model made calls, and none has run; if the turn ends none of them runs."""
+        """The model made calls, and none has run; none runs if the turn ends here."""
         return None
 
     def after_tools(self, calls: Sequence[FinishedCall], state: TurnState) -> TurnEnd | None:
@@ -161,7 +160,7 @@ class Guard:
         return None
 
     async def after_reply(self, reply: Reply, state: TurnState) -> TurnEnd | None:
-        """A reply without calls would end the turn; a note in ``state`` asks for another one."""
+        """A reply without calls is about to end the turn; a note in ``state`` continues it."""
         return None
 
 
@@ -177,7 +176,7 @@ class TurnEvents:
         self._text: list[TextDelta | ReasoningDelta] = []
 
     def emit(self, event: Event) -> None:
-        """Text that arrives together becomes one event, once all that came is read."""
+        """Record an event; text that arrives together is merged into one event."""
         if isinstance(event, TextDelta | ReasoningDelta):
             if self._text and type(self._text[0]) is not type(event):
                 self.flush()
@@ -191,7 +190,7 @@ class TurnEvents:
         self._publish(event)
 
     def flush(self) -> None:
-        """Emit the text that waits to be merged."""
+        """Record the merged text so far."""
         if self._text:
             whole = "".join(delta.text for delta in self._text)
             event = replace(self._text[0], text=whole)

@@ -1,4 +1,4 @@
-"""Messages for the person: what an error means, and how a turn ended."""
+"""User messages: describes errors and the ends of turns for the person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def describe_error(error: Exception) -> Failed:
-    """What the person is told of an error that ended a turn, or kept it from beginning."""
+    """The message about an error that ended a turn, or kept it from beginning."""
     match error:
         case ProviderError():
             detail = f"{_wait_advice(error)} Your message is kept.".lstrip()
@@ -31,7 +31,7 @@ def describe_error(error: Exception) -> Failed:
 
 
 def _wait_advice(error: ProviderError) -> str:
-    """The wait that a provider asks for, where it is worth saying."""
+    """The wait that a provider asks for, as a sentence; empty for less than two minutes."""
     minutes = math.ceil((error.retry_after or 0.0) / 60)
     if minutes < 2:
         return ""
@@ -59,13 +59,13 @@ _CATEGORIES = {
     "recitation": "quoting too closely",
     "spii": "personal data",
 }
-"""Reasons of refusals whose names do not say it; the others are plain words."""
+"""Names for refusal categories; other categories are shown as the provider names them."""
 _CATEGORY = re.compile(r"([A-Za-z_]{3,40})(?:: (.*))?", re.DOTALL)
 
 
 def describe_end(reason: CompletionReason, detail: str) -> str:
-    """One line. ``detail`` is what ``TurnComplete`` says; of a refusal it is the
-    provider's category, then perhaps its explanation."""
+    """How a turn ended, in one line. ``detail`` is from ``TurnComplete``; for a refusal it is
+    the provider's category and perhaps its explanation."""
     if reason == "refused" and (found := _CATEGORY.fullmatch(detail)):
         name, why = found[1].lower(), found[2] or ""
         category = _CATEGORIES.get(name, name.replace("_", " "))

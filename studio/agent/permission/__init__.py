@@ -1,15 +1,15 @@
-"""Permission: which tool calls run, which are asked about, which are refused (T-6, T-7).
+"""Permission: decides which tool calls run, need an approval, or are refused (T-6, T-7).
 
-No tool knows about it: the tool runner asks before it runs a call.
+Tools do not check permission: the tool runner does, before it runs a call.
 
 - ``policy``: Decides about a call by the rules of all layers and the permission mode.
-- ``rulebook``: Finds the rules for a call; describes a decision; knows what roles may use.
+- ``rulebook``: Finds the rules for a call; describes decisions; defines what roles may use.
 - ``rules``: Stores the rules of the person and of a session, and reads those of a folder.
 - ``rule_suggestions``: Suggests the rules that “always” adds for a call.
 - ``approval``: Asks the person and waits for the answer.
-- ``exfiltration_guard``: Objects to calls that could send private data out.
+- ``exfiltration_guard``: Requires an approval for calls that could send private data out.
 - ``content_filter``: Marks and masks text from outside before the model reads it.
-- ``invisible_characters``: Spells out invisible characters in a question to the person.
+- ``invisible_characters``: Escapes invisible characters in a question to the person.
 - ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
 - ``pattern_match``: Matches rule patterns with the other spellings of a command.
 - ``shell_lexer``: Reads one word of a command line.

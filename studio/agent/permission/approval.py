@@ -40,18 +40,18 @@ from .rule_suggestions import suggest_rules
 from .rulebook import FOLDER, PLAN, Decision
 
 MAX_COVERED = 8
-"""How many other calls that a rule would have allowed are named."""
+"""How many earlier calls that a suggested rule would have allowed are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAccess:
-    """Made for one turn. Rules that the person adds meanwhile go into ``policy``."""
+    """The tools of one turn and what they may use; new rules of the person go into ``policy``."""
 
     session_id: str
     agent: str
     tools: Mapping[str, Tool]
     offered: list[ToolSpec]
-    """The tools that the model is told of."""
+    """The tools that the model can call."""
     policy: Policy
     guard: ExfiltrationGuard
     content_filter: ContentFilter
@@ -67,7 +67,7 @@ class ToolAccess:
         return any(spec.effect == "act" for spec in self.offered)
 
     def finished_calls(self, transcript: Transcript) -> list[tuple[ToolSpec, JsonObject]]:
-        """The calls of a chat that came to an end, oldest first."""
+        """The finished calls of a session, oldest first."""
         blocks = transcript.blocks
         calls = (block for block in blocks if isinstance(block, ToolBlock) and block.finished)
         tools = self.tools
@@ -76,10 +76,10 @@ class ToolAccess:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Leave for one call. ``approve``: its drafts may be written at once.
+    """The permission for one call. ``approve``: its drafts are applied at once.
 
-    ``by`` says who allowed it: “you, once”, “your rule run(pytest *)”. ``opens``
-    is a place outside the folder that this call may read.
+    ``by`` says what allowed it: “you, once”, “your rule run(pytest *)”. ``opens``
+    is a path outside the folder that this call may read.
     """
 
     approve: bool
@@ -88,7 +88,7 @@ class Permit:
 
 
 class Refused(ToolFailed):
-    """A rule forbids the call; ``by`` says whose: “your rule run(git *)”."""
+    """A rule refuses the call; ``by`` names it: “your rule run(git *)”."""
 
     def __init__(self, text: str, by: str) -> None:
         super().__init__(text)
@@ -96,9 +96,9 @@ class Refused(ToolFailed):
 
 
 class Approvals:
-    """The questions of one turn, which come one at a time.
+    """The approvals of one turn; it asks one question at a time.
 
-    ``remember`` stores a rule that the person gave, for the scope of the answer.
+    ``remember`` stores a rule of the person, for the scope of the answer.
     """
 
     def __init__(
@@ -121,22 +121,22 @@ class Approvals:
         self._replies: dict[str, asyncio.Future[str]] = {}
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
-        """The answer to a permission question; a late one is ignored.
+        """Answer a permission question; a late answer is ignored.
 
-        ``by`` says who answers where that is not the person.
+        ``by`` says who answers if that is not the person.
         """
         future = self._answers.get(question_id)
         if future is not None and not future.done():
             future.set_result((answer, by))
 
     def answer_question(self, call_id: str, text: str) -> None:
-        """The person's answer to the agent's own question; a late one is ignored."""
+        """Answer the agent's question to the person; a late answer is ignored."""
         future = self._replies.get(call_id)
         if future is not None and not future.done():
             future.set_result(text)
 
     async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
-        """Wait for permission; ToolFailed if there is none, in words for the model."""
+        """Wait for permission; raises ToolFailed, with a text for the model, if there is none."""
         decision = await self._decide(spec, call)
         if decision.verdict == "ask" and (spec.effect != "draft" or decision.insists):
             async with self._one_question:  # questions come one at a time (T-7)
@@ -148,13 +148,13 @@ class Approvals:
         return Permit(decision.verdict == "allow", decision.by, decision.opens)
 
     async def allows_draft(self, spec: ToolSpec, draft: Draft) -> bool:
-        """Whether a draft may be applied at once, by every place it touches.
+        """Whether a draft may be applied at once, judged by every path that it changes.
 
-        These may be others than the call names: a file draft may go on from one that
-        waits. ToolFailed if one of them is refused.
+        These may differ from the path in the call, because a file draft can build on one that
+        waits. Raises ToolFailed if one of them is refused.
         """
         if not isinstance(draft, FileDraft):
-            return True  # it touches what the call names, and that is decided already
+            return True  # its target is the call's, which is decided already
         places: JsonObject = {PATH: draft.path}
         if draft.target:
             places["to"] = draft.target
@@ -165,9 +165,9 @@ class Approvals:
         return decision.verdict == "allow"
 
     async def allows_target(self, spec: ToolSpec, target: str) -> bool:
-        """Whether a call may go on to another target without a question: a rule allows it.
+        """Whether a rule allows a call to continue with another target, such as a redirect.
 
-        ToolFailed if one refuses.
+        Raises ToolFailed if a rule refuses it.
         """
         decision = await asyncio.to_thread(self._policy.explain, spec, target)
         if decision.verdict == "deny":
@@ -175,7 +175,7 @@ class Approvals:
         return decision.verdict == "allow"
 
     async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
-        """The agent's own question to the person, who answers with ``answer_question``."""
+        """Ask the person the agent's question; ``answer_question`` brings the answer."""
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with self._one_question:
             self._replies[call_id] = future
@@ -200,7 +200,7 @@ class Approvals:
         return decision
 
     def _wants_network(self, spec: ToolSpec, arguments: JsonObject) -> bool:
-        """Without a sandbox every command has the network, whether it asks or not."""
+        """Whether a command asks for the network; without a sandbox every command has it anyway."""
         asks = spec.target == COMMAND and arguments.get(NETWORK) is True
         return asks and self._sandbox.kind != "none"
 
@@ -262,7 +262,7 @@ class Approvals:
         *,
         network: bool,
     ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-        """The rules that “always” adds, and which earlier calls they would have allowed."""
+        """The rules that “always” adds, and the earlier calls that they would have allowed."""
         always = suggest_rules(self._policy, spec, arguments, decision, network=network)
         if not always:
             return (), ()
@@ -281,7 +281,7 @@ class Approvals:
                     and policy.decide(other, given, network=wants).verdict == "allow"
                 ):
                     covers[text] = None
-            except ToolFailed:  # its path is none any more
+            except ToolFailed:  # its path is not valid any more
                 continue
         return always, tuple(reversed(covers))
 

@@ -1,9 +1,9 @@
 """The content filter: marks and masks text from outside before the model reads it (T-9).
 
 Every result of a tool that brings text from outside passes here. Personal data is
-masked as the person's and the agent's settings say, invisible characters are
-removed, and the rest is passed on as data, between two marks that its author
-cannot know. The person's own words never pass here.
+masked according to the person's and the agent's settings, invisible characters are
+removed, and the rest becomes data between two marks that its author cannot know.
+The person's own messages are not filtered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import regex
 
 PATTERN_SECONDS = 2.0
-"""Seconds that one search for a pattern of the person's own may take."""
+"""Seconds that one search for a custom pattern may take."""
 
 _INVISIBLE = re.compile(
     # Control characters but tab and line feed; soft hyphen; zero widths but the two joiners
@@ -76,22 +76,22 @@ def _any(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DataKind:
-    """One kind of personal data: how it looks, and what decides among what looks so."""
+    """One kind of personal data: its pattern, and a check of each match."""
 
     name: str
     pattern: re.Pattern[str]
     holds: Callable[[str], bool] = _any
 
     def replaced(self, text: str, placeholder: Callable[[str], str]) -> str:
-        """The text with ``placeholder`` of each match in its stead."""
+        """The text with each match replaced by ``placeholder`` of it."""
         return self.pattern.sub(lambda match: placeholder(match[0]), text)
 
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """One that the person describes. Their pattern may take for ever, so its time is limited.
+    """A kind with the person's own pattern. The time of a search is limited.
 
-    Not with ``re``: while that searches nothing else of the program moves.
+    It uses ``regex``, because a search with ``re`` blocks all threads and has no limit.
     """
 
     name: str
@@ -101,7 +101,7 @@ class CustomKind:
         return True
 
     def replaced(self, text: str, placeholder: Callable[[str], str]) -> str:
-        """As of ``DataKind``; raises ToolFailed when it takes too long: then nothing comes in."""
+        """As in ``DataKind``; raises ToolFailed if the search takes too long."""
         try:
             return self.pattern.sub(
                 lambda match: placeholder(match[0]), text, concurrent=True, timeout=PATTERN_SECONDS
@@ -149,14 +149,14 @@ KINDS = {
         ),
     )
 }
-"""In the order they are looked for: a card's number is no phone's."""
+"""The built-in kinds in order of search: a card number is not taken for a phone number."""
 
 
 def parse_kinds(entries: Iterable[str]) -> list[AnyKind]:
-    """The kinds that a setting names: ``email``, or ``customer=KD-\\d+`` for one's own.
+    """The kinds that a setting names: ``email``, or ``customer=KD-\\d+`` for a custom kind.
 
-    Raises ConfigurationError for anything else: what is not masked by mistake is out.
-    The first time imports ``regex``: call it in a thread.
+    Raises ConfigurationError for any other entry, so that a mistake leaves nothing unmasked.
+    The first custom kind imports ``regex``: call it in a thread.
     """
     found: dict[str, AnyKind] = {}
     for entry in (text.strip() for text in entries):
@@ -182,10 +182,10 @@ def parse_kinds(entries: Iterable[str]) -> list[AnyKind]:
 
 
 class ContentFilter:
-    """The filter of one chat; ``kinds`` are what it masks now.
+    """The filter of one session; it masks the present ``kinds``.
 
-    What it masked is nowhere stored. After a restart the numbers go on where
-    they ended, so that one placeholder never stands for two things.
+    Masked values are not stored. After a restart the numbers of the placeholders continue,
+    so that one placeholder never means two values.
     """
 
     def __init__(self, transcript: Transcript) -> None:
@@ -195,9 +195,9 @@ class ContentFilter:
         self._counts: dict[str, int] | None = None
 
     def filter_result(self, result: Result, source: str) -> Result:
-        """A stranger's result as the model and the person get it.
+        """A result from outside as the model and the person get it.
 
-        May take a while for a long one: call it in a thread.
+        Slow for long results: call it in a thread.
         """
         return replace(
             result,
@@ -207,13 +207,13 @@ class ContentFilter:
         )
 
     def mask(self, text: str) -> str:
-        """The text without what the kinds name; the same gets the same placeholder."""
+        """The text with personal data masked; equal values get equal placeholders."""
         for kind in self.kinds:
             text = kind.replaced(text, partial(self._placeholder, kind))
         return text
 
     def wrap_untrusted(self, text: str, source: str) -> str:
-        """A stranger's text: masked, without what nobody sees, and named as data."""
+        """A text from outside: masked, without invisible characters, and marked as data."""
         text = self.mask(_INVISIBLE.sub("", text.replace("\r\n", "\n")))
         source = " ".join(self.mask(_INVISIBLE.sub("", source)).split())[:300]
         fence = secrets.token_hex(4)
@@ -224,7 +224,7 @@ class ContentFilter:
 
     def _placeholder(self, kind: AnyKind, value: str) -> str:
         rest = ""
-        while value and not kind.holds(value):  # it may have taken the number after it along
+        while value and not kind.holds(value):  # the match may include the next number
             value, blank, word = value.rpartition(" ")
             rest = f"{blank}{word}{rest}"
         if not value:
@@ -241,7 +241,7 @@ class ContentFilter:
         return f"{self._placeholders[key]}{rest}"
 
     def _counted(self) -> dict[str, int]:
-        """The highest number of each kind that the chat has seen."""
+        """The highest placeholder number of each kind in the session."""
         if self._counts is None:
             self._counts = {}
             for block in self._transcript.blocks:

@@ -1,8 +1,8 @@
-"""The exfiltration guard: objects to calls that could send private data out (T-7).
+"""The exfiltration guard: requires an approval for calls that could send private data out (T-7).
 
 Data can be stolen if three things come together: private files, text from outside
 that may contain hidden instructions, and a way out. Any two of them are harmless. A
-call that would complete them is asked about, whatever the rules or the mode allow.
+call that would complete them needs an approval, whatever the rules or the mode allow.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ FOLDER_FILES = "files in the folder"
 SEARCH_RESULTS = "search results"
 OUTPUT_OF = "the output of "
 THE_PERSON = ("the person",)
-"""The source of what the person answered."""
+"""The source of an answer of the person."""
 
 _PLACES = (
     r"node_modules|bower_components|vendor|third_party|site-packages|dist-packages|venv|\.venv"
     r"|\.tox|Pods|Carthage|downloads?|attachments|inbox"
 )
 _ELSEWHERE = re.compile(rf"(?:^|[/\\\s'\"=])(?:{_PLACES})(?:[/\\\s'\"]|$)", re.I)
-"""Folders of what other people wrote, in a path or a command line."""
+"""Folders of files by other people, in a path or a command line."""
 _LISTED_ELSEWHERE = re.compile(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
-"""The same at the beginning of a line of matches."""
+"""The same folders at the beginning of a line of search results."""
 _SENT_AROUND = re.compile(
     r"\.(?:pdf|eml|msg|mbox|html?|mht|mhtml|rtf|docx?|odt|xlsx?|ods|pptx?|odp|epub|ics|vcf|xml)\b",
     re.I,
@@ -49,7 +49,7 @@ _FETCHES = re.compile(
     r"\b(?:install|add|i|ci|get|view|info|show|search|audit|update|upgrade|exec|dlx|sync)\b",
     re.I,
 )
-"""Commands that fetch something, where nothing keeps them from it."""
+"""Commands that fetch something if the sandbox does not prevent it."""
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'“”‘’`]+", re.I)
 _BARE = re.compile(r"(?<![\w@/.:-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[^\s<>\"'“”‘’`]*)?", re.I)
@@ -59,12 +59,12 @@ _LONGEST = 60
 
 
 class ExfiltrationGuard:
-    """The risk meter of one chat; everything it knows is in the transcript.
+    """The guard of one session; its state is in the transcript.
 
-    So it survives a restart, a branch and a summary. ``contained``: commands
-    run in a sandbox and have no network unless they ask for it. ``trusted``:
-    the person trusts whoever wrote the files of the folder; then only those
-    count as strangers' words that look as if they came from elsewhere.
+    So the state survives a restart, a branch and a summary. ``contained``: commands
+    run in a sandbox and have no network unless they ask for it. ``trusted``: the person
+    trusts the folder; then its files count as untrusted only if their path says that they
+    come from elsewhere.
     """
 
     def __init__(
@@ -78,40 +78,40 @@ class ExfiltrationGuard:
 
     @property
     def exposed(self) -> dict[Exposure, str]:
-        """What the chat has been exposed to, and the first source of each."""
+        """What the session was exposed to, with the first source of each."""
         found = dict(self._transcript.exposed)
         if self._trusted and self._transcript.exposed_by_own:
-            found.pop("untrusted", None)  # the person wrote them, as they say now
+            found.pop("untrusted", None)  # the person trusts these files now
         if name := self._transcript.attached:
             found.setdefault("private", name)
             found.setdefault("untrusted", name)
         return found
 
     def update(self) -> None:
-        """A reply has come: its calls can send out what the chat was exposed to until now.
+        """Call it for each reply: its calls can send out what the session was exposed to so far.
 
-        Not what they themselves bring, side by side: the model has not seen it.
+        They cannot send out each other's results, because the model has not seen these.
         """
         self._known = self.exposed
 
     def new_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
-        """What a call exposes the chat to for the first time.
+        """What a call exposes the session to for the first time.
 
-        To be asked before the call's work with None, because a command's output
-        is seen while it runs, and again with its result, or with its error.
+        Call it with None before the call runs, because a command's output is visible while it
+        runs, and again with its result or error.
         """
         return [one for one in self._exposures(spec, call, result) if self._is_new(one)]
 
     def inherited_exposures(self, other: Mapping[Exposure, str]) -> list[Exposed]:
-        """What this chat takes over from another one: a sub-agent's from the chat
-        that began it, and the other way round when its answer is read."""
+        """The new exposures from another session: a sub-agent takes over those of its parent,
+        and the parent those of the sub-agent with its answer."""
         found = [Exposed(kind, source) for kind, source in other.items()]
         return [one for one in found if self._is_new(one)]
 
     def objection(self, spec: ToolSpec, call: ToolCall) -> str:
-        """Why this call is asked about whatever is allowed; empty for no reason.
+        """Why this call needs an approval whatever the rules allow; empty if it does not.
 
-        One sentence that names what was read, one that says what could happen.
+        One sentence names what was read, another one what could happen.
         """
         danger = self._way_out(spec, call)
         stranger, private = self._known.get("untrusted"), self._known.get("private")
@@ -150,7 +150,7 @@ class ExfiltrationGuard:
                 # A server's answer, a page of the person's own network.
                 yield Exposed("private", source)
         elif spec.name in NOTES:
-            yield Exposed("private", source)  # those after strangers' words say so themselves
+            yield Exposed("private", source)  # a note with untrusted text is marked as untrusted
         elif spec.effect == "draft":
             if result.is_error:  # it quotes the file
                 yield from self._file(source, "")
@@ -162,14 +162,14 @@ class ExfiltrationGuard:
         yield from self._words(source, source, foreign=_LISTED_ELSEWHERE.search(text) is not None)
 
     def _words(self, source: str, leads: str, *, foreign: bool) -> Iterator[Exposed]:
-        """Strangers' words, if a path or a command leads to what others wrote."""
+        """Untrusted text, if the path or command in ``leads`` points to files of others."""
         if foreign or _ELSEWHERE.search(leads) or _SENT_AROUND.search(leads):
             yield Exposed("untrusted", source)
         elif not self._trusted:
             yield Exposed("untrusted", source, own=True)
 
     def _reaches_out(self, spec: ToolSpec, call: ToolCall) -> bool:
-        """Whether a command's output can be from the network, as far as its words tell."""
+        """Whether a command's output can come from the network, judged by its text."""
         if self._holds(spec):
             return bool((call.arguments or {}).get(NETWORK))
         return _FETCHES.search(target_of(spec, call.arguments or {})) is not None
@@ -183,7 +183,7 @@ class ExfiltrationGuard:
         """How data could leave with this call, to be followed by “send …”; empty if it cannot."""
         arguments = call.arguments or {}
         if spec.target == COMMAND:
-            # No list of harmless programs: one of them runs another sooner or later.
+            # There is no list of harmless programs, because a program can run others.
             held = self._holds(spec) and not arguments.get(NETWORK)
             return "" if held else "The command can"
         if spec.effect == "fetch":
@@ -195,8 +195,8 @@ class ExfiltrationGuard:
         return f"{spec.name} can" if spec.sends or acts else ""
 
     def _harmless_addresses(self) -> set[str]:
-        """Addresses that hold nothing of this chat's: the person's words, what searches found,
-        and what was fetched before."""
+        """Addresses that contain no data of this session: those in the person's messages and in
+        search results, and those fetched before."""
         found: set[str] = set()
         for block in self._transcript.blocks:
             if isinstance(block, UserBlock):
@@ -207,9 +207,9 @@ class ExfiltrationGuard:
 
 
 def canonical_address(address: str) -> str:
-    """An http address in the one way that two of the same page are equal; empty for others.
+    """The canonical form of an http address, equal for equal pages; empty for other texts.
 
-    A fragment is not sent and is left out; a user name makes it none.
+    It has no fragment, which is not sent. It is empty for an address with a user name.
     """
     try:
         parts = urlsplit(address.strip())
@@ -225,7 +225,7 @@ def canonical_address(address: str) -> str:
 
 
 def _addresses(text: str) -> Iterator[str]:
-    """As people write them: in a sentence, with or without https."""
+    """The addresses in a text, with or without https."""
     for match in _ADDRESS.finditer(text):
         yield match[0].rstrip(_STOPS)
     for match in _BARE.finditer(text):
@@ -233,7 +233,7 @@ def _addresses(text: str) -> Iterator[str]:
 
 
 def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
-    """Where a result is from: an address, a path, a tool."""
+    """The source of a result: an address, a path or a tool."""
     if spec.untrusted or result.untrusted:
         target = target_of(spec, call.arguments or {})
         if spec.effect == "fetch" and not canonical_address(target):
@@ -251,7 +251,7 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
 
 
 def _is_near(source: str) -> bool:
-    """Whether an address is one in the person's own network, as far as it says so itself."""
+    """Whether an address is in the person's own network, judged by its text."""
     try:
         address = web_address.parse(source)
     except ToolFailed:
@@ -266,7 +266,7 @@ def _first(sources: Iterable[str]) -> str:
 
 
 def _named(source: str) -> str:
-    """A source in a sentence. A stranger may have chosen the name: it cannot go on as ours."""
+    """A source in a sentence; an unusual name is quoted, because others may have chosen it."""
     if address := canonical_address(source):
         host = address.partition("/")[0]
         return f"a page from {_short(host)}"
@@ -279,7 +279,7 @@ def _named(source: str) -> str:
 
 
 def _short(text: str) -> str:
-    """One line without anything invisible or any quotation mark."""
+    """One short line without invisible characters and quotation marks."""
     line = "".join(c if c.isprintable() and c not in "“”" else " " for c in text)
     line = " ".join(line.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,7 +1,7 @@
-"""Invisible characters: spells them out where other people's words are shown in a question.
+"""Invisible characters: escapes them in questions that contain text of others.
 
-Otherwise a command that looks like another one, or a reason that looks like one of
-the program's own lines, could make the person allow what they do not see.
+Otherwise a command that looks like another one, or a reason that looks like a line of
+the program, could make the person allow something that they do not see.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters, as Unicode has it, that nobody sees."""
+"""Characters that Unicode classifies as letters and that are blank."""
 
 
 def escape_invisible(text: str) -> str:
-    """All of a text on its lines, unseen characters as ``\\u202e``."""
+    """The text with its lines; invisible characters are escaped, such as ``\\u202e``."""
     return "".join(c if c in "\n\t" or _is_visible(c) else _escape(c) for c in text)
 
 
 def escape_line(text: str, most: int = 300) -> str:
-    """A text in one line."""
+    """The text in one line of at most ``most`` characters."""
     text = escape_invisible(re.sub(r"\s+", " ", text).strip())
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

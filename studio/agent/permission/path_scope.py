@@ -1,8 +1,8 @@
 """Paths and permission: resolves the paths that rules name, and lists the unreadable ones.
 
-The sandbox hides the files that a rule refuses to be read, so that a command cannot
-read them either. A rule for all of ``read`` hides nothing, nor does a pattern for
-many places outside the folder: no command could run then.
+The sandbox hides the files that a rule refuses to read, so that commands cannot read
+them either. A rule for all of ``read`` hides nothing, nor does a pattern for many paths
+outside the folder, because no command could run then.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from studio.tools import Workspace
 from studio.tools.web import web_address
 
 CASE_INSENSITIVE = sys.platform in ("win32", "darwin")
-"""Whether ``A`` and ``a`` are one file."""
+"""Whether the file system ignores case."""
 _GUARDED = re.compile(
     r"(?:^|/)(?:\.(?:git|hg|svn|agents|vscode|idea|devcontainer|husky|envrc)|git~\d+)[. ]*(?:/|$)",
     re.I,
 )
-"""Files that make programs, or agents, do something later: a hook, an editor's task, an
-agent's rights. As Windows may spell them, too."""
+"""Files that make programs or agents do something later: a hook, an editor's task, an
+agent's rights; also in the spellings of Windows."""
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""What some file systems of macOS leave out of a name."""
+"""Characters that some file systems of macOS ignore in names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``name`` is how rules name it, ``spellings`` are for those that forbid.
+    """A path of a call. ``name`` is its name in rules; rules that forbid also match ``spellings``.
 
-    ``outside`` is the place itself where that is not in the folder.
+    ``outside`` is the real path if that is outside the folder, else None.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Place:
 
     @property
     def guarded(self) -> bool:
-        """Whether what is there makes programs do something later."""
+        """Whether a file there can make programs do something later."""
         return _GUARDED.search(_IGNORED.sub("", self.name)) is not None
 
 
 def place_of(workspace: Workspace, path: str) -> Place:
-    """Follows links on the disk. Raises ToolFailed for a text that is no path."""
+    """Resolve a path, with links on the disk. Raises ToolFailed for an invalid path."""
     real, known = workspace.locate(path or ".")
     lexical = os.path.normpath(workspace.root / path.replace("\\", "/"))  # a link by its own name
     spellings: list[str] = []
@@ -63,9 +63,9 @@ def place_of(workspace: Workspace, path: str) -> Place:
 
 
 def addresses_of(target: str) -> list[str]:
-    """The ways to write a web address that mean the same page; the text, if it is none.
+    """The spellings of a web address that mean the same page; the text itself for other texts.
 
-    As it is sent, and without what a server may leave out of the path.
+    These are the address as it is sent, and the address with a normalised path.
     """
     try:
         address = web_address.parse(target)
@@ -81,7 +81,7 @@ def addresses_of(target: str) -> list[str]:
 
 
 def with_parents(name: str) -> tuple[str, ...]:
-    """A file and the folders it is in, as rules that forbid may name them."""
+    """The names of a file and of its parent folders, for rules that forbid."""
     names = [name]
     if CASE_INSENSITIVE:
         names.append(unicodedata.normalize("NFC", name))
@@ -91,17 +91,17 @@ def with_parents(name: str) -> tuple[str, ...]:
 
 
 MAX_HIDDEN = 1_000
-"""Places that are hidden, each of them a mount."""
+"""The most paths that the sandbox hides; each needs a mount."""
 MAX_COMPARED = 200_000
-"""Files and folders that are compared with the rules' patterns."""
+"""The most files and folders that are compared with patterns."""
 
 _PLAIN = re.compile(r"[^*?\[]*")
 
 
 def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:
-    """The real places in and outside of the folder that ``rules`` name. Blocks.
+    """The real paths, in and outside of the folder, that ``rules`` name. Blocks.
 
-    Raises ToolFailed where there are too many: a command must not run then.
+    Raises ToolFailed if there are too many: a command must not run then.
     """
     root = workspace.root
     found: dict[Path, None] = {}
@@ -111,7 +111,7 @@ def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:
         assert plain is not None
         if plain[0] == rule.pattern:
             places: Iterable[Path] = [root / rule.pattern]
-        else:  # nothing above the last whole folder of its beginning can fit
+        else:  # only paths below the last whole folder of the prefix can match
             beginning = root / plain[0].rpartition("/")[0]
             if root.is_relative_to(beginning):
                 beginning = root
@@ -132,7 +132,7 @@ def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:
 
 
 def _below(folder: Path, rule: Rule, root: Path) -> Iterator[Path]:
-    """All that is in a folder; what fits is not looked into."""
+    """All paths below a folder, but none below a path that the rule matches."""
     waiting = [folder]
     while waiting:
         try:

@@ -1,6 +1,6 @@
-"""Pattern matching for commands: other spellings that a rule which forbids must match too.
+"""Pattern matching for commands: finds other spellings that forbidding rules must match too.
 
-Only for rules that forbid: for a rule that allows, what is left out here may matter.
+This is only for rules that forbid; for a rule that allows, the omitted parts may matter.
 ``may_match`` says whether a pattern can match a text that is not fully known yet.
 """
 
@@ -14,24 +14,23 @@ from functools import lru_cache
 from .shell_lexer import DYNAMIC, Unclear
 
 _MOST = 200
-"""Words among which options are looked for; a longer row of them is no accident."""
+"""The most words before which options are skipped; a longer row is not an accident."""
 _FEW = 8
-"""Options in what may be a command: more would make too many ways to read it."""
+"""The most options of a possible command; more would give too many readings."""
 
 
 def quote_word(text: str) -> str:
-    """A word as a person would write it."""
+    """A word with quotes where a person would write them."""
     if DYNAMIC in text:
         return text if not re.search(r"\s", text) else f"'{text}'"
     return text if text and not re.search(r"[\s'\"]", text) else shlex.quote(text)
 
 
 def without_options(arguments: Sequence[str]) -> list[list[str]]:
-    """A program's arguments without options before others, their values left out or not.
+    """A program's arguments without options before other words, with and without their values.
 
-    So that ``git push *`` is found in ``git -C there --no-pager push origin``:
-    nobody knows here which options take a value, so both readings count. Raises
-    Unclear for a row of options without end.
+    So ``git push *`` matches ``git -C there --no-pager push origin``. It is not known which
+    options take a value, so both readings count. Raises Unclear for very many options.
     """
     reached = {0}
     for at, word in enumerate(arguments):  # the options at the beginning
@@ -49,7 +48,7 @@ def without_options(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def _drop_options(arguments: Sequence[str], *, valued: bool) -> list[str]:
-    """Without every option that a word follows which is none."""
+    """The arguments without each option that a word other than an option follows."""
     last = max((n for n, word in enumerate(arguments) if not _is_option(word)), default=-1)
     words: list[str] = []
     skipped = False
@@ -64,7 +63,7 @@ def _drop_options(arguments: Sequence[str], *, valued: bool) -> list[str]:
 
 
 def possible_commands(command: str) -> list[str]:
-    """Everything in a line that could be a command, crudely."""
+    """Every part of a line that could be a command, found without parsing."""
     found: dict[str, None] = {}
     for piece in re.split(r"[;&|\n(){}`$<>]+", command):
         words = re.sub(r"[\\'\"]", "", piece).split()[:60]
@@ -85,10 +84,10 @@ _LONGEST = 2_000
 
 @lru_cache(maxsize=4096)
 def may_match(pattern: str, text: str) -> bool:
-    """True if some text in the place of each ``DYNAMIC`` would make the pattern fit.
+    """Whether the pattern matches for some replacement of each ``DYNAMIC``.
 
-    Never falsely False: ``?`` and ``[…]`` count as any character, and a very
-    long text may always fit.
+    Never falsely False: ``?`` and ``[…]`` count as any character, and a very long text
+    always counts as a match.
     """
     if DYNAMIC not in text:
         return False
@@ -100,7 +99,7 @@ def may_match(pattern: str, text: str) -> bool:
 
 
 def _overlap(pattern: str, text: str) -> bool:
-    """Two texts with stretches that can be anything: row by row, what has been fitted so far."""
+    """Whether two texts with wildcards have a common match, by dynamic programming."""
     tokens = _tokens(pattern)
     row = [True] + [False] * len(text)
     for j, char in enumerate(text, 1):

@@ -29,29 +29,29 @@ from .rulebook import (
 COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""
 PATH = "path"
-"""An argument with this name says which file or folder a call is about."""
+"""The argument with the file or folder of a call."""
 PATHS = (PATH, "to")
 NETWORK = "network"
-"""The argument with which a sandboxed command asks for the network, and the name
-of the rules that let it: what is allowed without is not allowed with it."""
+"""The argument with which a sandboxed command asks for the network, and the tool name of
+the rules that allow this: a rule for the command alone does not allow the network."""
 
 MAX_REMEMBERED = 4096
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
-    """What a rule is matched against, and what a tool row shows."""
+    """The text that rules match and that a tool row shows."""
     value = arguments.get(spec.target) if spec.target else None
     return value if isinstance(value, str) else ""
 
 
 class Policy:
-    """The rules that count in one turn, in layers.
+    """The rules of one turn, in layers.
 
-    Deny in any layer wins. Otherwise the last rule that speaks about the call
-    decides: the strongest layer's, and the latest in it. Where no rule speaks,
-    tools that read inside the folder run, drafts wait, and the rest asks.
+    Deny in any layer wins. Otherwise the last matching rule decides: the one of the strongest
+    layer, and the latest in it. Without a matching rule, tools that read inside the folder
+    run, drafts wait, and other calls need an approval.
 
-    ``decide`` may touch the disk, to follow links: call it in a thread.
+    ``decide`` may read the disk, to follow links: call it in a thread.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Policy:
         tools: Sequence[str] = ("*",),
         cautious: bool = False,
     ) -> None:
-        """``cautious``: of what somebody asks who is not the person. Where no rule
-        speaks only reading in the folder runs, all else is asked about, drafts
-        too, and no question offers a rule."""
+        """``cautious``: for calls on behalf of somebody other than the person. Without a
+        matching rule only reading in the folder runs, all other calls including drafts need
+        an approval, and no question offers a rule."""
         self.mode: PermissionMode = mode
         self._book = Rulebook(rules or {})
         self._workspace = workspace
@@ -75,29 +75,29 @@ class Policy:
         self._cautious = cautious
         self._parent: Policy | None = None
         self._known: dict[tuple[str, str], Decision] = {}
-        """What the rules say of commands that were asked about before."""
+        """Decisions on earlier commands, by tool and command."""
 
     def add(self, layer: Layer, rule: Rule) -> None:
-        """A rule that counts from now on."""
+        """Add a rule; it applies from now on."""
         self._book = self._book.adding(layer, rule)
         self._known = {}
 
     def replace_layer(self, layer: Layer, rules: Sequence[Rule]) -> None:
-        """The rules of a layer from now on, in place of those it had."""
+        """Replace the rules of a layer."""
         self._book = self._book.replacing(layer, rules)
         self._known = {}
 
     def adding(self, layer: Layer, *rules: Rule) -> Policy:
-        """The same policy with more rules."""
+        """A copy of this policy with more rules."""
         policy = self._copy()
         for rule in rules:
             policy.add(layer, rule)
         return policy
 
     def within(self, parent: Policy) -> Policy:
-        """This policy, never allowing more than ``parent`` does (T-6).
+        """A copy of this policy that never allows more than ``parent`` does (T-6).
 
-        What the person lets clients of the server have done counts in it too.
+        The person's rules for clients of the server apply in it too.
         """
         policy = self._copy()
         policy._book = policy._book.with_layer_of("server", parent._book)
@@ -105,7 +105,7 @@ class Policy:
         return policy
 
     def at(self, workspace: Workspace) -> Policy:
-        """This policy for the paths of a folder; itself where it is of one already."""
+        """A copy of this policy for the paths of a folder; itself if it has a folder already."""
         if self._workspace is not None:
             return self
         policy = self._copy()
@@ -126,20 +126,20 @@ class Policy:
         return policy
 
     def offers(self, spec: ToolSpec) -> bool:
-        """Whether the model is told of a tool: its role, its list, and nothing refuses it all."""
+        """Whether the model can call a tool: role and list allow it, and no rule refuses it all."""
         if not offers(self._role, self._tools, spec):
             return False
         refused = any(e.rule.verdict == "deny" and e.whole for e in self._book.of(spec.name))
         return not refused and (self._parent is None or self._parent.offers(spec))
 
     def allows_hosted(self, spec: ToolSpec) -> bool:
-        """Whether a provider may run a tool itself, where no call can be asked about or refused."""
+        """Whether a provider may run a tool itself, which leaves no call to ask about or refuse."""
         spoken = any(entry.rule.verdict != "allow" for entry in self._book.of(spec.name))
         own = self.mode != "plan" and not (spoken or self._cautious) and self.offers(spec)
         return own and (self._parent is None or self._parent.allows_hosted(spec))
 
     def hides(self, name: str) -> bool:
-        """Whether searching and listing leave a file out: reading it is refused or asked about.
+        """Whether search and lists omit a file because a rule refuses or asks about reading it.
 
         ``name`` is relative to the folder, with links resolved.
         """
@@ -148,15 +148,15 @@ class Policy:
         return hidden or (self._parent is not None and self._parent.hides(name))
 
     def unreadable(self) -> list[Rule]:
-        """The rules that refuse to read some files, but not all."""
+        """The rules that refuse to read some files, but not all files."""
         own = [e.rule for e in self._book.of("read") if e.rule.verdict == "deny" and not e.whole]
         return own if self._parent is None else [*own, *self._parent.unreadable()]
 
     def decide(self, spec: ToolSpec, arguments: JsonObject, *, network: bool = False) -> Decision:
-        """For a draft tool, ``allow`` means its drafts are written without waiting.
+        """Decide about a call; for a draft tool ``allow`` means that drafts are applied at once.
 
-        ``network`` is whether a sandboxed command asks for it. Raises
-        ToolFailed for a path that is none.
+        ``network``: a sandboxed command asks for the network. Raises ToolFailed for an
+        invalid path.
         """
         decision = self._decide(spec, arguments, network)
         if self._cautious and decision.verdict == "ask":
@@ -167,7 +167,7 @@ class Policy:
         return max(decision, above, key=_strictness)
 
     def explain(self, spec: ToolSpec, target: str) -> Decision:
-        """What would happen if ``spec`` were called on ``target``."""
+        """The decision on a call of ``spec`` with ``target``."""
         return self.decide(spec, {spec.target: target} if spec.target else {})
 
     def _decide(self, spec: ToolSpec, arguments: JsonObject, network: bool) -> Decision:
@@ -222,12 +222,12 @@ class Policy:
     def _deciding_rule(
         self, tool: str, names: Sequence[str], spellings: Sequence[str], *, outside: bool = False
     ) -> RuleEntry | None:
-        """The rule that decides: the first that denies, or else the last that speaks."""
+        """The deciding rule: the first match that denies, or else the last match."""
         last: RuleEntry | None = None
         for entry in self._book.of(tool):
             rule = entry.rule
             if rule.verdict == "allow":
-                # What is outside the folder is allowed by its whole path alone.
+                # A path outside the folder is allowed only by an absolute path.
                 named = not outside or Path(rule.pattern).is_absolute()
                 if named and all(rule.matches(name, fold=CASE_INSENSITIVE) for name in names):
                     last = entry
@@ -255,7 +255,7 @@ class Policy:
     # Commands
 
     def _decide_command(self, tool: str, command: str) -> Decision:
-        known = self._known  # a rule that is added meanwhile begins another
+        known = self._known  # adding a rule replaces this dictionary
         found = known.get((tool, command))
         if found is None:
             line = analyze_command(command)
@@ -298,7 +298,7 @@ class Policy:
     def _rule_for_part(
         self, part: CommandPart, entries: Iterable[RuleEntry], line: CommandLine
     ) -> tuple[RuleEntry | None, RuleEntry | None]:
-        """The rule that decides about a part, and one that may refuse what is not known yet."""
+        """The rule that decides about a part, and a rule that may match its unknown text."""
         last: RuleEntry | None = None
         doubt: RuleEntry | None = None
         for entry in entries:
@@ -326,7 +326,7 @@ class Policy:
         return rule.matches(part.text) and not self._redirect_problem(part, line)
 
     def _redirect_problem(self, part: CommandPart, line: CommandLine) -> str:
-        """Why no pattern allows a redirection: empty for one that stays in the folder."""
+        """Why no pattern allows a redirection; empty for one that stays in the folder."""
         if not part.file:
             return ""
         verb = "writes to" if part.writes else "reads"
@@ -357,7 +357,7 @@ class Policy:
     def _decide_unclear(
         self, line: CommandLine, command: str, entries: Sequence[RuleEntry]
     ) -> Decision:
-        """Allowed only by a rule for the whole tool, and only where nothing could be refused."""
+        """Only a rule for the whole tool allows it, and only if no rule could refuse a part."""
         last: RuleEntry | None = None
         named = [
             *possible_commands(command),
