@@ -62,32 +62,32 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """What was found: agents by name, and one line for each file that could not be read."""
+    """The agents by name, and one line for each file that could not be read."""
 
     by_name: dict[str, Agent] = field(default_factory=dict[str, Agent])
     problems: tuple[str, ...] = ()
 
     def get(self, name: str) -> Agent | None:
-        """By name, whatever the case."""
+        """The agent of a name, ignoring case."""
         wanted = name.casefold()
         return next((a for a in self.by_name.values() if a.name.casefold() == wanted), None)
 
 
 class AgentFiles:
-    """Reads the folders anew at each call, so that a file that was just saved counts."""
+    """Reads the folders at each call, so that saved changes apply at once."""
 
     def __init__(self, shipped: Path, own: Path) -> None:
         self._shipped = shipped
         self._own = own
         self._parsed: dict[tuple[Path, bool], tuple[str, Agent]] = {}
-        """The parsed files of the last call: most of them have not changed since."""
+        """Parsed files by path and trust, with their texts, reused while unchanged."""
 
     async def load(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
-        """``trusted``: the project's files may widen rights."""
+        """Load the agents; ``trusted``: the project's files may widen rights."""
         return await asyncio.to_thread(self.read, project, trusted=trusted)
 
     def read(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
-        """The same at once: it touches the disk."""
+        """Load the agents. Blocks."""
         agents: dict[str, Agent] = {}
         problems: list[str] = []
         places = [(self._shipped, True), (self._own, True)]
@@ -113,14 +113,14 @@ class AgentFiles:
         known = self._parsed.get((path, trusted))
         if known is None or known[0] != text:
             known = text, parse_agent(text, path, trusted=trusted)
-            if len(self._parsed) >= MAX_PARSED:  # of folders that were worked in long ago
+            if len(self._parsed) >= MAX_PARSED:  # some are from folders no longer in use
                 self._parsed.clear()
             self._parsed[path, trusted] = known
         return known[1]
 
 
 def _restricted(agent: Agent, replaced: Agent) -> Agent:
-    """A project's agent with no more rights than the one whose name it takes."""
+    """A project's agent with no more rights than the agent that it replaces."""
     tools = agent.tools
     if "*" in tools:
         tools = replaced.tools
@@ -160,7 +160,7 @@ def _text(path: Path) -> str:
 
 
 def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
-    """Read one agent file; ValueError says on which line what is wrong: ``line 2: …``."""
+    """Parse one agent file; ValueError names the line and the mistake: ``line 2: …``."""
     lines = text.lstrip("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
         raise ValueError("line 1: an agent file begins with a line of three dashes")
@@ -233,7 +233,7 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         parallel_tools=parallel_tools if trusted else 0,
         caps=Caps(tokens, dollars),
         role=role,
-        # A stranger's pattern could take for ever.
+        # An untrusted pattern could take without end.
         mask=tuple(name for name in mask if trusted or "=" not in name),
         icon=icon,
         hue=hue,
@@ -262,7 +262,7 @@ def _frontmatter(lines: list[str]) -> dict[str, Any]:
 
 
 def _line_of(key: str, lines: list[str], end: int) -> int:
-    """The number of the line, from 1, that has a key of the frontmatter."""
+    """The line number, from 1, of a key of the frontmatter."""
     found = (n for n, line in enumerate(lines[:end], 1) if line.lstrip("\"'").startswith(key))
     return next(found, 2)
 
@@ -288,7 +288,7 @@ def _temperature(value: Any) -> float | None:
 def _amount(
     data: dict[str, Any], key: str, most: float = math.inf, *, whole: bool = False
 ) -> float:
-    """A number of steps, seconds, tools, tokens or dollars; 0 where nothing is said."""
+    """A number of steps, seconds, tools, tokens or dollars; 0 if it is missing."""
     value = data.get(key)
     if value is None:
         return 0
@@ -322,7 +322,7 @@ def _rules(value: Any) -> list[Rule]:
 
 
 def _texts(items: list[object], key: str) -> list[str]:
-    """Never ``str`` of anything: YAML's references nest lists that would fill the memory."""
+    """Require texts; ``str`` of nested YAML references could fill the memory."""
     if not all(isinstance(item, str) for item in items):
         raise ValueError(f"{key} is a list of texts")
     return cast("list[str]", items)
@@ -367,7 +367,7 @@ Read before you judge. Say what you do not know.
 
 
 def agent_template(name: str) -> str:
-    """The text of a file with one working agent, commented."""
+    """The text of an agent file, with comments."""
     quoted = json.dumps(name, ensure_ascii=False)
     return _TEMPLATE.replace("@NAME@", quoted).replace("@HUES@", ", ".join(HUES))
 
@@ -375,8 +375,8 @@ def agent_template(name: str) -> str:
 def create_agent_file(folder: Path, name: str, taken: Iterable[str]) -> Path:
     """Write a template file into a folder that is there; returns its path.
 
-    Never overwrites. Raises ConfigurationError if the name is none for an agent,
-    is ``taken``, or the file is there or cannot be written. Blocks.
+    Raises ConfigurationError if the name is invalid or ``taken``, and if the file exists
+    or cannot be written. Blocks.
     """
     words = " ".join(name.split())
     stem = re.sub(r"[^\w-]+", "-", words.lower()).strip("-")

@@ -1,4 +1,4 @@
-"""Attachments: turns files and pictures into blocks of a message (H-2)."""
+"""Attachments: converts files and pictures to blocks of a message (H-2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from studio.tools.workspace.text_files import encoding_of
 LIMIT = 20_000_000
 """Bytes of one file. Gemini takes 20 MB with a request, the others more."""
 MAX_MESSAGE_BYTES = 100_000_000
-"""Bytes of all files of one message: they are kept with the chat."""
+"""Bytes of all files of one message; they are stored with the session."""
 
 _ATTACHABLE = "Pictures, PDF and text files can be."
 TYPES = {
@@ -42,8 +42,8 @@ TYPES = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-"""Media types of texts by the end of the name; the rest is ``text/plain``. A table of our
-own: the system's says ``video/mp2t`` of TypeScript, and something else elsewhere."""
+"""Media types of texts by file extension; other texts are ``text/plain``. The table of the
+system is not used: it differs between systems, and has ``video/mp2t`` for TypeScript."""
 _KINDS = (
     ("a Word document", (".doc", ".docx", ".odt", ".pages")),
     ("a spreadsheet", (".xls", ".xlsx", ".ods", ".numbers")),
@@ -54,20 +54,20 @@ _KINDS = (
     ("a database", (".db", ".sqlite", ".sqlite3", ".parquet")),
 )
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\b\x1b\x1a")
-"""Control characters that texts have: also the escape of terminals and the end of DOS files."""
+"""Control characters in texts, including terminals' escape and DOS's end of file."""
 
 
 async def attach(path: Path) -> Image | File:
-    """A file as a block: a picture made fit, a PDF as it is, a text in UTF-8.
+    """A file as a block: a normalised picture, an unchanged PDF, a text in UTF-8.
 
-    What it is says its content first, then its name. Raises ConfigurationError
-    that tells the person what cannot be attached, and why.
+    The content decides the kind first, then the name. Raises ConfigurationError that
+    tells the person why a file cannot be attached.
     """
     return await asyncio.to_thread(_attach, path)
 
 
 async def attach_bytes(name: str, data: bytes) -> Image | File:
-    """What another program gives, as a block; raises ConfigurationError as ``attach`` does."""
+    """Bytes from another program as a block; raises ConfigurationError as ``attach`` does."""
     if len(data) > LIMIT:
         raise ConfigurationError(
             f"{name} has {size(len(data))}; {size(LIMIT)} is the most for one file."
@@ -76,18 +76,18 @@ async def attach_bytes(name: str, data: bytes) -> Image | File:
 
 
 async def attach_picture(data: bytes) -> Image:
-    """A picture that was pasted; raises ConfigurationError."""
+    """A pasted picture as a block; raises ConfigurationError."""
     return await asyncio.to_thread(_picture, data, "The pasted picture")
 
 
 def replace_unreadable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
-    """The block, or words in its place: what was refused must not come back with the next words."""
+    """The block, or a text in its place if the model cannot read it."""
     why = provider.media_problem(block, facts)
     return Text(left_out_text(block, why)) if why and not isinstance(block, Text) else block
 
 
 def check_total_size(blocks: Sequence[Said]) -> None:
-    """Raises ConfigurationError if this is too much for one message."""
+    """Raise ConfigurationError if the blocks are too large for one message."""
     total = sum(len(block.data) for block in blocks if not isinstance(block, Text))
     if total > MAX_MESSAGE_BYTES:
         raise ConfigurationError(
@@ -97,7 +97,7 @@ def check_total_size(blocks: Sequence[Said]) -> None:
 
 
 def repair_text(said: Sequence[Said]) -> tuple[Said, ...]:
-    """The blocks without halves of characters: a paste or a name may have one, no provider does."""
+    """The blocks with valid Unicode; a pasted text or a file name may have lone surrogates."""
     return tuple(map(_repaired, said))
 
 
@@ -162,7 +162,7 @@ def _picture(data: bytes, name: str) -> Image:
 
 
 def _text(data: bytes) -> str | None:
-    """The words of a text in UTF-8, UTF-16 with a mark, or a western encoding of one byte."""
+    """Decode a text in UTF-8, UTF-16 with a byte order mark, or a western 8-bit encoding."""
     encoding = encoding_of(data)
     try:
         text = (data[2:] if encoding.startswith("utf-16") else data).decode(encoding)

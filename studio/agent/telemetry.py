@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_QUEUED = 10_000
-"""Events that may wait for the thread; what comes on top is left out."""
+"""Events that may wait for the thread; further ones are dropped."""
 EXPORT_SECONDS = 5
-"""Seconds that the collector may take for one sending."""
+"""Seconds that one export to the collector may take."""
 SHUTDOWN_SECONDS = 2.0
 """Seconds that the end of the program waits for spans to be sent."""
 _FOLLOWED = (
@@ -75,7 +75,7 @@ Attributes: TypeAlias = Mapping[str, "str | int | float | bool | Sequence[str]"]
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """An event with where its span goes."""
+    """An event with the collector of its span."""
 
     at: int
     session_id: str
@@ -85,7 +85,7 @@ class _Recorded:
 
 
 class Telemetry:
-    """Follows sessions and hands what happens to a thread, which does all the work.
+    """Receives the events of sessions and passes them to a thread, which does all the work.
 
     A turn never waits for it: importing, encoding and sending happen there,
     and what cannot be sent is dropped. ``notice`` gets one sentence if packages
@@ -99,7 +99,7 @@ class Telemetry:
         self._thread: threading.Thread | None = None
 
     def record(self, envelope: EventEnvelope) -> None:
-        """Hand an event to the thread, if traces are wanted and it belongs in one."""
+        """Pass an event to the thread if traces are on and include it."""
         values, event = self._settings(), envelope.event
         if not values.trace_endpoint:
             return
@@ -119,7 +119,7 @@ class Telemetry:
             log.warning("an event is missing in the traces")
 
     def _notify_once(self) -> Callable[[str], None]:
-        """Says something once, from any thread."""
+        """A function that gives each notice once, from any thread."""
         loop, said = asyncio.get_running_loop(), set[str]()
 
         def tell(text: str) -> None:
@@ -130,7 +130,7 @@ class Telemetry:
         return tell
 
     async def close(self) -> None:
-        """Send what is left, for a moment at most."""
+        """Send the remaining spans, for ``SHUTDOWN_SECONDS`` at most."""
         thread, self._thread = self._thread, None
         if thread is not None:
             try:
@@ -141,7 +141,7 @@ class Telemetry:
 
 
 class _Writer:
-    """The thread's work: events in, spans out."""
+    """Converts events to spans in the thread."""
 
     def __init__(
         self, recorded: queue.Queue[_Recorded | None], tell: Callable[[str], None]
@@ -182,7 +182,7 @@ class _Writer:
 
 
 class _TurnSpans:
-    """The spans of one turn: the agent's, below it one for each request and each tool."""
+    """The spans of one turn: one for the agent, and below it one for each request and tool."""
 
     def __init__(self, tracer: Tracer, recorded: _Recorded, started: TurnStarted) -> None:
         self._tracer = tracer
@@ -312,7 +312,7 @@ class _TurnSpans:
 
 @dataclass
 class _ReportingExporter:
-    """An exporter that says so, once, when nobody takes its spans."""
+    """An exporter that gives one notice if the collector does not accept its spans."""
 
     exporter: Any
     address: str
@@ -343,7 +343,7 @@ class _ReportingExporter:
 
 
 def _provider(endpoint: str, tell: Callable[[str], None]) -> TracerProvider:
-    """A pipeline of its own to a collector, beside any that somebody else has set up.
+    """A separate pipeline to a collector; it does not change the global one.
 
     Raises ImportError where the extra ``traces`` is not installed.
     """
@@ -352,7 +352,7 @@ def _provider(endpoint: str, tell: Callable[[str], None]) -> TracerProvider:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    # It would write a line for every try; the person is told once.
+    # It would log every attempt; the person gets one notice.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     about = Resource({"service.name": "agent-studio", "service.version": __version__})
     provider = TracerProvider(resource=about, shutdown_on_exit=False)
@@ -363,7 +363,7 @@ def _provider(endpoint: str, tell: Callable[[str], None]) -> TracerProvider:
 
 
 def _traces_url(endpoint: str) -> str:
-    """The collector's address with the path for spans, which may be left out."""
+    """The collector's address, with the path for spans added if it is missing."""
     end = "/v1/traces"
     base = endpoint.rstrip("/")
     return base if base.endswith(end) else base + end
@@ -380,7 +380,7 @@ def _address(endpoint: str) -> str:
 
 
 def _set_attributes(span: Span, attributes: Attributes) -> None:
-    """Set attributes; no text goes out with a secret in it."""
+    """Set attributes, without secrets in texts."""
     for name, value in attributes.items():
         span.set_attribute(name, without_secrets(value) if isinstance(value, str) else value)
 
@@ -409,7 +409,7 @@ def _input_messages(said: Sequence[Said]) -> str:
 def _messages(role: str, text: str) -> str:
     """One message in the conventions' JSON form, without secrets.
 
-    They are taken out before, for JSON escapes what they are known by.
+    They are removed before encoding, because JSON escapes would hide them.
     """
     part = {"type": "text", "content": without_secrets(text)}
     return json.dumps([{"role": role, "parts": [part]}])

@@ -1,4 +1,4 @@
-"""Usage costs: adds up what requests used, read from storage and priced (L-14)."""
+"""Usage costs: reads the usage of requests from storage, prices it and adds it up (L-14)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from studio.storage.sessions.usage import UsageKey
 class UsageTotal:
     """A sum of requests; amounts are in US dollars.
 
-    ``own`` adds up the providers' own figures, ``estimate`` the prices of the
-    other requests. ``unpriced`` counts those that have neither; they are in no
-    amount. ``lost`` is what broken caches cost, an estimate and part of the rest.
+    ``own`` adds up the providers' own figures, ``estimate`` the estimated prices of the other
+    requests. ``unpriced`` counts requests with neither; no amount includes them. ``lost`` is
+    the estimated cost of broken caches, included in the other amounts.
     """
 
     requests: int = 0
@@ -48,14 +48,14 @@ class UsageTotal:
 
     @property
     def source(self) -> str:
-        """Whose figure the cost is, in words; empty where there is none."""
+        """Whether the cost is the provider's figure or an estimate; empty if there is no cost."""
         if not self.estimate:
             return "The provider’s figure" if self.own else ""
         return "Partly an estimate" if self.own else "Estimate"
 
     @property
     def gap(self) -> str:
-        """How many requests the cost leaves out, in words; empty if none."""
+        """How many requests the cost does not include, as a phrase; empty if none."""
         if not self.unpriced:
             return ""
         what = "1 request has" if self.unpriced == 1 else f"{self.unpriced:,} requests have"
@@ -83,7 +83,7 @@ class _Estimates:
         self._rates: dict[tuple[str, str, int], TokenRates | None] = {}
 
     def __call__(self, row: UsageRow, facts: ModelInfo | None) -> float | None:
-        """US dollars of the requests that have no figure of their own; None if nobody knows."""
+        """US dollars of the requests without a provider's figure; None if the price is unknown."""
         if not row.unpriced:
             return 0.0
         used = row.unpriced_usage
@@ -105,7 +105,7 @@ class TokenRates:
     output: float
 
     def of(self, used: Usage) -> float | None:
-        """None where more comes from the cache than was sent at all."""
+        """US dollars of the usage; None if it has more cached tokens than sent tokens."""
         fresh = used.input - used.cache_read - used.cache_write
         if fresh < 0:
             return None
@@ -118,7 +118,7 @@ class TokenRates:
 
 
 def token_rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> TokenRates | None:
-    """In a request that sends ``size`` tokens; None where no price is known.
+    """The rates in a request that sends ``size`` tokens; None if no price is known.
 
     Imports the price tables: call it in a thread.
     """
@@ -129,7 +129,7 @@ def token_rates(provider: str, model: str, size: int, facts: ModelInfo | None) -
 def _rates(
     provider: str, model: str, size: int, facts: ModelInfo | None, _: date
 ) -> TokenRates | None:
-    """The tables know dates: what held yesterday is asked for again."""
+    """Cached by date, because the price tables have dates."""
 
     def price(**more: int) -> float | None:
         return request_cost(provider, model, Usage(size, **more), facts)
@@ -162,7 +162,7 @@ def total(sums: Iterable[UsageTotal]) -> UsageTotal:
 
 
 def format_dollars(amount: float) -> str:
-    """“$0.31”, of less “$0.042” and “$0.0042”; nothing where there is no price."""
+    """“$0.31”, small amounts as “$0.042” and “$0.0042”; empty for no amount."""
     if not amount:
         return ""
     places = 2 if amount >= 0.1 else 3 if amount >= 0.01 else 4
@@ -170,23 +170,23 @@ def format_dollars(amount: float) -> str:
 
 
 class UsageCosts:
-    """Of all sessions; ``model`` knows the facts of a provider's model."""
+    """The costs of all sessions; ``model`` returns the facts of a provider's model."""
 
     def __init__(self, store: SessionStore, model: Callable[[str, str], ModelInfo]) -> None:
         self._store = store
         self._model = model
 
     async def today(self) -> str:
-        """What today's requests cost, “$0.84 today”; nothing where no price is known."""
+        """The cost of today's requests, “$0.84 today”; empty if no price is known."""
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
         costs = await self.costs(await self._store.ledger(since=midnight.timestamp()))
         total = sum(cost for cost in costs if cost)
         return f"${total:.2f} today" if total else ""
 
     async def costs(self, entries: Sequence[LedgerEntry]) -> list[float | None]:
-        """What each request cost, in US dollars; None where nobody knows.
+        """The cost of each request in US dollars; None if it is not known.
 
-        The provider's own figure, or else an estimate.
+        It is the provider's own figure, or else an estimate.
         """
         known = [(entry, self._model(entry.provider, entry.model)) for entry in entries]
         return await asyncio.to_thread(
@@ -201,9 +201,9 @@ class UsageCosts:
     async def spent(
         self, by: UsageKey, session_id: str = "", since: float = 0.0
     ) -> dict[str, UsageTotal]:
-        """What requests used and cost by turn, session, agent, day or model, oldest first.
+        """The usage and cost by turn, session, agent, day or model, oldest first.
 
-        Of one session or of all, from the time ``since`` on. A day is a local
+        It covers one session or all, from the time ``since`` on. A day is a local
         date, ``2026-11-22``.
         """
         apart: tuple[int, ...] = ()

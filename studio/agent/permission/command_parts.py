@@ -1,8 +1,8 @@
-"""The parts of a command line: every program that would run, every file it would write.
+"""Command parts: finds every program that a command line runs and every file it writes.
 
 A program that runs another one (``sudo``, ``env``, ``xargs``, ``sh -c``) is a part of
-the line, and so is what it runs. If that cannot be determined the line is unclear.
-Builtins that take the name of a variable are refused if bash would compute its
+the line, and so is the program that it runs. If that cannot be determined, the line is
+unclear. Builtins that take the name of a variable are refused if bash would evaluate its
 index, because that can run commands.
 """
 
@@ -27,7 +27,7 @@ _AFTER = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)|\]|\\?\)")
 
 
 def refuse_computed(name: str, arguments: Sequence[Word]) -> None:
-    """Raises Unclear for a call of a builtin that may run what is in an index."""
+    """Raise Unclear for a call of a builtin that may run a command in an index."""
     if name not in _EVALUATORS:
         return
     for word in arguments:
@@ -136,7 +136,7 @@ _RUNNERS = frozenset(
     arch
     """.split()  # noqa: SIM905 (one a line would be a page)
 )
-"""Run others by their arguments, in ways not read here."""
+"""Programs that run other programs in ways that are not analysed here."""
 _SHAPERS = frozenset(
     """
     alias trap enable hash fc bind complete compgen compopt shopt declare typeset local let
@@ -157,7 +157,7 @@ _SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
 
 
 def analyze_command(command: str, *, windows: bool = sys.platform == "win32") -> CommandLine:
-    """What a line would do; never raises."""
+    """Analyse a command line; never raises."""
     return _windows(command) if windows else _posix(command)
 
 
@@ -229,7 +229,7 @@ class _Analyzer:
         )
 
     def _program(self, words: Sequence[Word], depth: int) -> None:
-        """A program with its arguments, and what it would run itself."""
+        """Add a program with its arguments, and the programs that it runs."""
         if depth > MAX_DEPTH:
             raise Unclear("it is nested too deeply")
         if not words[0].fixed:
@@ -361,7 +361,7 @@ class _Analyzer:
         self._program(inner, depth + 1)
 
     def _options(self, name: str, words: Sequence[Word]) -> tuple[int, str]:
-        """Where the inner command begins, and what ``xargs`` replaces; -1: nothing runs."""
+        """The index of the inner command, -1 if none runs, and the text that ``xargs`` replaces."""
         how = _WRAPPERS[name]
         at, replaced = 1, ""
         while at < len(words):
@@ -401,7 +401,7 @@ class _Analyzer:
 
 
 def _changes_git(name: str, arguments: Sequence[Word]) -> bool:
-    """Whether git is told what its words mean, which programs it runs, which files it writes."""
+    """Whether options change what git's words mean, what it runs or which files it writes."""
     if name != "git":
         return False
     texts = [word.text for word in arguments]

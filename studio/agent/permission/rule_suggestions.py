@@ -23,7 +23,7 @@ _SUBCOMMANDS = frozenset(
     terraform uv yarn
     """.split()  # noqa: SIM905 (one a line would be a page)
 )
-"""Programs that are many in one: the first argument says which."""
+"""Programs with subcommands: the first argument names one."""
 _RUN = frozenset({"run", "exec", "x", "dlx", "bisect", "rebase", "submodule", "filter-branch"})
 _INTERPRETERS = frozenset(
     """
@@ -32,7 +32,7 @@ _INTERPRETERS = frozenset(
     nawk sed vi vim nvim view ex ed emacs nano less more man sqlite psql mysql bc dc m4 jrunscript
     """.split()  # noqa: SIM905 (one a line would be a page)
 )
-"""Programs that run what their arguments, or keys, say."""
+"""Programs that run code from their arguments or from typed keys."""
 
 
 def suggest_rules(
@@ -73,7 +73,7 @@ def suggest_rules(
 
 
 def _narrow_rule(tool: str, part: CommandPart) -> Rule | None:
-    """The narrowest rule that is of use again: a program with its subcommand and any arguments."""
+    """The narrowest reusable rule: a program with its subcommand and any arguments."""
     if part.file or part.exact or part.pinned.endswith("="):
         return _exact_rule(tool, part)
     if part.pinned:
@@ -90,7 +90,7 @@ def _narrow_rule(tool: str, part: CommandPart) -> Rule | None:
         if not re.fullmatch(r"\w[\w:-]*", words[1]) or words[1] in _RUN:
             return _exact_rule(tool, part)
         return Rule("allow", tool, f"{words[0]} {words[1]} *")
-    if words[0] in ("[", "[["):  # stand for themselves where no bracket closes them
+    if words[0] in ("[", "[["):  # literal without a closing bracket
         return Rule("allow", tool, f"{words[0]} *")
     return Rule("allow", tool, f"{escaped(words[0])} *")
 

@@ -1,4 +1,4 @@
-"""The rulebook: finds the rules for a call, describes decisions, and knows what roles may use."""
+"""The rulebook: finds the rules for a call, describes decisions, and defines what roles may use."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from studio.domain.tools import ToolSpec
 from .command_parts import CommandPart
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
-"""Weakest voice first."""
+"""Lowest precedence first."""
 
 _FIRST = re.compile(r"[^*?\[\s]+(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleEntry:
-    """A rule with the layer it is from; ``whole`` if it is about every call of the tool."""
+    """A rule with its layer; ``whole`` if it matches every call of the tool."""
 
     rule: Rule
     layer: Layer
@@ -35,7 +35,7 @@ class RuleEntry:
 
 
 class Rulebook:
-    """Rules weakest first. Never changes: ``adding`` makes another."""
+    """Rules, lowest precedence first. Immutable: ``adding`` returns another rulebook."""
 
     def __init__(self, rules: Mapping[Layer, Sequence[Rule]]) -> None:
         self._rules: dict[Layer, Sequence[Rule]] = {
@@ -48,15 +48,15 @@ class Rulebook:
         return Rulebook({**self._rules, layer: (*self._rules[layer], rule)})
 
     def replacing(self, layer: Layer, rules: Sequence[Rule]) -> Rulebook:
-        """With other rules in a layer."""
+        """This rulebook with other rules in a layer."""
         return Rulebook({**self._rules, layer: rules})
 
     def with_layer_of(self, layer: Layer, other: Rulebook) -> Rulebook:
-        """With one layer of another book added."""
+        """This rulebook with one layer of another one added."""
         return Rulebook({**self._rules, layer: (*self._rules[layer], *other._rules[layer])})
 
     def of(self, tool: str) -> list[RuleEntry]:
-        """Every rule for a tool, weakest first."""
+        """Every rule for a tool, lowest precedence first."""
         if tool not in self._entries:
             self._entries[tool] = [entry for entry in self._all if entry.rule.tool in ("*", tool)]
         return self._entries[tool]
@@ -69,9 +69,9 @@ class Rulebook:
         return [RuleEntry(rule, layer, rank) for rank, (rule, layer) in enumerate(spoken)]
 
     def for_part(self, tool: str, part: CommandPart) -> list[RuleEntry]:
-        """The rules that may speak about a part of a command, weakest first.
+        """The rules that may match a part of a command, lowest precedence first.
 
-        Found by the first word, which most patterns spell out.
+        They are found by the first word, which most patterns contain.
         """
         words = self._words.get(tool)
         if words is None:
@@ -111,7 +111,7 @@ _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a call. ``why`` is one sentence for the person.
+    """The decision on a call. ``why`` is one sentence for the person.
 
     ``by`` names briefly what allowed or refused it; ``rule`` is None
     where the program's own behaviour decided. ``insists``: asked about also
@@ -135,7 +135,7 @@ class Decision:
 
 
 def decision_by(entry: RuleEntry) -> Decision:
-    """By a rule that fits."""
+    """The decision by a matching rule."""
     by = f"{LAYER_NAMES[entry.layer]} {entry.rule}"
     verb = {"allow": "allows", "ask": "asks about", "deny": "refuses"}[entry.rule.verdict]
     why = f"{by[:1].upper()}{by[1:]} {verb} it."
@@ -143,7 +143,7 @@ def decision_by(entry: RuleEntry) -> Decision:
 
 
 def decision_in_doubt(entry: RuleEntry, part: CommandPart) -> Decision:
-    """Nobody knows yet whether a rule that forbids will fit."""
+    """The question about a part that may match a rule when it runs."""
     verb = "refuses" if entry.rule.verdict == "deny" else "asks about"
     why = (
         f"“{part.shown}” is only known when it runs, and may be what "

@@ -27,8 +27,8 @@ from studio.storage.config.permission_rules import (
 from .policy import NETWORK, Policy
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
-"""``nothing``: no file there could widen rights, and the person said nothing. ``changed``:
-they were trusted, and are not what they were."""
+"""``nothing``: the folder has no files that could widen rights, and the person did not decide.
+``changed``: the files have changed since the person trusted them."""
 # ``list`` is the name of a method of both classes below.
 StandingRuleList: TypeAlias = list[StandingRule]
 SessionRuleList: TypeAlias = list[SessionRule]
@@ -62,15 +62,15 @@ class StandingRules:
         self._store = store
 
     async def list(self) -> StandingRuleList:
-        """Those for everywhere first, then folder by folder, as they are listened to."""
+        """Rules for all folders first, then folder by folder, in order of precedence."""
         return await self._store.all()
 
     async def add(self, rule: Rule, folder: Path | None = None) -> None:
-        """Keep a rule of the person's, everywhere or in a folder."""
+        """Add a rule for all folders or for one."""
         await self._store.add(rule, await _name(folder))
 
     async def change(self, rule_id: int, rule: Rule, folder: Path | None = None) -> None:
-        """Have a rule be another, in its place in the list.
+        """Replace a rule, at its place in the list.
 
         Raises ConfigurationError if there is no such rule.
         """
@@ -99,12 +99,12 @@ class StandingRules:
         return _trust(await self._store.trusted(name), project)
 
     async def folders(self) -> Sequence[str]:
-        """The folders the person trusted, whatever became of their files."""
+        """The folders that the person trusted, even if their files have changed since."""
         return await self._store.folders()
 
     async def trust(self, folder: Path) -> None:
-        """Take the files in the folder for the person's own, and let those in its
-        ``.agents`` widen rights, as they are now: a change of these, or new ones, end it."""
+        """Treat the files in the folder as the person's own, and let those in its ``.agents``
+        widen rights in their present state; changed or new files there end the trust."""
         name, project = await asyncio.to_thread(_read_folder, folder)
         await self._store.trust(name, project.digest)
 
@@ -113,7 +113,7 @@ class StandingRules:
 
 
 def parse_rule(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
-    """A rule as it is typed, about one of the tools there are; raises ConfigurationError."""
+    """Parse a typed rule for one of ``tools``; raises ConfigurationError."""
     try:
         rule = Rule.parse(text, verdict)
     except ValueError as error:
@@ -143,7 +143,7 @@ class SessionRules:
         return await self._store.of(self._session_id)
 
     async def add(self, rule: Rule) -> None:
-        """Keep a rule; keeping it twice is the same as once."""
+        """Add a rule; adding it again changes nothing."""
         await self._store.add(self._session_id, rule)
         await self.refresh()
 
@@ -158,14 +158,14 @@ class SessionRules:
         await self._must_have(rule_id, known=removed)
 
     async def refresh(self) -> None:
-        """Read the stored rules and apply them, also in the turn that runs."""
-        async with self._looking:  # what was read first may not come last
+        """Read the stored rules and apply them, also to the running turn."""
+        async with self._looking:  # an older reading may not replace a newer one
             self.known = [one.rule for one in await self.list()]
             if self._policy is not None:
                 self._policy.replace_layer("session", self.known)
 
     def attach(self, policy: Policy) -> None:
-        """Apply later changes to the policy of a turn, too; it has the rules known now."""
+        """Apply later changes to the policy of a turn too; it already has the known rules."""
         self._policy = policy
 
     async def _must_have(self, rule_id: int, *, known: bool) -> None:
@@ -210,7 +210,7 @@ def read_project(folder: Path) -> ProjectRules:
 
 
 def _bytes(path: Path) -> bytes | None:
-    """The file's beginning, one byte more than may be; None if it cannot be read."""
+    """The first ``MAX_FILE_BYTES`` + 1 bytes of a file; None if it cannot be read."""
     try:
         if not path.is_file():
             return None
