@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import studio
+from support.room_map import unnamed_modules
 
 PACKAGE = Path(studio.__file__).parent
 FREE = {"__init__", "__main__"}  # the front door may call anyone
@@ -123,11 +124,7 @@ MAPPED = sorted(
 
 @pytest.mark.parametrize("room", MAPPED)
 def test_a_rooms_map_names_every_module_in_it(room: str) -> None:
-    folder = PACKAGE / room
-    told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
-    inside = {path.stem for path in folder.glob("*.py")} - FREE
-    inside |= {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert not inside - set(re.findall(r"``(\w+)``", told))
+    assert not unnamed_modules(PACKAGE / room)
 
 
 def test_tests_share_through_support_only() -> None:

@@ -1,6 +1,6 @@
 """The registry of providers: names each one once, for the whole program.
 
-A new provider is its folder and one line in ``FOLDERS``; see
+A new provider is its folder, a line in ``FOLDERS`` and one in the package's docstring; see
 ``docs/extending/provider.md``.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,33 +11,19 @@ import pytest
 
 from studio.server import conversation_digest, dialects, routes
 from studio.simulator import Text, Turn
+from support.extending import copy_with
 from support.running_server import MODEL, events, running_server
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending" / "dialect.md"
-FILE = re.compile(r"^```python\n# (studio/\S+)\n(.*?)^```", re.M | re.S)
-DIFF = re.compile(r"^```diff\n(.*?)^```", re.M | re.S)
-FOLDER = "studio/server/dialects/"
-
-
-def patched(text: str, diff: str) -> str:
-    """A text with the added lines of a diff where its other lines stand."""
-    before = "".join(f"{line[1:]}\n" for line in diff.splitlines() if line[0] == " ")
-    after = "".join(f"{line[1:]}\n" for line in diff.splitlines())
-    assert text.count(before) == 1, f"the page names lines that are not there:\n{before}"
-    return text.replace(before, after)
+REGISTRY = "studio/server/dialects/__init__.py"
 
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The module of the page beside the dialects that ship, and the registry as it says."""
-    page = PAGE.read_text("utf-8")
-    files = FILE.findall(page)
-    assert {path for path, _ in files} == {f"{FOLDER}completions.py"}
-    (tmp_path / "completions.py").write_text("\n\n".join(text for _, text in files), "utf-8")
-    changed = Path(dialects.__file__).read_text("utf-8")
-    for diff in DIFF.findall(page):
-        changed = patched(changed, diff)
-    monkeypatch.setattr(dialects, "__path__", [*dialects.__path__, str(tmp_path)])
+    """The module of the page beside the dialects that ship, and the registry with its line."""
+    copy = copy_with("dialect.md", tmp_path)
+    changed = (copy / REGISTRY).read_text("utf-8")
+    folder = str((copy / REGISTRY).parent)
+    monkeypatch.setattr(dialects, "__path__", [*dialects.__path__, folder])
     importlib.invalidate_caches()
     names = {"__name__": dialects.__name__, "__package__": dialects.__package__}
     exec(compile(changed, dialects.__file__, "exec"), names)  # the page's own code
@@ -79,10 +64,3 @@ async def test_the_toy_dialect_says_what_is_wrong(tmp_path: Path) -> None:
         unknown = await server.client.post("/v1/completions", json={"model": "x", "prompt": "Go"})
         assert unknown.status_code == 404
         assert unknown.json()["error"]["code"] == "model_not_found"
-
-
-def test_the_page_is_formatted_and_leads_to_files_that_are_there() -> None:
-    page = PAGE.read_text("utf-8")
-    root = PAGE.parents[2]
-    for path in re.findall(r"`((?:studio|tests)/[\w/.]+)`", page):
-        assert (root / path).exists(), path

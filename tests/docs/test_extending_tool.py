@@ -10,7 +10,10 @@ import pytest
 
 from studio.domain.events import ToolFinished
 from studio.simulator import Call, Text, Turn
+from support.command import Command
 from support.engine_home import engine_home, say
+from support.extending import copy_with
+from support.room_map import unnamed_modules
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extending" / "tool.md").read_text("utf-8")
 AGENT = "---\nname: Coder\ntools: [count_words, change_contact]\n---\nWork.\n"
@@ -60,3 +63,12 @@ async def test_each_toy_needs_its_file_alone(
         assert json.loads(contacts.read_text("utf-8")) == {"ada": {"mail": "ada@x"}}
         assert await session.review.decide(draft.id, "undo") == "undone"
         assert json.loads(contacts.read_text("utf-8")) == {}
+
+
+async def test_a_tool_that_comes_with_the_program_needs_its_file_and_a_line(tmp_path: Path) -> None:
+    copy = copy_with("tool.md", tmp_path)
+    builtin = copy / "studio" / "tools" / "builtin"
+    (builtin / "count_words.py").write_text(block("`count_words.py`"), "utf-8")
+    assert not unnamed_modules(builtin)
+    listed = await Command(tmp_path, PYTHONPATH=str(copy))("tools", "list")
+    assert "count_words" in listed.out, listed.err

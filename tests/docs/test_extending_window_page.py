@@ -16,10 +16,13 @@ pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
 
-def test_one_new_file_and_one_line() -> None:
-    new, line = steps("window_page.md")
-    assert (new.kind, line.kind) == ("Write", "Add")
-    assert line.path == "studio/ui/pages/registry.py" and line.code.count("\n") == 1
+def test_one_new_file_and_two_lines() -> None:
+    new, *lines = steps("window_page.md")
+    assert new.kind == "Write"
+    assert [(line.kind, line.path, line.code.count("\n")) for line in lines] == [
+        ("Add", "studio/ui/pages/registry.py", 1),
+        ("Add", "studio/ui/pages/__init__.py", 1),
+    ]
 
 
 def test_every_page_of_the_registry_is_found() -> None:
@@ -34,7 +37,7 @@ def test_every_page_of_the_registry_is_found() -> None:
 async def test_the_example_is_a_page_of_the_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    follow("window_page.md", tmp_path / "copy", monkeypatch)
+    follow("window_page.md", tmp_path, monkeypatch)
     async with at_window(tmp_path, "anthropic", [Turn(Text("Hello."))]) as person:
         person.say("Hello")
         await person.done()

@@ -19,6 +19,7 @@ from studio.domain.sessions import SearchHit, SessionInfo
 from studio.ui.inspector.history_page import HistoryFacts
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts
+from studio.ui.pages.registry import PAGES
 from studio.ui.sidebar.chat_list_model import ChatListModel, grouped
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
@@ -189,7 +190,7 @@ def test_places_drafts_and_cost(sidebar: Sidebar) -> None:
     sidebar.new_chat.connect(lambda: went.append("new"))
     for row in sidebar._rows.values():
         row.click()
-    assert went == ["new", "agents", "workflows", "drafts"]
+    assert went == ["new", *(page.key for page in PAGES if page.in_sidebar)]
     sidebar.set_drafts(3)
     assert sidebar._rows["drafts"].accessibleName() == "Drafts, 3 waiting"
     sidebar.set_cost("$0.84 today")

@@ -1,7 +1,7 @@
 """The commands of the command line: one module each, and their registry.
 
 A command's module has two functions: ``arguments`` adds its arguments to a parser, ``run``
-does the work. To add a command, add the module and its line in ``COMMANDS``; see
+does the work. To add a command, add the module, its line in ``COMMANDS`` and its line here; see
 docs/extending/command.md. A module is imported when its command is named, and imports the
 engine, asyncio and other large modules only inside of functions: ``--help`` and Tab would
 wait for them.

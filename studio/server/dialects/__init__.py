@@ -1,8 +1,8 @@
 """The APIs that the server speaks: the registry of dialects.
 
 A dialect translates an API's JSON to ``contract.ApiRequest`` and from
-``contract.ResponsePart``. A new one is its module and one line in ``MODULES``; see
-docs/extending/dialect.md.
+``contract.ResponsePart``. A new one is its module, a line in ``MODULES`` and
+one in this list; see docs/extending/dialect.md.
 
 - ``attachments``: Reads pictures and files that come within a request.
 - ``base``: The base class of a dialect.
