@@ -110,7 +110,7 @@ def window() -> None:
             began.append(time.process_time())
             beats.clear()
             last[0] = time.thread_time()
-            window.chat.model.sender.say("Go")
+            window.chat.model.input.send_text("Go")
 
         began: list[float] = []
         heart.timeout.connect(beat)
