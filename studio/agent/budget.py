@@ -58,7 +58,7 @@ class Amount:
         return "dollars" if caps.dollars and self.dollars > caps.dollars else ""
 
 
-NO_USAGE = Amount()
+NO_AMOUNT = Amount()
 
 
 class OverBudget(StudioError):
@@ -74,11 +74,11 @@ class OverBudget(StudioError):
 class Account:
     """What one turn, session or day may use, and has used."""
 
-    def __init__(self, cap: Cap, caps: Caps, used: Amount = NO_USAGE) -> None:
+    def __init__(self, cap: Cap, caps: Caps, used: Amount = NO_AMOUNT) -> None:
         self.cap: Cap = cap
         self.caps = caps
         self.used = used
-        self.reserved = NO_USAGE
+        self.reserved = NO_AMOUNT
         self.open = 0
         """Requests that are being answered."""
         self._settled = asyncio.Event()
@@ -121,7 +121,7 @@ class Reservation:
         self._accounts = tuple(accounts)
         self._most = most
 
-    def settle(self, used: Amount = NO_USAGE) -> None:
+    def settle(self, used: Amount = NO_AMOUNT) -> None:
         for account in self._accounts:
             account.settle(self._most, used)
         self._accounts = ()

@@ -82,7 +82,7 @@ def _context() -> ssl.SSLContext:
         return ssl.create_default_context(cafile=None)
 
 
-_IMPORT_LOCK = threading.Lock()
+_IMPORT_LOCK = threading.RLock()  # an import may come to need another one
 
 
 def import_alone(make: Callable[[], T]) -> T:

@@ -243,6 +243,7 @@ class Compactor:
             return False
         held = transcript.summary
         part = blocks_to_messages(transcript.blocks, end)
+        # A character counts as a byte: of other scripts less is asked for, never too much.
         characters = round(TRIGGER_SHARE * budget.window * BYTES_PER_TOKEN / self._estimator.ratio)
         least, most = SUMMARY_WORDS
         text = await SummaryWriter(access, transcript.steps, emit).write(

@@ -33,7 +33,7 @@ ASK_TOKENS = 500
 EARLIER_TOKENS = 120
 """Each of the last words said before this turn."""
 
-NO_USAGE = "(nothing)"
+EMPTY_RESULT = "(nothing)"
 GOES_ON = "Answer from the conversation, in short, plain sentences."
 """With these words it finds a name that was said before three times in four."""
 
@@ -240,7 +240,7 @@ def shortened(work: Work) -> Work:
     kept = work.steps[-STEPS:]
     limits = [*[OLDER_RESULT_TOKENS] * (len(kept) - 1), RESULT_TOKENS]
     steps = [
-        replace(step, result=clip(step.result, limit) or NO_USAGE)
+        replace(step, result=clip(step.result, limit) or EMPTY_RESULT)
         for step, limit in zip(kept, limits, strict=False)
     ]
     return replace(work, steps=tuple(steps))

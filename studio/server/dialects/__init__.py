@@ -2,7 +2,8 @@
 
 A dialect translates an API's JSON to ``contract.ApiRequest`` and from
 ``contract.ResponsePart``. A new one is its module, a line in ``MODULES`` and
-one in this list; see docs/extending/dialect.md.
+one in this list; see docs/extending/dialect.md. A dialect must not read ``DIALECTS``
+while it is imported, because the registry imports it.
 
 - ``attachments``: Reads pictures and files that come within a request.
 - ``base``: The base class of a dialect.

@@ -259,7 +259,7 @@ def _pdf(body: bytes, first_page: int, stop: Callable[[], bool]) -> Content:
     kind = f"PDF, pages {part.first}-{part.last} of {part.total}"
     text = part.text
     if not part.worded:
-        text = f"{text}\n(There are no words on these pages: they may be scanned images.)"
+        text = f"{text}\n(There are no words on these pages: they may be scanned pictures.)"
     if part.last < part.total:
         text = f"{text}\n[… more follows: fetch again with first_page {part.last + 1} …]"
     return Content(kind, text)

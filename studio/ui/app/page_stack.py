@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PageStack(QStackedWidget):
-    """Shows one page and marks it in the sidebar; before ``set_studio`` only the chat."""
+    """Shows one page and marks it in the sidebar; before ``set_engine`` only the chat."""
 
     open_wanted = Signal(str)
     """The id of a chat that a page names."""

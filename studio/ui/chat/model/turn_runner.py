@@ -22,9 +22,10 @@ class _Run:
     """The turns that run in a session, one after the other; times by ``time.monotonic``."""
 
     session: Session
-    task: asyncio.Task[None]
     begun: float
     """When the present turn began."""
+    task: asyncio.Task[None] | None = None
+    """The last task that was started; it waits for the one before."""
     waiting_since: float | None = None
     """When its last wait or silence began."""
 
@@ -53,10 +54,9 @@ class TurnRunner:
         When it is done, the messages queued meanwhile follow, one by one.
         """
         session_id = session.info.id
-        before = self._runs.get(session_id)
-        turns = self._run_turns(session, message, mode, before.task if before else None)
-        task = asyncio.get_running_loop().create_task(turns)
-        self._runs[session_id] = _Run(session, task, time.monotonic())
+        run = self._runs.setdefault(session_id, _Run(session, time.monotonic()))
+        turns = self._run_turns(run, message, mode, run.task)
+        run.task = task = asyncio.get_running_loop().create_task(turns)
         task.add_done_callback(lambda task: self._ended(session_id, task))
 
     @property
@@ -88,25 +88,23 @@ class TurnRunner:
 
     async def _run_turns(
         self,
-        session: Session,
+        run: _Run,
         message: Sequence[Said],
         mode: Mode | None,
         before: asyncio.Task[None] | None,
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        done = await self._run_turn(session, message, mode)
-        while done and not self._closing and (message := session.queue.take_next()):
-            done = await self._run_turn(session, message)
+        done = await self._run_turn(run, message, mode)
+        while done and not self._closing and (message := run.session.queue.take_next()):
+            done = await self._run_turn(run, message)
 
-    async def _run_turn(
-        self, session: Session, message: Sequence[Said], mode: Mode | None = None
-    ) -> bool:
+    async def _run_turn(self, run: _Run, message: Sequence[Said], mode: Mode | None = None) -> bool:
         """Whether the turn came to its own end."""
         from studio.domain.events import RetryScheduled, Silent, TurnComplete
 
-        done, run = False, self._runs[session.info.id]
-        run.begun = time.monotonic()
+        done, session = False, run.session
+        run.begun, run.waiting_since = time.monotonic(), None
         async for envelope in session.turn(message, mode=mode or self.modes.get(session.info.id)):
             event = envelope.event
             if isinstance(event, RetryScheduled):
