@@ -8,6 +8,7 @@ import gc
 import inspect
 import os
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
@@ -84,6 +85,8 @@ RECORDINGS = Path(__file__).parent.parent.parent / "shared" / "recordings"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup our commands would ignore it
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
     config.addinivalue_line("markers", "fast: needs no Qt, process or socket; see support/fast.py")
 
