@@ -34,7 +34,7 @@ from studio.providers.local_model.process import Running
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.llama_server import llama_server, random_gguf
-from support.waiting import FOREVER, within
+from support.waiting import FOREVER, HANG, within
 
 DIALECTS = {"anthropic": "", "openai": "/v1", "openai-compatible": "/v1"}
 """Each dialect and where it lives: Messages, Responses, Chat Completions."""
@@ -49,6 +49,7 @@ async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     paths = Paths.below(home / "studio")
     settings = SettingsFile(paths.settings)
     await settings.load()
+    settings.values.inline_seconds = settings.values.background_seconds = HANG
     engine = await build(paths, settings)
     engine.services.retry_policy = RetryPolicy(2, base=0.0)
     for name, place in DIALECTS.items():

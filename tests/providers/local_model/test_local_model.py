@@ -78,6 +78,7 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
     paths = Paths.below(tmp_path / "home")
     settings = SettingsFile(paths.settings)
     await settings.load()
+    settings.values.inline_seconds = settings.values.background_seconds = HANG
     engine = await build(paths, settings)
     try:
         session = await engine.sessions.create(
