@@ -129,4 +129,4 @@ class TurnRunner:
     async def finish(self) -> None:
         """Wait for every turn; each was asked to stop before."""
         while self._runs:
-            await asyncio.wait([run.task for run in self._runs.values()])
+            await asyncio.wait([run.task for run in self._runs.values() if run.task])
