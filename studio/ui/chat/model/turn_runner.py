@@ -55,6 +55,7 @@ class TurnRunner:
         """
         session_id = session.info.id
         run = self._runs.setdefault(session_id, _Run(session, time.monotonic()))
+        run.session = session  # it may have been opened again since
         turns = self._run_turns(run, message, mode, run.task)
         run.task = task = asyncio.get_running_loop().create_task(turns)
         task.add_done_callback(lambda task: self._ended(session_id, task))
