@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
+# Compiled modules are kept: every process that the tests start would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test fast check bench nightly clean
 
 run: $(STAMP)
@@ -14,7 +17,7 @@ test: $(STAMP)
 	@sh packaging/test.sh $(ARGS)
 
 fast: $(STAMP)
-	@$(BIN)/python -m pytest -m fast $(ARGS)
+	@WORKERS=2 sh packaging/test.sh -m fast $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -138,7 +138,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A fast test starts no process, opens no socket, imports no Qt."""
-    if item.get_closest_marker("fast") is None:
+    if not _is_fast(item):
         return (yield)
     with nothing_is_started() as started:
         result = yield
@@ -146,14 +146,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+def _is_fast(item: pytest.Item) -> bool:
+    return (
+        isinstance(item, pytest.Function)
+        and item.cls is None
+        and is_fast(item.path, item.originalname)
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The recordings are kept beside the project, not in it; without them nothing is replayed."""
     for item in items:
-        if (
-            isinstance(item, pytest.Function)
-            and item.cls is None
-            and is_fast(item.path, item.originalname)
-        ):
+        if config.getoption("markexpr") and _is_fast(item):  # else each test is looked at in turn
             item.add_marker("fast")
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
             item.obj = _limited(item.obj)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -22,6 +23,7 @@ def floors() -> dict[str, int]:
     return {room: int(floor) for floor, rooms in rows for room in rooms.split()}
 
 
+@functools.cache
 def imports(path: Path) -> list[str]:
     """Every absolute module name imported anywhere in a file, also inside functions."""
     here = ("studio", *path.relative_to(PACKAGE).with_suffix("").parts)

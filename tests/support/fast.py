@@ -17,7 +17,8 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).parent
 QT = ("PySide6", "pytestqt", "qasync", "shiboken6", "studio.ui")
-"""A file that imports one of these has no fast test."""
+SDKS = ("acp", "anthropic", "google.genai", "openai")
+"""A file that imports one of these, which take a second, has no fast test."""
 SLOW = (
     *QT,
     "http.client",
@@ -39,6 +40,7 @@ SLOW = (
     "subprocess",
     "support.cpu_cost",
     "support.provider_calls.fails",
+    "support.sample_files.noise",
     "urllib.request",
 )
 """What needs one of the three, or takes its time: properties and measurements."""
@@ -76,13 +78,20 @@ class _Source:
 
 def is_fast(file: Path, test: str) -> bool:
     """Whether a test of this file needs no Qt, no process and no socket."""
-    return has_fast(file) and not any(_is_slow(file, one) for one in (test, *_read(file).always))
+    names = (test, *_read(file).always)
+    return not _is_heavy(file) and not any(_is_slow(file, name) for name in names)
 
 
 @functools.cache
 def has_fast(file: Path) -> bool:
-    """Whether this file may have a fast test at all."""
-    return not any(_is_below(name, QT) for name in _read(file).imports.values())
+    """Whether this file has a fast test."""
+    tests = (name for name in _read(file).uses if name.startswith("test_"))
+    return not _is_heavy(file) and any(not _is_slow(file, test) for test in tests)
+
+
+@functools.cache
+def _is_heavy(file: Path) -> bool:
+    return any(_is_below(name, (*QT, *SDKS)) for name in _read(file).imports.values())
 
 
 @functools.cache
@@ -118,37 +127,31 @@ def _is_below(name: str, tops: tuple[str, ...]) -> bool:
 @functools.cache
 def _read(file: Path) -> _Source:
     source = _Source()
-    tree = ast.parse(file.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                source.imports[(one.asname or one.name).partition(".")[0]] = one.name
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for one in node.names:
-                source.imports[one.asname or one.name] = f"{node.module}.{one.name}"
-    for node in tree.body:
+    for node in ast.parse(file.read_text("utf-8")).body:
+        used = _used(node, source.imports)
         match node:
             case (
                 ast.FunctionDef(name=name)
                 | ast.AsyncFunctionDef(name=name)
                 | ast.ClassDef(name=name)
             ):
-                source.uses[name] = _used(node)
+                source.uses[name] = used
                 if any("autouse" in ast.unparse(one) for one in node.decorator_list):
                     source.always.add(name)
             case ast.Assign(targets=targets):
-                for name in {n for one in targets for n in _used(one)}:
-                    source.uses[name] = source.uses.get(name, set()) | _used(node.value)
+                for name in {n for one in targets for n in _used(one, {})}:
+                    source.uses[name] = source.uses.get(name, set()) | used
                     if name == "pytestmark":
-                        source.always |= _used(node.value, strings=True)
+                        source.always |= _used(node.value, {}, strings=True)
             case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
-                source.uses[name] = _used(value)
+                source.uses[name] = used
             case _:
                 pass
     return source
 
 
-def _used(node: ast.AST, *, strings: bool = False) -> set[str]:
+def _used(node: ast.AST, imports: dict[str, str], *, strings: bool = False) -> set[str]:
+    """The names in a statement; ``imports`` gets what it imports."""
     found: set[str] = set()
     for one in ast.walk(node):
         match one:
@@ -156,6 +159,10 @@ def _used(node: ast.AST, *, strings: bool = False) -> set[str]:
                 found.add(name)
             case ast.Constant(value=str(text)) if strings or "fixture" in text:
                 found.add(text)
+            case ast.Import(names=names):
+                imports |= {(n.asname or n.name).partition(".")[0]: n.name for n in names}
+            case ast.ImportFrom(module=str(module), names=names):
+                imports |= {n.asname or n.name: f"{module}.{n.name}" for n in names}
             case _:
                 pass
     return found
