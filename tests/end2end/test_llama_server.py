@@ -39,7 +39,13 @@ from support.waiting import FOREVER, HANG, within
 DIALECTS = {"anthropic": "", "openai": "/v1", "openai-compatible": "/v1"}
 """Each dialect and where it lives: Messages, Responses, Chat Completions."""
 REASONS = {"done", "step_limit", "token_limit", "time_limit", "cancelled", "refused", "error"}
-BRIEF = Limits(steps=2, seconds=2.5)
+CLERK = """---
+name: Clerk
+tools: [list, read, write, ask]
+---
+You work in the person's folder."""
+"""An agent with a short prompt, for a processor reads it anew after each change of dialect."""
+BRIEF = Limits(steps=2, seconds=1.5)
 ENDLESS = Limits(steps=2, seconds=FOREVER)
 
 
@@ -52,6 +58,8 @@ async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     settings.values.inline_seconds = settings.values.background_seconds = HANG
     engine = await build(paths, settings)
     engine.services.retry_policy = RetryPolicy(2, base=0.0)
+    paths.agents.mkdir(parents=True, exist_ok=True)
+    (paths.agents / "clerk.md").write_text(CLERK)
     for name, place in DIALECTS.items():
         settings.values.base_urls[name] = server.url + place
         engine.keychain.keep_for_session(name, server.key)
@@ -107,7 +115,7 @@ async def test_every_turn_ends_in_a_defined_state(
     (folder / "a.txt").write_text("alpha\n")
     async with engine_at(tmp_path, server) as engine:
         session = await engine.sessions.create(
-            folder=str(folder), agent="Coder", provider=provider, model="peer"
+            folder=str(folder), agent="Clerk", provider=provider, model="peer"
         )
         await turn(session, "List the files here.")
         await turn(session, "Go on.", stop=True)
@@ -121,7 +129,7 @@ async def test_every_turn_ends_in_a_defined_state(
             if other != provider:
                 await session.change(provider=other)
                 events = await turn(session, "Once more.")
-                assert [e.provider for e in events if isinstance(e, HistoryBegun)] == [other]
+                assert [e.provider for e in events if isinstance(e, HistoryBegun)] == [other], events
         native = await engine.store.native(identifier)
         assert native is not None and not native.damage
 
