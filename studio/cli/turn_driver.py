@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from studio.agent.loop.prompts import NOBODY_ANSWERS
+from studio.agent.prompts import NOBODY_ANSWERS
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import BackgroundTasks

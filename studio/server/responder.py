@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.engine import Engine
-from studio.agent.loop.prompts import NOBODY_ANSWERS
 from studio.agent.permission.invisible_characters import escape_line
+from studio.agent.prompts import NOBODY_ANSWERS
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (

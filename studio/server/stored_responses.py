@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from studio.agent.engine import Engine
-from studio.agent.loop.prompts import ANSWER_IN_WORDS
+from studio.agent.prompts import ANSWER_IN_WORDS
 from studio.domain.events import Event, Told, TurnComplete, TurnStarted
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry

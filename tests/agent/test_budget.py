@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.budget import Account, Amount, Budget, OverBudget, RequestRate
-from studio.agent.loop.prompts import NEARLY_OUT
+from studio.agent.prompts import NEARLY_OUT
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.loop.prompts import RESUME
 from studio.agent.loop.user_messages import describe_error
+from studio.agent.prompts import RESUME
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.blocks import RetryBlock, TextBlock
 from studio.domain.errors import RETRYABLE, ProviderError

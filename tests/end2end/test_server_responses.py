@@ -24,7 +24,7 @@ from openai.lib.responses_tool_runner import AsyncRegisteredFunction, AsyncRespo
 from openai.types.responses import Response
 from pydantic import BaseModel
 
-from studio.agent.loop.prompts import NO_MORE_CALLS
+from studio.agent.prompts import NO_MORE_CALLS
 from studio.server.http_server import HttpServer
 from studio.simulator import (
     Call,

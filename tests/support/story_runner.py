@@ -24,7 +24,7 @@ import pytest
 
 from studio.agent.engine import Engine
 from studio.agent.loop.model_request import REJECTED
-from studio.agent.loop.prompts import MODE_NOTES, SUMMARY_SYSTEM
+from studio.agent.prompts import MODE_NOTES, SUMMARY_SYSTEM
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.loop.prompts import LAST_STEP, NEARLY_OUT, TAKE_OVER
+from studio.agent.prompts import LAST_STEP, NEARLY_OUT, TAKE_OVER
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain import events
 from studio.domain.blocks import AgentBlock, NoticeBlock

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from studio.agent.budget import RequestMeter
-from studio.agent.loop.prompts import SUMMARY_REQUEST, SUMMARY_SYSTEM
+from studio.agent.prompts import SUMMARY_REQUEST, SUMMARY_SYSTEM
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ProviderError
 from studio.domain.events import Event, Notice, StepEnded, TextDelta

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from studio.agent.loop.prompts import RESULT_CUT, RESULT_STUB
+from studio.agent.prompts import RESULT_CUT, RESULT_STUB
 from studio.domain.messages import Block, Image, Message, Text, ToolResult
 
 KEPT_RESULTS = 3

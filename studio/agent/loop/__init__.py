@@ -7,6 +7,5 @@
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
 - ``guards``: Notice that an agent repeats itself, announce limits, check answers.
 - ``structured_output``: Describes and parses answers that have to fit a JSON schema.
-- ``prompts``: The words that models read.
 - ``user_messages``: The words that the person reads about errors and ends of turns.
 """

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from studio.agent.prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
 from studio.domain.events import MessageTaken, Steered, StepStarted, ToolFinished
 from studio.domain.messages import Said, ToolResult
 from studio.providers.base import Reply
 
 from .model_request import ContextTooLong, ModelRequests
-from .prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
 from .tool_runner import ToolRunner
 from .turn_context import FinishedCall, Guard, TurnContext, TurnEnd, TurnEvents, TurnState
 

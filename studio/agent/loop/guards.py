@@ -12,13 +12,13 @@ import json
 from collections.abc import Sequence
 
 from studio.agent.budget import NEARLY, Budget
+from studio.agent.prompts import ANSWER_MISFIT, LAST_STEP, LOOPING, NEARLY_OUT
 from studio.domain.agents import Limits
 from studio.domain.events import Event, HistoryBegun, Steered, Told
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Image, ToolCall, ToolResult
 from studio.providers.base import Reply
 
-from .prompts import ANSWER_MISFIT, LAST_STEP, LOOPING, NEARLY_OUT
 from .structured_output import MAX_CORRECTIONS, parse_answer
 from .turn_context import FinishedCall, Guard, TurnEnd, TurnState
 

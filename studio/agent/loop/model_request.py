@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from studio.agent.budget import Reservation
+from studio.agent.prompts import CALL_BROKEN_OFF
 from studio.domain.errors import ProviderError
 from studio.domain.events import (
     CallStarted,
@@ -30,7 +31,6 @@ from studio.domain.ledger import Sent
 from studio.providers.base import Reply, ReplyStream, Request
 from studio.providers.registry import PROVIDER_TITLES
 
-from .prompts import CALL_BROKEN_OFF
 from .turn_context import TurnContext, TurnState
 
 REJECTED = "The provider did not accept the history. It was built anew from the conversation."

@@ -6,10 +6,9 @@ import json
 import re
 from typing import cast
 
+from studio.agent.prompts import ANSWER_IN_WORDS
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.tools.sdk.argument_check import violations
-
-from .prompts import ANSWER_IN_WORDS
 
 MAX_CORRECTIONS = 2
 """How often an answer that does not fit its schema is requested again."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from studio.agent.changes.draft_store import TurnDrafts
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess
 from studio.agent.permission.policy import target_of
+from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.services import Services
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
@@ -33,7 +34,6 @@ from studio.tools import Context, Drafts, Result, Tool
 from studio.tools.sdk.result import render, shorten
 
 from .guards import call_key
-from .prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 
 log = logging.getLogger(__name__)
 

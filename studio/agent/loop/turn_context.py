@@ -8,7 +8,6 @@ fixed points of the loop and may end the turn.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,8 @@ from typing import Literal
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
+from studio.agent.permission.approval import WorkClock
+from studio.agent.prompts import CALL_CANCELLED, CALL_OUT_OF_TIME
 from studio.agent.session.native_history import NativeHistory
 from studio.domain.agents import Limits
 from studio.domain.events import (
@@ -34,8 +35,6 @@ from studio.domain.messages import ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation, Usage
 from studio.domain.tools import Effect
 from studio.providers.base import Reply
-
-from .prompts import CALL_CANCELLED, CALL_OUT_OF_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,31 +77,6 @@ class TurnContext:
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     opened: Sequence[Event] = ()
     """Events of opening the history; emitted after ``started``."""
-
-
-class WorkClock:
-    """Counts the seconds of work; it is paused during questions to the person (L-11)."""
-
-    def __init__(self) -> None:
-        self._worked = 0.0
-        self._since: float | None = time.monotonic()
-        self._waits = 0
-
-    @property
-    def seconds(self) -> float:
-        running = 0.0 if self._since is None else time.monotonic() - self._since
-        return self._worked + running
-
-    def pause(self) -> None:
-        self._waits += 1
-        if self._since is not None:
-            self._worked += time.monotonic() - self._since
-            self._since = None
-
-    def resume(self) -> None:
-        self._waits -= 1
-        if self._waits == 0:
-            self._since = time.monotonic()
 
 
 @dataclass(slots=True)

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.agent.loop.turn_context import WorkClock
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
@@ -93,6 +93,31 @@ class Refused(ToolFailed):
     def __init__(self, text: str, by: str) -> None:
         super().__init__(text)
         self.by = by
+
+
+class WorkClock:
+    """Counts the seconds of work; it is paused during questions to the person (L-11)."""
+
+    def __init__(self) -> None:
+        self._worked = 0.0
+        self._since: float | None = time.monotonic()
+        self._waits = 0
+
+    @property
+    def seconds(self) -> float:
+        running = 0.0 if self._since is None else time.monotonic() - self._since
+        return self._worked + running
+
+    def pause(self) -> None:
+        self._waits += 1
+        if self._since is not None:
+            self._worked += time.monotonic() - self._since
+            self._since = None
+
+    def resume(self) -> None:
+        self._waits -= 1
+        if self._waits == 0:
+            self._since = time.monotonic()
 
 
 class Approvals:

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from studio.agent.budget import Budget, RequestMeter, RequestRate
 from studio.agent.context.token_count import estimate_request
-from studio.agent.loop.prompts import ROUTING_SYSTEM
+from studio.agent.prompts import ROUTING_SYSTEM
 from studio.agent.provider_factory import ProviderFactory
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, Mode

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from studio.agent.attachments import replace_unreadable
-from studio.agent.loop.prompts import CALL_LOST, RESUME
+from studio.agent.prompts import CALL_LOST, RESUME
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event, HistoryBegun, Notice, Told

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from studio.agent.loop.prompts import CLIENT_INSTRUCTIONS, MODE_NOTES
+from studio.agent.prompts import CLIENT_INSTRUCTIONS, MODE_NOTES
 from studio.domain.agents import Agent, PermissionMode
 from studio.domain.events import Told, Topic
 

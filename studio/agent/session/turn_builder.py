@@ -18,7 +18,6 @@ from studio.agent.context.summarizer import ModelAccess
 from studio.agent.loop.agent_loop import AgentLoop
 from studio.agent.loop.guards import AnswerGuard, RepetitionGuard, WrapUpGuard
 from studio.agent.loop.model_request import ModelRequests
-from studio.agent.loop.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.loop.structured_output import schema_instruction
 from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn
@@ -28,6 +27,7 @@ from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import Policy
+from studio.agent.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode

@@ -10,8 +10,8 @@ from typing import assert_never
 from studio.agent.context.compaction import ContextUsage
 from studio.agent.context.token_count import PartKind
 from studio.agent.engine import Engine
-from studio.agent.loop.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
+from studio.agent.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import UsageTotal, format_dollars, request_total, total
 from studio.domain.blocks import TextBlock, UserBlock

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.context.truncation import SHORTENED
-from studio.agent.loop.prompts import SUMMARY_SYSTEM
+from studio.agent.prompts import SUMMARY_SYSTEM
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits
 from studio.domain.blocks import SummaryBlock, UserBlock

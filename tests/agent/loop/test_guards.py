@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.loop.guards import MAX_STEPS_WITHOUT_NEWS, RepetitionGuard
-from studio.agent.loop.prompts import LOOPING
 from studio.agent.loop.turn_context import FinishedCall
+from studio.agent.prompts import LOOPING
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.events import (
     StepStarted,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from studio.agent.loop.prompts import TAKE_OVER
+from studio.agent.prompts import TAKE_OVER
 from studio.agent.session import model_router
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps, Limits, Mode

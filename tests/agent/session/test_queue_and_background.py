@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.loop.prompts import LAST_STEP, NEARLY_OUT
+from studio.agent.prompts import LAST_STEP, NEARLY_OUT
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
 
-from studio.agent.loop.prompts import SUMMARY_SYSTEM
+from studio.agent.prompts import SUMMARY_SYSTEM
 from studio.domain.blocks import SummaryBlock
 from studio.simulator import Call, RequestView, Text, Turn
 from studio.ui.inspector.run_page import RunFacts, RunPage
