@@ -129,9 +129,8 @@ async def test_every_turn_ends_in_a_defined_state(
             if other != provider:
                 await session.change(provider=other)
                 events = await turn(session, "Once more.")
-                assert [e.provider for e in events if isinstance(e, HistoryBegun)] == [other], (
-                    events
-                )
+                # Once more if the noise has filled the model's context meanwhile.
+                assert {e.provider for e in events if isinstance(e, HistoryBegun)} == {other}
         native = await engine.store.native(identifier)
         assert native is not None and not native.damage
 
