@@ -61,7 +61,7 @@ async def test_it_serves_until_it_is_stopped(
         assert (await line(process)).split() == ["Folder", str(folder)]
         assert await line(process) == "Stop with Ctrl+C."
         headers = {"authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(trust_env=False, headers=headers) as client:
+        async with httpx2.AsyncClient(verify=False, trust_env=False, headers=headers) as client:
             body = {"model": "simulator/x", "messages": [{"role": "user", "content": "Hi"}]}
             answer = await client.post(f"{address}/chat/completions", json=body, timeout=HANG)
             assert "demo" in answer.json()["choices"][0]["message"]["content"]
@@ -75,7 +75,7 @@ async def test_a_window_starts_it_and_ends_it() -> None:
     async with serve("--port", "0", "--with-parent") as process:
         told = json.loads(await line(process))
         assert told.keys() == {"address", "token"}
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
             answer = await client.get(f"{told['address']}/health")
             assert answer.json() == {"status": "ok"}
         assert process.stdin is not None
@@ -116,7 +116,7 @@ async def test_beyond_this_computer_it_warns_and_wants_a_token(tmp_path: Path) -
     async with serve("--port", "0", "--host", "0.0.0.0") as process:
         address = (await line(process)).split()[-1].removesuffix("/v1")
         assert "as-" in await line(process)
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
             assert (await client.get(f"{address}/v1/models")).status_code == 401
         process.terminate()
         code, _, errors = await end(process)
@@ -124,14 +124,17 @@ async def test_beyond_this_computer_it_warns_and_wants_a_token(tmp_path: Path) -
     async with serve("--port", "0") as process:
         address = (await line(process)).split()[-1].removesuffix("/v1")
         assert "none is needed" in await line(process)
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
             assert (await client.get(f"{address}/v1/models")).status_code == 200
 
 
 async def test_it_takes_what_is_set_while_it_runs(tmp_path: Path) -> None:
     """S-4: the window and the command set things at the same data; a cap or a rule holds at once."""
     settings = SettingsFile(tmp_path / "studio" / "settings.json")
-    async with serve("--port", "0") as process, httpx2.AsyncClient(trust_env=False) as client:
+    async with (
+        serve("--port", "0") as process,
+        httpx2.AsyncClient(verify=False, trust_env=False) as client,
+    ):
         address = (await line(process)).split()[-1]
 
         async def until(status: int) -> httpx2.Response:

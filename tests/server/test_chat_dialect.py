@@ -608,7 +608,7 @@ def test_half_a_character_is_not_passed_on() -> None:
 async def client(page: local_site.Handler) -> AsyncIterator[openai.AsyncOpenAI]:
     async with (
         local_site.site() as site,
-        httpx2.AsyncClient(trust_env=False) as http,
+        httpx2.AsyncClient(verify=False, trust_env=False) as http,
         openai.AsyncOpenAI(
             api_key="k", base_url=f"{site.url}/v1", max_retries=0, http_client=http
         ) as made,

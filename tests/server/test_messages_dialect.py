@@ -534,7 +534,7 @@ def test_thoughts_and_progress_are_for_clients_that_expect_them(thinking: Any, s
 async def client(page: local_site.Handler) -> AsyncIterator[anthropic.AsyncAnthropic]:
     async with (
         local_site.site() as site,
-        httpx2.AsyncClient(trust_env=False) as http,
+        httpx2.AsyncClient(verify=False, trust_env=False) as http,
         anthropic.AsyncAnthropic(
             api_key="k", base_url=site.url, max_retries=0, http_client=http
         ) as made,

@@ -30,7 +30,7 @@ def sim() -> Simulator:
 
 @pytest.fixture
 async def http(sim: Simulator) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(transport=transport(sim)) as client:
+    async with httpx2.AsyncClient(verify=False, transport=transport(sim)) as client:
         yield client
 
 
@@ -74,7 +74,7 @@ async def test_all_sdks_work_without_a_socket(sim: Simulator, http: httpx2.Async
 async def test_faults_are_those_of_a_socket() -> None:
     script = [Turn(Text("One two."), faults=[fault]) for fault in (cut(2), cut(2, reset=True))]
     sim = Simulator([*script, Turn(Text("."), faults=[status(529)])])
-    async with httpx2.AsyncClient(transport=transport(sim)) as http:
+    async with httpx2.AsyncClient(verify=False, transport=transport(sim)) as http:
         for error in (httpx2.RemoteProtocolError, httpx2.ReadError):
             with pytest.raises(error):
                 await http.post(URL, json=BODY, headers=KEY)
@@ -84,7 +84,7 @@ async def test_faults_are_those_of_a_socket() -> None:
 @pytest.mark.parametrize("at", ["headers", 0, 2])
 async def test_hanging_up_is_seen(at: int) -> None:
     sim = Simulator([Turn(Text("One two."), faults=[stall(at)])])
-    async with httpx2.AsyncClient(transport=transport(sim), timeout=None) as http:
+    async with httpx2.AsyncClient(verify=False, transport=transport(sim), timeout=None) as http:
         task = asyncio.ensure_future(http.post(URL, json=BODY, headers=KEY))
         exchange = await sim.wait_requests(1)
         await exchange.stalled.wait()
@@ -98,7 +98,7 @@ async def test_hanging_up_is_seen(at: int) -> None:
 async def test_a_clients_patience_ends(at: int) -> None:
     sim = Simulator([Turn(Text("One two."), faults=[stall(at)])])
     timeout = httpx2.Timeout(5, read=0.01)
-    async with httpx2.AsyncClient(transport=transport(sim), timeout=timeout) as http:
+    async with httpx2.AsyncClient(verify=False, transport=transport(sim), timeout=timeout) as http:
         with pytest.raises(httpx2.ReadTimeout):
             await http.post(URL, json=BODY, headers=KEY)
 
