@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
@@ -177,7 +178,8 @@ def _with_windows(models: dict[str, object], windows: Json) -> dict[str, object]
     return whole
 
 
-def field_types() -> dict[str, Any]:
+@cache  # to evaluate them takes milliseconds
+def field_types() -> Mapping[str, Any]:
     """The type of each setting, by its name."""
     hints = get_type_hints(Settings)
     del hints["unknown"]
