@@ -8,28 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QTextOption
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QFrame,
-    QHBoxLayout,
-    QPlainTextEdit,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QKeyEvent, QPainter, QTextOption
+from PySide6.QtWidgets import QAbstractButton, QFrame, QPlainTextEdit, QSizePolicy
 
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
-from studio.ui.widgets import (
-    Button,
-    Card,
-    Label,
-    Mark,
-    OverlayBar,
-    make_transparent,
-    paint_rounded,
-)
+from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
 
 if TYPE_CHECKING:
     from studio.domain.permissions import Answer
@@ -52,9 +38,10 @@ HIDDEN = (
 )
 
 
-class RemoteApprovalCard(QWidget):
+class RemoteApprovalCard(PaintedWidget):
     """Shows one question at a time; hidden when there is none. ``now`` is a clock in seconds."""
 
+    ground = "surface"
     answered = Signal(str, str)
     """A question's id and the ``Answer``."""
     left = Signal()
@@ -63,60 +50,47 @@ class RemoteApprovalCard(QWidget):
     """The window was activated while the question is shown."""
 
     def __init__(self, theme: Theme, now: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._theme, self._now = theme, now
+        super().__init__(theme)
+        self._now = now
         self.asked: RemoteQuestion | None = None
         self._shown_at = 0.0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        px, top = theme.px, Qt.AlignmentFlag.AlignTop
         self.card = Card(theme, "raised", "warn_line")
-        outer = QHBoxLayout(self)
-        outer.setContentsMargins(theme.px(24), theme.px(12), theme.px(24), theme.px(12))
-        outer.addStretch(1)
-        outer.addWidget(self.card, 100)
-        outer.addStretch(1)
-        inside = QHBoxLayout(self.card)
-        inside.setContentsMargins(theme.px(16), theme.px(13), theme.px(16), theme.px(12))
-        inside.setSpacing(theme.px(12))
-        inside.addWidget(_Shield(theme), 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout()
-        column.setSpacing(0)
-        inside.addLayout(column, 1)
+        margins = (px(24), px(12), px(24), px(12))
+        row_of([STRETCH, (self.card, 100), STRETCH], margins=margins, on=self)
         self.title = Label(theme, "", "heading", wrap=True)
         self.source = Label(theme, "", "ui", "text2", wrap=True)
         self.reason = Label(theme, "", "ui", "text2", wrap=True)
         self.detail = _Detail(theme)
         box = Card(theme, "sunken", "", 6)
-        held = QVBoxLayout(box)
-        held.setContentsMargins(theme.px(10), theme.px(9), theme.px(10), theme.px(9))
-        held.addWidget(self.detail)
+        column_of([self.detail], margins=(px(10), px(9), px(10), px(9)), on=box)
         self.facts = _Facts(theme)
         self.why = Label(theme, "", "ui", "text2", wrap=True)
-        self._why = QWidget()
-        beside = QHBoxLayout(self._why)
-        beside.setContentsMargins(0, theme.px(5), 0, 0)
-        beside.setSpacing(theme.px(6))
-        beside.addWidget(Mark(theme, "info", size=14), 0, Qt.AlignmentFlag.AlignTop)
-        beside.addWidget(self.why, 1)
-        column.addWidget(self.title)
-        column.addWidget(self.source)
-        column.addWidget(self.reason)
-        column.addSpacing(theme.px(7))
-        column.addWidget(box)
-        column.addWidget(self.facts)
-        column.addWidget(self._why)
-        column.addSpacing(theme.px(10))
+        why = ((Mark(theme, "info", size=14), top), (self.why, 1))
+        self._why = widget_of(row_of(why, spacing=px(6), margins=(0, px(5), 0, 0)))
         self.allow = Button(theme, "Allow once", "primary", keycap="Enter")
         self.allow.clicked.connect(lambda: self._answer("once"))
-        self.deny = Button(theme, "Deny", keycap="D")
-        self.deny.clicked.connect(lambda: self._answer("deny"))
+        self.deny = Button(theme, "Deny", keycap="D", clicked=lambda: self._answer("deny"))
         self.more = Label(theme, "", "small", "text2")
-        buttons = QHBoxLayout()
-        buttons.setSpacing(theme.px(12))
-        buttons.addWidget(self.allow)
-        buttons.addWidget(self.more, 1)
-        buttons.addWidget(self.deny)
-        column.addLayout(buttons)
+        buttons = row_of([self.allow, (self.more, 1), self.deny], spacing=px(12))
+        column = column_of(
+            [
+                self.title,
+                self.source,
+                self.reason,
+                px(7),
+                box,
+                self.facts,
+                self._why,
+                px(10),
+                buttons,
+            ],
+            spacing=0,
+        )
+        margins = (px(16), px(13), px(16), px(12))
+        row_of([(_Shield(theme), top), (column, 1)], spacing=px(12), margins=margins, on=self.card)
         theme.changed.connect(self._follow)
         self._follow()
         self.hide()
@@ -134,8 +108,7 @@ class RemoteApprovalCard(QWidget):
         self.show()
 
     def _follow(self) -> None:
-        self.card.setMaximumWidth(self._theme.px(WIDTH))
-        self.update()
+        self.card.setMaximumWidth(self.theme.px(WIDTH))
 
     def take_focus(self) -> None:
         (self.allow if self.allow.isEnabled() else self.deny).setFocus(
@@ -157,8 +130,7 @@ class RemoteApprovalCard(QWidget):
         named = not asked.agent or asked.agent in question.title
         agent = "" if named else f", by {escape_invisible(asked.agent)}"
         self.source.setText(f"{ORIGIN_TEXTS[asked.through]}{chat}{agent}.")
-        self.reason.setText(escape_invisible(question.reason))
-        self.reason.setVisible(bool(question.reason))
+        self.reason.show_text(escape_invisible(question.reason))
         self.detail.set_text(escape_invisible(question.detail))
         self.facts.set_facts(
             [
@@ -205,11 +177,6 @@ class RemoteApprovalCard(QWidget):
             if self.isActiveWindow():
                 self.seen.emit()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.color("surface"))
-        painter.end()
-
 
 def escape_invisible(text: str) -> str:
     """The text with invisible characters, and those that move others, as escapes."""
@@ -221,22 +188,17 @@ def escape_invisible(text: str) -> str:
     )
 
 
-class _Shield(QWidget):
+class _Shield(PaintedWidget):
     """The tile of a question."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.setFixedSize(theme.px(28), theme.px(28))
-        theme.changed.connect(self.update)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
-        paint_rounded(painter, QRectF(self.rect()), 6, t.color("warn_soft"))
-        mark = QRectF(0, 0, t.px(16), t.px(16))
-        mark.moveCenter(QRectF(self.rect()).center())
-        t.paint_icon(painter, mark, "shield-question-mark", "warn")
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        paint_rounded(painter, rect, 6, t.color("warn_soft"))
+        t.paint_icon(painter, centred(rect, t.px(16)), "shield-question-mark", "warn")
 
 
 class _Detail(QPlainTextEdit):
@@ -280,17 +242,15 @@ class _Detail(QPlainTextEdit):
             super().keyPressEvent(event)
 
 
-class _Facts(QWidget):
+class _Facts(PaintedWidget):
     """Folder, network, limits: each with its icon, in as many lines as they need."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self._facts: list[tuple[str, str]] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        theme.changed.connect(self.update)
 
     @property
     def text(self) -> str:
@@ -316,7 +276,7 @@ class _Facts(QWidget):
         return QSize(200, self.heightForWidth(max(self.width(), 200)))
 
     def _places(self, width: int) -> list[QRectF]:
-        t, x, y = self._theme, 0.0, float(self._theme.px(7))
+        t, x, y = self.theme, 0.0, float(self.theme.px(7))
         places: list[QRectF] = []
         for _, text in self._facts:
             wide = t.px(20) + t.metrics("ui").horizontalAdvance(text) + 2
@@ -326,8 +286,8 @@ class _Facts(QWidget):
             x += wide + t.px(16)
         return places
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         painter.setFont(t.font("ui"))
         painter.setPen(t.color("text2"))
         for (icon, text), place in zip(self._facts, self._places(self.width()), strict=True):
@@ -336,4 +296,3 @@ class _Facts(QWidget):
             t.paint_icon(painter, mark, icon, "text2")
             words = place.adjusted(t.px(20), 0, 0, 0)
             painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()

@@ -64,8 +64,7 @@ class RemoteApprovals(QObject):
         self._again = self._timer(lambda: self._later(self.refresh()))
 
     def _timer(self, due: Callable[[], object]) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
+        timer = QTimer(self, singleShot=True)
         timer.timeout.connect(due)
         return timer
 

@@ -42,7 +42,9 @@ class TranscriptWindow:
         for index, item in enumerate(self.view.canvas.items):
             for hit in item.hits:
                 if hit.action == action:
-                    middle = hit.rect.center() + QPointF(self.view.place_of(index).topLeft())
+                    middle = hit.rect.center() + QPointF(
+                        self.view.canvas_viewport.place_of(index).topLeft()
+                    )
                     return middle.toPoint()
         raise AssertionError(f"no {action} in sight")
 

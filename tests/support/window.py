@@ -216,7 +216,7 @@ class Person:
         item, view = self.item(kind), self.view
         index = view.canvas.index(item)
         assert index is not None
-        view.reveal(index)
+        view.canvas_viewport.reveal(index)
         place = place_of(view, index, hit.rect)
         assert view.viewport().rect().contains(place), (place, view.viewport().rect())
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -271,7 +271,7 @@ def message() -> QMessageBox | None:
 def place_of(view: Any, index: int, rect: QRectF) -> QPoint:
     """The middle of something in an item, in the viewport."""
     top = view.canvas.top(index) - view.scroller.value
-    return (rect.center() + QPointF(view.column_left, top)).toPoint()
+    return (rect.center() + QPointF(view.canvas_viewport.column_left, top)).toPoint()
 
 
 @contextlib.asynccontextmanager

@@ -63,7 +63,7 @@ def test_the_run_page_counts_each_token_in_one_line() -> None:
 
 
 def lines(inspector: Inspector) -> list[str]:
-    return [row.text for row in inspector._events.rows]
+    return [row.text for row in inspector.events.rows]
 
 
 async def inspected(person: Person) -> Inspector:

@@ -94,7 +94,7 @@ async def test_routing_is_chosen_in_the_settings_and_seen_in_the_chat(tmp_path: 
         (agent,) = person.blocks(AgentBlock)
         assert agent.model == "tiny" and person.says("tiny here.")
         assert person.composer.model.text() == "tiny", "what the next message goes to"
-        assert f"Routed. {notice.text}" in [row.text for row in inspector._events.rows]
+        assert f"Routed. {notice.text}" in [row.text for row in inspector.events.rows]
         assert person.session.info.model == "tiny" and not person.session.info.model_chosen
 
 

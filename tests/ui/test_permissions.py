@@ -128,7 +128,7 @@ async def test_t7_the_scope_of_always_is_chosen_in_a_menu(tmp_path: Path, where:
         hit = next(hit for hit in item.hits if hit.action == "scopes")
         index = person.view.canvas.index(item)
         assert index is not None
-        at = person.view.place_of(index).topLeft() + hit.rect.center().toPoint()
+        at = person.view.canvas_viewport.place_of(index).topLeft() + hit.rect.center().toPoint()
         QTest.mouseClick(person.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(at))
         menu = await until(QApplication.activePopupWidget)
         assert isinstance(menu, QMenu)

@@ -328,7 +328,7 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         inspector = person.window.inspector
         assert inspector is not None
         inspector.show_page(1)
-        view.scroll_to_end()
+        view.canvas_viewport.scroll_to_end()
         view.viewport().update()
         await pictures.take("02-tools")
         await until(lambda: person.session.transcript.questions)
@@ -676,7 +676,7 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         await until(lambda: rows[0].block.left)
         person.view.context.opened.add(id(rows[0].block))
         person.view.canvas_viewport.lay_out_again(rows[0])
-        person.view.scroll_to_end()
+        person.view.canvas_viewport.scroll_to_end()
         await pictures.take("20-undo-left", (LARGE, SMALL))
         person.view.context.opened.clear()
         person.view.canvas_viewport.restyle()

@@ -23,7 +23,7 @@ from studio.ui.pages.registry import PAGES
 from studio.ui.sidebar.chat_list_model import ChatListModel, grouped
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
-from studio.ui.widgets import AnimationTimer
+from studio.ui.widgets.painting import AnimationTimer
 from support.waiting import HANG_MS
 
 NOW = datetime(2026, 11, 21, 18, 0).timestamp()
@@ -211,10 +211,10 @@ def test_the_inspector_shows_run_events_and_history(theme: Theme, qtbot: QtBot) 
     qtbot.addWidget(inspector)
     inspector.resize(320, 600)
     inspector.show()
-    inspector.set_run(RunFacts("running", "Running", "1:12", 14, 9, used=76_200, window=200_000))
+    inspector.run.set(RunFacts("running", "Running", "1:12", 14, 9, used=76_200, window=200_000))
     assert inspector.run.accessibleName() == "Running, 1:12, 14 steps, context 76.2k"
     inspector.add_event(NOW, "terminal", "Ran pytest", "2.4 s")
-    inspector.set_history(HistoryFacts("anthropic", [{"role": "user", "content": "x" * 9000}]))
+    inspector.history.set(HistoryFacts("anthropic", [{"role": "user", "content": "x" * 9000}]))
     inspector.show_page(2)
     text = inspector.history.text.toPlainText()
     assert "5,000 more characters" in text and len(text) < 5000

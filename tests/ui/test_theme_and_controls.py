@@ -17,7 +17,6 @@ from studio.domain.agents import HUES
 from studio.ui.theme import ICONS_OF_AGENTS, Theme, tokens
 from studio.ui.theme.icons import Icons
 from studio.ui.widgets import (
-    AnimationTimer,
     Button,
     Check,
     Combo,
@@ -29,6 +28,7 @@ from studio.ui.widgets import (
     Status,
     Toggle,
 )
+from studio.ui.widgets.painting import AnimationTimer
 from support.waiting import HANG_MS
 
 
@@ -155,7 +155,7 @@ def test_targets_are_at_least_24_pixels(theme: Theme, qtbot: QtBot) -> None:
 
 
 def test_a_choice_is_told_once_and_shown(theme: Theme, qtbot: QtBot) -> None:
-    segmented = Segmented(theme, [("Edit", None), ("Preview", None)])
+    segmented = Segmented(theme, ["Edit", "Preview"])
     qtbot.addWidget(segmented)
     told: list[int] = []
     segmented.chosen.connect(told.append)

@@ -156,7 +156,7 @@ async def test_what_changed_since_is_left_and_said(tmp_path: Path) -> None:
         person.view.flush()
         assert first.block.left == ("b.py",) and offered(first) == ["Undo again", "Redo"]
         (person.folder / "b.py").write_text("1")
-        person.view.focus_on(person.view.canvas.index(first))  # type: ignore[arg-type]
+        person.view.canvas_viewport.focus_on(person.view.canvas.index(first))  # type: ignore[arg-type]
         person.view.setFocus()
         person.press(Key.Key_Z, CTRL)
         await until(lambda: not first.block.left)
@@ -179,7 +179,7 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
         assert item.disabled_reason(undo, person.view.context) == why
         person.view.canvas_viewport.focus.item, person.view.canvas_viewport.focus.hit = item, undo
         assert spoken(person.view.canvas_viewport, item) == f"Undo, {why}"
-        person.view.reveal(person.view.canvas.index(item))  # type: ignore[arg-type]
+        person.view.canvas_viewport.reveal(person.view.canvas.index(item))  # type: ignore[arg-type]
         place = point(person, item, "undo_files")
         port = person.view.viewport()
         QTest.mouseClick(port, _LEFT, pos=place)
@@ -220,7 +220,7 @@ async def test_a_path_is_shown_and_never_run(tmp_path: Path) -> None:
             await person.click_hit(FilesItem, "toggle")
             assert hit_of(item, "toggle").text.endswith("expanded")
             for hit in [hit for hit in item.hits if hit.action == "open_path"]:
-                person.view._actions.do(item, hit)
+                person.view.item_actions.do(item, hit)
             await until(lambda: len(viewer.seen) == 3)
             # A program is shown in its folder; a folder that is a program, in the one around it.
             assert set(viewer.seen) == {root / "notes.txt", root / "src", root}
@@ -263,7 +263,7 @@ def test_many_paths_are_listed_on_demand_and_rows_far_away_are_not_laid_out(
     links = [hit for hit in item.hits if hit.action == "open_path"]
     assert len(links) == MOST_PATHS and hit_of(item, "show_all").text == "Show 40 more"
     assert item.name.endswith("and 40 more") and item.source().count("\n") == 60
-    shown.view._actions.do(item, hit_of(item, "show_all"))
+    shown.view.item_actions.do(item, hit_of(item, "show_all"))
     shown.view.flush()
     assert len([hit for hit in item.hits if hit.action == "open_path"]) == 60
     for number in range(400):
@@ -278,14 +278,14 @@ def test_many_paths_are_listed_on_demand_and_rows_far_away_are_not_laid_out(
 
 def test_a_screen_reader_and_the_keyboard_know_the_row(shown: TranscriptWindow) -> None:
     asked: list[tuple[str, str]] = []
-    shown.view.files_action.connect(lambda turn, what: asked.append((turn, what)))
+    shown.view.item_actions.files_action.connect(lambda turn, what: asked.append((turn, what)))
     item = end(shown, "t1", "a.py", "b.py")
     index = shown.view.canvas.index(item)
     assert index is not None
     child = shown.view.accessible.child(index)
     assert child is not None
     assert child.text(QAccessible.Text.Name) == "Changed 2 files, a.py, b.py"
-    shown.view.focus_on(index)
+    shown.view.canvas_viewport.focus_on(index)
     shown.view.setFocus()
     shown.key(Key.Key_Tab)
     assert child.text(QAccessible.Text.Name) == "Undo"
@@ -336,5 +336,5 @@ async def test_the_run_page_says_what_was_seen(tmp_path: Path) -> None:
         QApplication.sendEvent(run, QHelpEvent(QEvent.Type.ToolTip, place, run.mapToGlobal(place)))
         assert QToolTip.text() == run.sources
         QToolTip.hideText()
-        words = [row.text for row in inspector._events.rows]
+        words = [row.text for row in inspector.events.rows]
         assert "Saw private files: notes.txt" in words

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QSizePolicy
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import IconButton, Label
+from studio.ui.widgets.layouts import row_of
+from studio.ui.widgets.painting import PaintedWidget
 
 
-class Banner(QWidget):
+class Banner(PaintedWidget):
     """One message at a time, until it is closed; hidden when there is none."""
 
+    ground = "warn_soft"
+
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self._waiting: list[str] = []
-        self._label = Label(theme, "", "ui", "text1")
-        self._label.setWordWrap(True)
+        self._label = Label(theme, wrap=True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        close = IconButton(theme, "x", "Close")
-        close.clicked.connect(self._next)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(theme.px(44), theme.px(6), theme.px(10), theme.px(6))
-        row.addWidget(self._label, 1)
-        row.addWidget(close)
+        close = IconButton(theme, "x", "Close", clicked=self._next)
+        margins = (theme.px(44), theme.px(6), theme.px(10), theme.px(6))
+        row_of([(self._label, 1), close], margins=margins, on=self)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.hide()
 
@@ -50,13 +49,8 @@ class Banner(QWidget):
         else:
             self.hide()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t = self._theme
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), t.color("warn_soft"))
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         painter.fillRect(0, self.height() - 1, self.width(), 1, t.color("warn_line"))
-        side = t.px(16)
-        box = self.rect().adjusted(t.px(18), 0, 0, 0)
-        box.setWidth(side)
-        t.paint_icon(painter, box.toRectF(), "triangle-alert", "warn")
-        painter.end()
+        mark = QRectF(t.px(18), 0, t.px(16), rect.height())
+        t.paint_icon(painter, mark, "triangle-alert", "warn")

@@ -52,7 +52,7 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]])
 
 
 def _logo(theme: Theme) -> QIcon:
-    from studio.ui.widgets import paint_logo
+    from studio.ui.widgets.painting import paint_logo
 
     picture = QPixmap(128, 128)
     picture.fill(Qt.GlobalColor.transparent)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
 
 from studio import __version__
 from studio.domain.aio import BackgroundTasks
@@ -20,6 +20,7 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.inspector.controller import InspectorController
 from studio.ui.sidebar.sidebar import ChatListController, Sidebar
 from studio.ui.theme import Theme
+from studio.ui.widgets.layouts import column_of, widget_of
 
 from .actions import Action, RunningMenu, all_keys, install
 from .banner import Banner
@@ -66,13 +67,8 @@ class MainWindow(QMainWindow):
         self.chat = ChatPage(theme, self.runner)
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
-        middle = QWidget()
-        self._column = column = QVBoxLayout(middle)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.banner)
-        column.addWidget(self.pages, 1)
-        self.sides = WindowLayout(self.sidebar, middle, self.chat.header)
+        self._column = column_of([self.banner, (self.pages, 1)], spacing=0)
+        self.sides = WindowLayout(self.sidebar, widget_of(self._column), self.chat.header)
         self.setCentralWidget(self.sides)
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
         self.chat_list = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
@@ -289,7 +285,7 @@ class MainWindow(QMainWindow):
             return
         if self.chat.session is not None and self.chat.view.needs_answer:
             self._show_chat()
-            self.chat.view.go_to_waiting()
+            self.chat.view.canvas_viewport.go_to_waiting()
             return
 
         async def work() -> None:
@@ -297,7 +293,7 @@ class MainWindow(QMainWindow):
             if waiting is not None:
                 await self._open(waiting)
                 self.chat.view.flush()
-                self.chat.view.go_to_waiting()
+                self.chat.view.canvas_viewport.go_to_waiting()
 
         if self.engine is not None:
             self._later(work())

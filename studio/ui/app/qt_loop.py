@@ -37,13 +37,9 @@ class StudioLoop(QEventLoop):
         self._count = 0
         self._dead = 0
         self._drainer = _Drainer(self)
-        self._wake = QTimer()
-        self._wake.setSingleShot(True)
-        self._wake.setTimerType(Qt.TimerType.PreciseTimer)
+        self._wake = QTimer(singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._wake.timeout.connect(self._due)
-        self._again = QTimer()
-        self._again.setSingleShot(True)
-        self._again.setInterval(0)
+        self._again = QTimer(singleShot=True, interval=0)
         self._again.timeout.connect(self._drain)
         super().__init__(app)
         self.set_default_executor(ThreadPoolExecutor(8, thread_name_prefix="studio"))

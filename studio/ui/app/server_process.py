@@ -190,8 +190,7 @@ class ServerProcess(QObject):
 
 
 def _timer(parent: QObject, due: Callable[[], None]) -> QTimer:
-    timer = QTimer(parent)
-    timer.setSingleShot(True)
+    timer = QTimer(parent, singleShot=True)
     timer.timeout.connect(due)
     return timer
 

@@ -50,9 +50,7 @@ class SettingsController(QObject):
         self.dialog: SettingsDialog | None = None
         """None until it was first wanted."""
         self._watcher: QFileSystemWatcher | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON)
+        self._soon = QTimer(self, singleShot=True, interval=SOON)
         self._soon.timeout.connect(lambda: self._later(self._refresh()))
         self._server_settings: list[object] = []
         """The server's settings when they were last applied."""

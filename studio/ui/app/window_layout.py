@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QApplication, QSplitter, QWidget
+
+from studio.ui.widgets.layouts import row_of
 
 if TYPE_CHECKING:
     from studio.storage.config.settings import Settings
@@ -59,9 +61,7 @@ class WindowLayout(QWidget):
         self._splitter.splitterMoved.connect(self._dragged)
         sidebar.setMinimumWidth(200)
         sidebar.setMaximumWidth(360)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self._splitter)
+        row_of([self._splitter], on=self)
 
     @property
     def roomy(self) -> bool:

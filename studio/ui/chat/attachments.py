@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QBuffer, QEvent, QMimeData, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import IconButton, Label, paint_rounded, paint_spinner
+from studio.ui.widgets import IconButton, Label
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    centred,
+    paint_rounded,
+    paint_spinner,
+    paint_text,
+)
 from studio.ui.widgets.thumbnails import paint_image
 
 from .model.attachments import Attachment
@@ -44,14 +51,13 @@ LOOKS = {
 }
 
 
-class AttachmentChip(QWidget):
+class AttachmentChip(PaintedWidget):
     """A thumbnail or icon, the name, what it is, and a button that removes it."""
 
     removed = Signal()
 
     def __init__(self, theme: Theme, attachment: Attachment, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self.attachment = attachment
         self.remove = IconButton(theme, "x", "Remove", size=24, icon_size=14, parent=self)
         self.remove.clicked.connect(self.removed)
@@ -91,9 +97,8 @@ class AttachmentChip(QWidget):
             size.height(),
         )
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         look = LOOKS.get(self.attachment.state, LOOKS["ready"])
         paint_rounded(painter, rect, t.px(8), t.color(look.fill), t.color(look.border))
         side = t.px(SIDE)
@@ -106,12 +111,9 @@ class AttachmentChip(QWidget):
             ("small_medium", "text1", self.attachment.name, half - t.px(17)),
             ("small", look.ink, self.attachment.about, half + t.px(1)),
         ):
-            painter.setFont(t.font(role))
-            painter.setPen(t.color(color))
             words = t.metrics(role).elidedText(words, Qt.TextElideMode.ElideMiddle, int(width))
             line = QRectF(left, y, width, t.px(16))
-            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, words)
-        painter.end()
+            paint_text(painter, t, line, words, role, color)
 
     def _paint_tile(self, painter: QPainter, tile: QRectF) -> None:
         t = self.theme
@@ -120,17 +122,12 @@ class AttachmentChip(QWidget):
             return
         image = self.attachment.preview
         if isinstance(image, QImage) and not image.isNull():
-            least = min(image.width(), image.height())
-            square = QRectF(0, 0, least, least)
-            square.moveCenter(QRectF(image.rect()).center())
+            square = centred(QRectF(image.rect()), min(image.width(), image.height()))
             paint_image(painter, tile, image, square, 5)
             return
         look = LOOKS.get(self.attachment.state, LOOKS["ready"])
-        side = t.px(16)
-        mark = QRectF(0, 0, side, side)
-        mark.moveCenter(tile.center())
         paint_rounded(painter, tile, 5, t.color("track"))
-        t.paint_icon(painter, mark, look.icon, look.ink)
+        t.paint_icon(painter, centred(tile, t.px(16)), look.icon, look.ink)
 
 
 class Attachments(QWidget):
@@ -253,12 +250,11 @@ class Attachments(QWidget):
             self.fit()
 
 
-class AttachmentProblem(QWidget):
+class AttachmentProblem(PaintedWidget):
     """What is wrong with a file, with an icon, in as many lines as the text takes."""
 
     def __init__(self, theme: Theme, words: str, state: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._ink = "err" if state == "error" else "warn"
         self._icon = "circle-alert" if state == "error" else "triangle-alert"
         self.words = Label(theme, words, "small", self._ink, wrap=True, parent=self)
@@ -266,18 +262,16 @@ class AttachmentProblem(QWidget):
 
     def lay_out(self, width: int) -> int:
         """Fit the text into ``width``; returns the height that it takes."""
-        left = self._theme.px(20)
+        left = self.theme.px(20)
         height = self.words.heightForWidth(max(1, width - left))
         self.words.setGeometry(left, 0, max(1, width - left), height)
-        return max(height, self._theme.px(16))
+        return max(height, self.theme.px(16))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        side = self._theme.px(14)
-        painter = QPainter(self)
-        line = min(self.height(), self._theme.px(18))
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        side = self.theme.px(14)
+        line = min(self.height(), self.theme.px(18))
         rect = QRectF(1, (line - side) / 2, side, side)
-        self._theme.paint_icon(painter, rect, self._icon, self._ink)
-        painter.end()
+        self.theme.paint_icon(painter, rect, self._icon, self._ink)
 
 
 def _png(picture: bytes | QImage) -> bytes:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QTextOption
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import (
-    IconButton,
-    MenuButton,
-    PaintedButton,
-    make_transparent,
-    paint_ring,
-    paint_rounded,
-)
+from studio.ui.widgets import IconButton, MenuButton, PaintedButton, make_transparent
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+from studio.ui.widgets.painting import PaintedWidget, centred, paint_ring, paint_rounded, paint_text
 
 from .attachments import Attachments, files_in, picture_in
 from .model.chat_model import ChatModel
@@ -123,30 +118,25 @@ class SendButton(PaintedButton):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(28), self.theme.px(28))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         strong = self.stops or self.ready
         fill = t.color("text1") if self.stops else t.color("accent" if strong else "track")
         paint_rounded(painter, rect, t.px(8), fill)
         if over := self.overlay():
             paint_rounded(painter, rect, t.px(8), t.color(over))
-        side = t.px(10 if self.stops else 16)
-        box = QRectF(0, 0, side, side)
-        box.moveCenter(rect.center())
+        box = centred(rect, t.px(10 if self.stops else 16))
         if self.stops:
             paint_rounded(painter, box, t.px(2), t.color("surface"))
         else:
             t.paint_icon(painter, box, "arrow-up", "accent_on" if strong else "text3")
-        painter.end()
 
 
-class ContextRing(QWidget):
+class ContextRing(PaintedWidget):
     """How full the model's context is, as a ring and a percentage."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._part: float | None = None
         theme.changed.connect(self.updateGeometry)
 
@@ -159,33 +149,28 @@ class ContextRing(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        t = self._theme
+        t = self.theme
         text = t.metrics("small_medium").horizontalAdvance(f"{self._part or 0:.0%}")
         return QSize(t.px(14) + t.px(6) + text + t.px(4), t.px(28))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         if self._part is None:
             return
-        t = self._theme
-        painter = QPainter(self)
+        t = self.theme
         side = t.px(14)
         color = "warn" if self._part >= 0.8 else "text2"
         paint_ring(painter, t, QRectF(0, (self.height() - side) / 2, side, side), self._part, color)
-        painter.setFont(t.font("small_medium"))
-        painter.setPen(t.color(color))
-        rect = QRectF(side + t.px(6), 0, self.width(), self.height())
-        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, f"{self._part:.0%}")
-        painter.end()
+        words = rect.translated(side + t.px(6), 0)
+        paint_text(painter, t, words, f"{self._part:.0%}", "small_medium", color)
 
 
-class Composer(QWidget):
+class Composer(PaintedWidget):
     """The raised box at the bottom of a chat: shows the model's input and sends it."""
 
     resized = Signal()
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self._model = model
         self.attachments = Attachments(theme, model, self)
         self.editor = Editor(theme, self)
@@ -199,20 +184,10 @@ class Composer(QWidget):
         self.context = ContextRing(theme, self)
         self.send = SendButton(theme, self)
 
-        row = QHBoxLayout()
-        row.setSpacing(theme.px(4))
-        for widget in (self.add, self.agent, self.model, self.mode, self.folder):
-            row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self.context)
-        row.addSpacing(theme.px(8))
-        row.addWidget(self.send)
-        self._column = QVBoxLayout(self)
-        self._column.addWidget(self.attachments)
-        self._text_row = QHBoxLayout()
-        self._text_row.addWidget(self.editor)
-        self._column.addLayout(self._text_row)
-        self._column.addLayout(row)
+        menus = (self.add, self.agent, self.model, self.mode, self.folder)
+        row = row_of([*menus, STRETCH, self.context, theme.px(8), self.send], spacing=theme.px(4))
+        self._text_row = row_of([self.editor])
+        self._column = column_of([self.attachments, self._text_row, row], on=self)
         self._space()
 
         self.context.set_part(None)
@@ -317,11 +292,8 @@ class Composer(QWidget):
         super().changeEvent(event)
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
-        painter = QPainter(self)
         focused = self._welcoming or (self.editor.hasFocus() and bool(self.editor.least))
         border, width = ("accent_text", 1.5) if focused else ("control", 1.0)
-        rect = QRectF(self.rect())
         paint_rounded(painter, rect, t.px(12), t.color("raised"), t.color(border), width)
-        painter.end()

@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QDialog,
-    QHBoxLayout,
-    QMessageBox,
-    QPlainTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.domain.drafts import Draft
 from studio.tools.drafts.three_way_merge import with_line_ends
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button
+from studio.ui.widgets.layouts import STRETCH, row_of
 
 
 async def edit_text(
@@ -44,13 +38,9 @@ async def edit_text(
     cancel = Button(theme, "Cancel", "ghost", parent=dialog)
     accept.clicked.connect(dialog.accept)
     cancel.clicked.connect(dialog.reject)
-    row = QHBoxLayout()
-    row.addStretch(1)
-    row.addWidget(cancel)
-    row.addWidget(accept)
     column = QVBoxLayout(dialog)
     column.addWidget(editor, 1)
-    column.addLayout(row)
+    column.addLayout(row_of([STRETCH, cancel, accept]))
     edited: list[str] = []
 
     def finish(result: int) -> None:

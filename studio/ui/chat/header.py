@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, elided
-from studio.ui.widgets import IconButton, PaintedButton, Tag, paint_rounded
+from studio.ui.widgets import IconButton, PaintedButton, Tag
+from studio.ui.widgets.layouts import STRETCH, row_of
+from studio.ui.widgets.painting import PaintedWidget, paint_text
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SessionInfo
 
 
-class Title(QWidget):
+class Title(PaintedWidget):
     """The chat's title, cut to what fits."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._text = ""
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -31,20 +32,14 @@ class Title(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        metrics = self._theme.metrics("heading")
+        metrics = self.theme.metrics("heading")
         return QSize(metrics.horizontalAdvance(self._text) + 4, metrics.height())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(min(80, self.sizeHint().width()), self.sizeHint().height())
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t = self._theme
-        painter = QPainter(self)
-        painter.setFont(t.font("heading"))
-        painter.setPen(t.color("text1"))
-        text = elided(t.metrics("heading"), self._text, self.width())
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        paint_text(painter, self.theme, rect, self._text, "heading", room=rect.width())
 
 
 class FactButton(PaintedButton):
@@ -73,23 +68,18 @@ class FactButton(PaintedButton):
     def minimumSizeHint(self) -> QSize:
         return QSize(self.theme.px(60), self.theme.px(28))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
-        if over := self.overlay():
-            paint_rounded(painter, rect, self.radius, t.color(over))
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        self.paint_overlay(painter, rect)
         side = t.px(16)
         mark = QRectF(t.px(6), (rect.height() - side) / 2, side, side)
         t.paint_icon(painter, mark, self._icon, "text2")
-        painter.setFont(t.font("small"))
-        painter.setPen(t.color("text2"))
         words = QRectF(mark.right() + t.px(6), 0, rect.width(), rect.height())
         text = elided(t.metrics("small"), self.text(), rect.width() - words.x(), middle=True)
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
+        paint_text(painter, t, words, text, "small", "text2")
 
 
-class Header(QWidget):
+class Header(PaintedWidget):
     """48 pixels and a hairline."""
 
     folder_clicked = Signal()
@@ -97,8 +87,7 @@ class Header(QWidget):
     """The id of the chat that this one was branched from."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self.title = Title(theme, self)
         self.folder = FactButton(theme, "folder", "Choose another folder", self)
         self.origin = FactButton(theme, "git-branch", "Open the chat this one came from", self)
@@ -110,16 +99,12 @@ class Header(QWidget):
         self.inspector.setCheckable(True)
         self.folder.clicked.connect(self.folder_clicked)
         self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(theme.px(20), 0, theme.px(10), 1)
-        row.setSpacing(theme.px(8))
-        row.addWidget(self.title)
-        row.addWidget(self.folder)
-        row.addWidget(self.origin)
-        row.addWidget(self.demo)
-        row.addStretch(1)
-        row.addWidget(self.inspector)
-        theme.changed.connect(self.update)
+        row_of(
+            [self.title, self.folder, self.origin, self.demo, STRETCH, self.inspector],
+            spacing=theme.px(8),
+            margins=(theme.px(20), 0, theme.px(10), 1),
+            on=self,
+        )
 
     def show_session(self, info: SessionInfo, folder: str, demo: bool) -> None:
         """Show a session; ``folder`` is its folder as a person reads it."""
@@ -135,9 +120,7 @@ class Header(QWidget):
             self.origin.set_fact(f"Branched from {info.title or 'New chat'}")
 
     def sizeHint(self) -> QSize:
-        return QSize(400, self._theme.px(48) + 1)
+        return QSize(400, self.theme.px(48) + 1)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(0, self.height() - 1, self.width(), 1, self._theme.color("hair"))
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        painter.fillRect(0, self.height() - 1, self.width(), 1, self.theme.color("hair"))

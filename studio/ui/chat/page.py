@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
 from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent
 from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import isValid
 
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
 from studio.ui.widgets import Label
+from studio.ui.widgets.painting import PaintedWidget
 
 from .attachments import DropTarget
 from .composer import Composer
@@ -46,8 +47,10 @@ NEAR_END = 40
 TURN_RUNS = "Wait until the turn ends, or stop it first."
 
 
-class ChatPage(QWidget):
+class ChatPage(PaintedWidget):
     """One chat, or the place where a new one begins."""
+
+    ground = "surface"
 
     session_changed = Signal()
     """A chat began, or the one on screen has another title, state or model."""
@@ -65,8 +68,7 @@ class ChatPage(QWidget):
     """The ids of a session and of a draft whose conflict is to be shown."""
 
     def __init__(self, theme: Theme, runner: TurnRunner, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self.model = ChatModel(runner, self._report)
         self.trust_question: QMessageBox | None = None
         self._viewer = FileViewer()
@@ -103,7 +105,6 @@ class ChatPage(QWidget):
         self.queue.taken_back.connect(self.composer.setFocus)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
-        theme.changed.connect(self.update)
         self.model.subscribe(self._changed)
         self._layout.show(new=True)
 
@@ -123,18 +124,18 @@ class ChatPage(QWidget):
         view.setVisible(self.session is not None)
         view.stackUnder(self.heading)
         QWidget.setTabOrder(self.header.inspector, view)
-        view.permission_answered.connect(actions.answer_permission)
-        view.reply_given.connect(actions.answer_question)
-        view.draft_action.connect(self._draft)
-        view.recovery_wanted.connect(self.recover)
-        view.turn_action.connect(self._message_action)
-        view.link_activated.connect(_open_link)
-        view.file_opened.connect(lambda part: model.run(self._open_file(part)))
-        view.files_action.connect(actions.undo_files)
-        view.path_opened.connect(self._open_path)
-        view.summary_action.connect(self._summary)
-        view.pin_wanted.connect(actions.pin)
-        view.left.connect(self.composer.setFocus)
+        view.item_actions.permission_answered.connect(actions.answer_permission)
+        view.item_actions.reply_given.connect(actions.answer_question)
+        view.item_actions.draft_action.connect(self._draft)
+        view.item_actions.recovery_wanted.connect(self.recover)
+        view.item_actions.turn_action.connect(self._message_action)
+        view.item_actions.link_activated.connect(_open_link)
+        view.item_actions.file_opened.connect(lambda part: model.run(self._open_file(part)))
+        view.item_actions.files_action.connect(actions.undo_files)
+        view.item_actions.path_opened.connect(self._open_path)
+        view.item_actions.summary_action.connect(self._summary)
+        view.item_actions.pin_wanted.connect(actions.pin)
+        view.item_actions.left.connect(self.composer.setFocus)
         view.set_agents(model.options.agent_icon)
         view.set_models(model.model_title)
         view.context.raised = model.recovery.raised_cap
@@ -182,7 +183,7 @@ class ChatPage(QWidget):
             case "session":
                 self.session_changed.emit()
             case "sent":
-                self.view.scroll_to_end()
+                self.view.canvas_viewport.scroll_to_end()
             case "parent":
                 self.header.show_parent(self.model.parent)
             case _:
@@ -203,7 +204,7 @@ class ChatPage(QWidget):
                 blocking=session.undo.blocking,
             )
             if reloaded and below > NEAR_END:
-                view.scroll_to(value)
+                view.canvas_viewport.scroll_to(value)
         self._layout.show(new=session is None)
         self.opened.emit()
         self._enable_undo()
@@ -363,7 +364,7 @@ class ChatPage(QWidget):
         self.view.flush()
         at = next(n for n, other in enumerate(session.transcript.blocks) if other is block)
         if (index := self.view.canvas.index_of_block(at)) is not None:
-            self.view.reveal(index)
+            self.view.canvas_viewport.reveal(index)
         self.model.actions.undo_files(block.turn_id, step)
 
     def _enable_undo(self) -> None:
@@ -376,11 +377,6 @@ class ChatPage(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._layout.place()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self.theme.color("surface"))
-        painter.end()
 
 
 def _open_link(url: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
 
-from studio.ui.theme import Theme, elided
-from studio.ui.widgets import Button, IconButton, Label, paint_rounded
+from studio.ui.theme import Theme
+from studio.ui.widgets import Button, IconButton, Label
+from studio.ui.widgets.layouts import column_of, row_of
+from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
 from .model.chat_model import ChatModel
 from .model.message_queue import QueuedMessage
@@ -16,31 +18,25 @@ MOST_SHOWN = 4
 """Messages that are shown; the others are counted."""
 
 
-class _MessageLine(QWidget):
+class _MessageLine(PaintedWidget):
     """One message in one line, cut to what fits."""
 
     def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme, self.text = theme, text
+        super().__init__(theme, parent)
+        self.text = text
         self.setToolTip(text)
         self.setAccessibleName(text)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
-        painter.setFont(t.font("ui"))
-        painter.setPen(t.color("text2"))
-        text = elided(t.metrics("ui"), self.text, self.width())
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        paint_text(painter, self.theme, rect, self.text, "ui", "text2", room=rect.width())
 
 
-class QueueRow(QWidget):
+class QueueRow(PaintedWidget):
     """One message that waits, with what can be done about it."""
 
     def __init__(self, theme: Theme, text: str, send: str, tip: str, parent: QWidget) -> None:
         """``send`` is the text of the button that sends it; empty for none."""
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self.message = _MessageLine(theme, text, self)
         self.send = Button(theme, send, "ghost", parent=self)
         self.send.setVisible(bool(send))
@@ -48,23 +44,19 @@ class QueueRow(QWidget):
         self.send.setAccessibleName(f"{send}: {text}")
         self.remove = IconButton(theme, "x", "Take back", size=24, icon_size=14, parent=self)
         self.remove.setAccessibleName(f"Take back: {text}")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(theme.px(38), 0, theme.px(8), 0)
-        row.setSpacing(theme.px(6))
-        row.addWidget(self.message, 1)
-        row.addWidget(self.send)
-        row.addWidget(self.remove)
+        margins = (theme.px(38), 0, theme.px(8), 0)
+        parts = ((self.message, 1), self.send, self.remove)
+        row_of(parts, spacing=theme.px(6), margins=margins, on=self)
         self.setFixedHeight(max(theme.height(28), theme.px(34)))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         side = t.px(14)
         mark = QRectF(t.px(15), (self.height() - side) / 2, side, side)
         t.paint_icon(painter, mark, "clock", "text3")
-        painter.end()
 
 
-class QueueView(QWidget):
+class QueueView(PaintedWidget):
     """The messages that wait, the oldest first; hidden while there are none."""
 
     taken_back = Signal()
@@ -73,13 +65,11 @@ class QueueView(QWidget):
     """The queue is shown, hidden, or needs another height."""
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme, self._model = theme, model
+        super().__init__(theme, parent)
+        self._model = model
         self.rows: list[QueueRow] = []
         self._more = Label(theme, "", "small", "text3", parent=self)
-        self._column = QVBoxLayout(self)
-        self._column.setSpacing(0)
-        self._column.addWidget(self._more)
+        self._column = column_of([self._more], spacing=0, on=self)
         self.setAccessibleName("Queued messages")
         theme.changed.connect(self._restyle)
         model.subscribe(lambda _: self._refresh(), "queue")
@@ -105,12 +95,12 @@ class QueueView(QWidget):
 
     def _row(self, message: QueuedMessage) -> QueueRow:
         if message.steers:
-            row = QueueRow(self._theme, f"Goes out at the next step: {message.text}", "", "", self)
+            row = QueueRow(self.theme, f"Goes out at the next step: {message.text}", "", "", self)
         elif self._model.queue.running:
             tip = "The agent reads it at its next step"
-            row = QueueRow(self._theme, f"Queued: {message.text}", "Send now", tip, self)
+            row = QueueRow(self.theme, f"Queued: {message.text}", "Send now", tip, self)
         else:
-            row = QueueRow(self._theme, f"Queued: {message.text}", "Send", "", self)
+            row = QueueRow(self.theme, f"Queued: {message.text}", "Send", "", self)
         row.send.clicked.connect(lambda: self._model.queue.send(message.id))
         row.remove.clicked.connect(lambda: self._take_back(message.id))
         return row
@@ -124,17 +114,16 @@ class QueueView(QWidget):
 
     def _restyle(self) -> None:
         for row in self.rows:
-            row.setFixedHeight(max(self._theme.height(28), self._theme.px(34)))
+            row.setFixedHeight(max(self.theme.height(28), self.theme.px(34)))
         self._space()
         self.changed.emit()
         self.update()
 
     def _space(self) -> None:
-        px = self._theme.px
+        px = self.theme.px
         self._column.setContentsMargins(0, px(2), 0, px(2))
         self._more.setContentsMargins(px(38), px(2), 0, px(6))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
-        paint_rounded(painter, QRectF(self.rect()), 10, t.color("surface"), t.color("hair"))
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        paint_rounded(painter, rect, 10, t.color("surface"), t.color("hair"))

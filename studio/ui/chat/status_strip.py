@@ -7,13 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, assert_never
 
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import clock
-from studio.ui.theme import Theme, elided
-from studio.ui.widgets import AnimationTimer, Button, Label, paint_rounded
-from studio.ui.widgets.painting import TAGS
+from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Label
+from studio.ui.widgets.layouts import row_of
+from studio.ui.widgets.painting import (
+    TAGS,
+    AnimationTimer,
+    PaintedWidget,
+    paint_rounded,
+    paint_text,
+)
 
 from .model.chat_model import ChatModel, Status
 
@@ -26,25 +33,19 @@ class StripButton(NamedTuple):
     kind: Literal["primary", "secondary", "ghost"] = "secondary"
 
 
-class _Clock(QWidget):
+class _Clock(PaintedWidget):
     """Words with a running clock, painted again while they are visible."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self.words: Callable[[], str] = str
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
-        painter.setFont(t.font("ui", digits=True))
-        painter.setPen(t.color("text1"))
-        text = elided(t.metrics("ui"), self.words(), self.width())
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
-        AnimationTimer.of(t).request_frame(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        paint_text(painter, self.theme, rect, self.words(), "ui digits", room=rect.width())
+        AnimationTimer.of(self.theme).request_frame(self)
 
 
-class StatusStrip(QWidget):
+class StatusStrip(PaintedWidget):
     """Shows one ``Status`` with its buttons; hidden when there is none."""
 
     trust_wanted = Signal()
@@ -53,16 +54,14 @@ class StatusStrip(QWidget):
     """The strip is shown, hidden, or needs another height."""
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme, self._model = theme, model
+        super().__init__(theme, parent)
+        self._model = model
         self._icon, self._tint = "info", "neutral"
         self._shown: object = None
         self._label = Label(theme, "", "ui", "text1", wrap=True, parent=self)
         self._clock = _Clock(theme, self)
         self._buttons: list[Button] = []
-        self._row = QHBoxLayout(self)
-        self._row.addWidget(self._label, 1)
-        self._row.addWidget(self._clock, 1)
+        self._row = row_of([(self._label, 1), (self._clock, 1)], on=self)
         self.setAccessibleName("About this chat")
         theme.changed.connect(self._space)
         model.subscribe(lambda _: self.refresh(), "chat", "event", "turn", "status")
@@ -77,7 +76,7 @@ class StatusStrip(QWidget):
         return self._label.text() if self._clock.isHidden() else self._clock.words()
 
     def heightForWidth(self, width: int) -> int:
-        least = self._theme.height(28) + 2 * self._theme.px(8)
+        least = self.theme.height(28) + 2 * self.theme.px(8)
         return max(least, self._row.heightForWidth(width))
 
     def refresh(self) -> None:
@@ -155,7 +154,7 @@ class StatusStrip(QWidget):
             button.deleteLater()
         self._buttons = []
         for one in buttons:
-            button = Button(self._theme, one.text, one.kind, parent=self)
+            button = Button(self.theme, one.text, one.kind, parent=self)
             button.clicked.connect(lambda _on=False, press=one.press: press())
             self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
             self._buttons.append(button)
@@ -165,19 +164,18 @@ class StatusStrip(QWidget):
         self.update()
 
     def _space(self) -> None:
-        px = self._theme.px
+        px = self.theme.px
         self._row.setContentsMargins(px(14 + 28 + 12), px(8), px(10), px(8))
         self._row.setSpacing(px(8))
         self.changed.emit()
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
-        paint_rounded(painter, QRectF(self.rect()), 10, t.color("surface"), t.color("control"))
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        paint_rounded(painter, rect, 10, t.color("surface"), t.color("control"))
         side = t.px(28)
         tile = QRectF(t.px(12), (self.height() - side) / 2, side, side)
         fill, ink = TAGS[self._tint]
         paint_rounded(painter, tile, 6, t.color(fill))
         inset = t.px(6)
         t.paint_icon(painter, tile.adjusted(inset, inset, -inset, -inset), self._icon, ink)
-        painter.end()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from studio.ui.theme import Theme, elided
-from studio.ui.widgets import PaintedButton, paint_rounded
+from studio.ui.theme import Theme
+from studio.ui.widgets import PaintedButton
+from studio.ui.widgets.layouts import STRETCH, column_of
+from studio.ui.widgets.painting import paint_text
 
 
 class SuggestionButton(PaintedButton):
@@ -23,20 +25,15 @@ class SuggestionButton(PaintedButton):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(300), self.theme.px(34))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
-        if over := self.overlay():
-            paint_rounded(painter, rect, self.radius, t.color(over))
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        self.paint_overlay(painter, rect)
         side = t.px(16)
         mark = QRectF(t.px(14), (rect.height() - side) / 2, side, side)
         t.paint_icon(painter, mark, self._icon, "text2")
-        painter.setFont(t.font("ui"))
-        painter.setPen(t.color("text2"))
         words = QRectF(mark.right() + t.px(12), 0, rect.width(), rect.height())
-        text = elided(t.metrics("ui"), self.text(), rect.width() - words.x() - t.px(8))
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
+        room = rect.width() - words.x() - t.px(8)
+        paint_text(painter, t, words, self.text(), "ui", "text2", room=room)
 
 
 class Suggestions(QWidget):
@@ -49,10 +46,7 @@ class Suggestions(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._rows: list[SuggestionButton] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(2)
-        self._column.addStretch(1)
+        self._column = column_of([STRETCH], spacing=2, on=self)
 
     def offer(self, last: tuple[str, str] | None, folder: str) -> None:
         """``last``: id and title of the chat used last."""

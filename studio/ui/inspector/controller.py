@@ -48,12 +48,9 @@ class InspectorController(QObject):
         """The epoch of the history that is shown; None follows the newest."""
         self._reads = self._shown_read = 0
         """The numbers of the newest reading, and of the one that is shown."""
-        self._clock = QTimer(self)
-        self._clock.setInterval(1000)
+        self._clock = QTimer(self, interval=1000)
         self._clock.timeout.connect(self._show_time)
-        self._read_timer = QTimer(self)
-        self._read_timer.setSingleShot(True)
-        self._read_timer.setInterval(100)
+        self._read_timer = QTimer(self, singleShot=True, interval=100)
         self._read_timer.timeout.connect(self._read)
         sides.changed.connect(self._on_layout)
         chat.event_seen.connect(self._on_event)
@@ -75,7 +72,7 @@ class InspectorController(QObject):
         """Show another chat."""
         self._begun = self._costs = self._epoch = self._context = None
         if self.inspector is not None:
-            self.inspector.clear_events()
+            self.inspector.events.clear()
             if self._chat.session is None:
                 self.inspector.clear()
         self._read()
@@ -123,7 +120,7 @@ class InspectorController(QObject):
             summing = self._chat.model.actions.summarising(session)
             costs = self._costs or ChatCosts()
             facts = run_facts(session, model, costs, self._begun, self._context, summing=summing)
-            self.inspector.set_run(facts)
+            self.inspector.run.set(facts)
             caps = session_caps(session.info, self.engine.settings.values)
             self.inspector.cap.show_cap(caps.dollars)
 
@@ -165,7 +162,6 @@ class InspectorController(QObject):
             self._shown_read = number
             self._costs, self._context = costs, context
             self._show(session)
-            self.inspector.set_requests(request_rows(costs))
-            self.inspector.set_history(
-                HistoryFacts() if native is None else history_facts(native, epochs)
-            )
+            self.inspector.requests.set(request_rows(costs))
+            history = HistoryFacts() if native is None else history_facts(native, epochs)
+            self.inspector.history.set(history)

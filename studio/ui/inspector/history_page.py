@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, Label, MenuItem
+from studio.ui.widgets.layouts import column_of, row_of
 
 LONG = 4_000
 """Characters of one string that are shown; pictures are base64 of megabytes."""
@@ -44,25 +45,12 @@ class HistoryPage(QWidget):
         self.theme = theme
         self._items: Sequence[JsonObject] = ()
         self._stale = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 10, 8, 0)
-        self.epochs = Combo(theme, "History")
-        self.epochs.chosen.connect(lambda key: self.wanted.emit(int(key)))
+        self.epochs = Combo(theme, "History", chosen=lambda key: self.wanted.emit(int(key)))
         self.epochs.hide()
-        chooser = QHBoxLayout()
-        chooser.setContentsMargins(0, 0, 8, 0)
-        chooser.addWidget(self.epochs)
-        column.addLayout(chooser)
         self.remark = Label(theme, "", "small", "text2", wrap=True)
         self.remark.hide()
-        column.addWidget(self.remark)
-        head = QHBoxLayout()
         self.label = Label(theme, "", "small", "text2")
-        self.copy = Button(theme, "Copy", "ghost", icon="copy")
-        self.copy.clicked.connect(self._copy)
-        head.addWidget(self.label, 1)
-        head.addWidget(self.copy)
-        column.addLayout(head)
+        self.copy = Button(theme, "Copy", "ghost", icon="copy", clicked=self._copy)
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setFrameShape(QFrame.Shape.NoFrame)
@@ -70,11 +58,15 @@ class HistoryPage(QWidget):
         self.text.setAccessibleName("History as the provider gets it")
         self.text.setTabChangesFocus(True)
         self.text.viewport().setAutoFillBackground(False)
-        column.addWidget(self.text, 1)
+        chooser = row_of([self.epochs], margins=(0, 0, 8, 0))
+        head = row_of([(self.label, 1), self.copy])
+        parts = (chooser, self.remark, head, (self.text, 1))
+        column_of(parts, margins=(16, 10, 8, 0), on=self)
         self._follow()
         theme.changed.connect(self._follow)
 
     def set(self, facts: HistoryFacts) -> None:
+        """Show a history; its items are read when the page is looked at."""
         self._items = facts.items
         self._stale = True
         count = len(facts.items)
@@ -82,8 +74,7 @@ class HistoryPage(QWidget):
         provider = PROVIDER_TITLES.get(facts.provider, facts.provider)
         self.label.setText(f"{provider}, {items}" if provider else "Nothing was sent yet")
         self.copy.setEnabled(bool(facts.items))
-        self.remark.setText(facts.remark)
-        self.remark.setVisible(bool(facts.remark))
+        self.remark.show_text(facts.remark)
         self.epochs.setVisible(len(facts.others) > 1)
         self.epochs.set_items([MenuItem(str(n), words, detail=d) for n, words, d in facts.others])
         self.epochs.set_current(str(facts.number))

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.ui.formatting import short_count
 from studio.ui.theme import Theme, elided, joined
-from studio.ui.widgets import Button, paint_spinner
+from studio.ui.widgets import Button
+from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_spinner, paint_text
 
 STATES: dict[str, tuple[str, str]] = {
     "idle": ("circle", "text3"),
@@ -87,6 +88,7 @@ NOTE = LineStyle(("small", "text3"))
 
 
 MARGIN = 16
+AT_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
@@ -94,12 +96,11 @@ def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-class RunPage(QWidget):
+class RunPage(PaintedWidget):
     """Painted in one go; its accessible name has the same facts."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self._facts = RunFacts()
         self._height = 0
         self._seen_at = QRectF()
@@ -159,14 +160,12 @@ class RunPage(QWidget):
         """What was seen, each with its first source."""
         return "\n".join(f"{_capital(what)}: {source}" for what, source in self._facts.seen)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         y = self._paint_state(painter, float(self.theme.px(10)))
         y = self._divide(painter, y)
         y = self._paint_context(painter, y)
         y = self._divide(painter, y)
         self._paint_cost(painter, y)
-        painter.end()
 
     def _paint_state(self, painter: QPainter, y: float) -> float:
         t, f = self.theme, self._facts
@@ -213,12 +212,7 @@ class RunPage(QWidget):
         y = bar.bottom() + t.px(8)
         for name, count in f.parts:
             dot = QRectF(MARGIN, y + t.px(21) / 2 - t.px(7) / 2, t.px(7), t.px(7))
-            painter.save()
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(t.hue(PART_HUES.get(name, "blue"))[0])
-            painter.drawEllipse(dot)
-            painter.restore()
+            paint_rounded(painter, dot, dot.width() / 2, t.hue(PART_HUES.get(name, "blue"))[0])
             y = self._paint_line(painter, y, name, short_count(count), PART, t.px(16))
         if f.pins:
             side = t.px(12)
@@ -265,20 +259,16 @@ class RunPage(QWidget):
         indent: float = 0,
     ) -> float:
         """Paint words at the left and a value at the right; returns where the next line begins."""
-        t, middle = self.theme, Qt.AlignmentFlag.AlignVCenter
+        t = self.theme
         rect = QRectF(MARGIN + indent, y, 0, t.px(style.pitch))
         rect.setRight(self.width() - MARGIN)
         role, color = style.left
-        painter.setFont(t.font(role))
-        painter.setPen(t.color(color))
-        painter.drawText(rect, middle, elided(t.metrics(role), left, rect.width()))
+        paint_text(painter, t, rect, left, role, color, room=rect.width())
         if right:
             room = rect.width() - t.metrics(role).horizontalAdvance(left) - 12
             role, color = style.right
-            painter.setFont(t.font(role, digits=True))
-            painter.setPen(t.color(color))
             text = elided(t.metrics(role), right, room, middle=True)
-            painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, text)
+            paint_text(painter, t, rect, text, f"{role} digits", color, AT_RIGHT)
         return y + t.px(style.pitch)
 
 
@@ -292,12 +282,11 @@ class RequestRow:
     broke: str = ""
 
 
-class RequestList(QWidget):
+class RequestList(PaintedWidget):
     """Painted where it is seen; hidden while there is nothing to list."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self._rows: Sequence[RequestRow] = ()
         self._tops: list[int] = [0]
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -372,11 +361,7 @@ class RequestList(QWidget):
     def _line(
         self, painter: QPainter, rect: QRectF, left: str, right: str, role: str, token: str
     ) -> None:
-        t, middle = self.theme, Qt.AlignmentFlag.AlignVCenter
+        t = self.theme
         room = rect.width() - t.metrics("small").horizontalAdvance(right) - (12 if right else 0)
-        painter.setFont(t.font(role, digits=True))
-        painter.setPen(t.color(token))
-        painter.drawText(rect, middle, elided(t.metrics(role), left, room))
-        painter.setFont(t.font("small", digits=True))
-        painter.setPen(t.color("text2"))
-        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, right)
+        paint_text(painter, t, rect, left, f"{role} digits", token, room=room)
+        paint_text(painter, t, rect, right, "small digits", "text2", AT_RIGHT)

@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QRectF,
-    QSize,
-    Qt,
-)
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
-    QHBoxLayout,
     QListView,
     QPlainTextEdit,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
 )
 
 from studio.agent.audit_export import export
 from studio.agent.engine import Engine
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditState
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import (
-    Button,
-    Combo,
-    Field,
-    Hairline,
-    Label,
-    MenuItem,
-    OverlayBar,
-    paint_ends,
-)
+from studio.ui.widgets import Button, Combo, Field, Hairline, Label, MenuItem, OverlayBar
+from studio.ui.widgets.layouts import column_of, row_of
+from studio.ui.widgets.painting import paint_ends
 
 from .page import Page, Run
 
@@ -144,14 +127,7 @@ class AuditPage(Page):
         self._wanted = AuditFilter()
         self._chosen = ""
         """The state that is looked for; no state's name for any."""
-        self._work: asyncio.Task[Any] | None = None
         self._chooser: QFileDialog | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 0)
-        column.setSpacing(8)
-        column.addWidget(Label(theme, "Audit", "title", "text1"))
-        line = "Every call of a tool, without secrets. It stays when a chat is deleted."
-        column.addWidget(Label(theme, line, "ui", "text2", wrap=True))
         self.field = Field(theme, "Filter by words", icon="search")
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(lambda _: self.refresh())
@@ -164,16 +140,8 @@ class AuditPage(Page):
         )
         self.state.set_current("any")
         self.state.chosen.connect(self._state_chosen)
-        self.export = Button(theme, "Export…")
-        self.export.clicked.connect(self._choose_file)
-        bar = QHBoxLayout()
-        bar.setSpacing(8)
-        bar.addWidget(self.field, 1)
-        bar.addWidget(self.state)
-        bar.addWidget(self.export)
-        column.addLayout(bar)
+        self.export = Button(theme, "Export…", clicked=self._choose_file)
         self.count = Label(theme, "", "small", "text2")
-        column.addWidget(self.count)
         self.model = AuditModel(self._fetch)
         self.list = QListView()
         self.list.setModel(self.model)
@@ -186,7 +154,6 @@ class AuditPage(Page):
         self.list.selectionModel().currentChanged.connect(self._show)
         self.list.doubleClicked.connect(self._open)
         self._bar = OverlayBar(self.list)
-        column.addWidget(self.list, 3)
         self.details = QPlainTextEdit()
         self.details.setReadOnly(True)
         self.details.setFrameShape(QFrame.Shape.NoFrame)
@@ -196,8 +163,21 @@ class AuditPage(Page):
         self.details.hide()
         self._line = Hairline(theme)
         self._line.hide()
-        column.addWidget(self._line)
-        column.addWidget(self.details, 1)
+        line = "Every call of a tool, without secrets. It stays when a chat is deleted."
+        column_of(
+            [
+                Label(theme, "Audit", "title"),
+                Label(theme, line, "ui", "text2", wrap=True),
+                row_of([(self.field, 1), self.state, self.export], spacing=8),
+                self.count,
+                (self.list, 3),
+                self._line,
+                (self.details, 1),
+            ],
+            spacing=8,
+            margins=(24, 24, 24, 0),
+            on=self,
+        )
         self._follow()
         theme.changed.connect(self._follow)
 
@@ -215,12 +195,6 @@ class AuditPage(Page):
         self._chosen = key
         self.state.set_current(key)
         self.refresh()
-
-    def _replace(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do this; what was looked for before is not wanted any more."""
-        if self._work is not None:
-            self._work.cancel()
-        self._work = self._run(work)
 
     async def _look(self) -> None:
         wanted = self._wanted

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
@@ -34,9 +34,9 @@ from studio.ui.widgets import (
     MenuItem,
     PaintedButton,
     Status,
-    paint_keycaps,
-    paint_rounded,
 )
+from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of
+from studio.ui.widgets.painting import PaintedWidget, centred, paint_keycaps, paint_rounded
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -70,18 +70,14 @@ class ChoiceRow(PaintedButton):
         lines = t.metrics("heading").height() + t.metrics("ui").height()
         return QSize(t.px(WIDTH), max(t.px(72), lines + 24))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         paint_rounded(painter, rect, self.radius, t.color("surface"), t.color("control"))
-        if over := self.overlay():
-            paint_rounded(painter, rect, self.radius, t.color(over))
+        self.paint_overlay(painter, rect)
         side = t.px(36)
         tile = QRectF(16, (rect.height() - side) / 2, side, side)
         paint_rounded(painter, tile, 8, t.color("track"))
-        mark = QRectF(0, 0, t.px(18), t.px(18))
-        mark.moveCenter(tile.center())
-        t.paint_icon(painter, mark, self._icon, "text1")
+        t.paint_icon(painter, centred(tile, t.px(18)), self._icon, "text1")
         x, room = tile.right() + 16, rect.width() - tile.right() - 16 - 52
         head, line = t.metrics("heading"), t.metrics("ui")
         y = (rect.height() - head.height() - line.height() - 4) / 2
@@ -103,7 +99,6 @@ class ChoiceRow(PaintedButton):
         words = elided(line, self._line, room + 10)
         painter.drawText(QPointF(x, y + head.height() + 4 + line.ascent()), words)
         paint_keycaps(painter, t, QPointF(rect.width() - 34, rect.center().y()), self._key)
-        painter.end()
 
 
 class _Start(QWidget):
@@ -111,17 +106,6 @@ class _Start(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        column = QVBoxLayout(self)
-        column.setSpacing(0)
-        middle = Qt.AlignmentFlag.AlignHCenter
-        column.addStretch(10)
-        column.addWidget(Logo(theme), 0, middle)
-        column.addSpacing(18)
-        column.addWidget(Label(theme, "Welcome to Agent Studio", "display"), 0, middle)
-        column.addSpacing(4)
-        line = "Choose what your agents run on. You can change it later."
-        column.addWidget(Label(theme, line, "body", "text2"), 0, middle)
-        column.addSpacing(24)
         self.demo = ChoiceRow(
             theme, "play", "Try the demo", "A recorded session. No key and no network.", "1", self
         )
@@ -141,18 +125,27 @@ class _Start(QWidget):
             "3",
             self,
         )
-        for row in (self.demo, self.key, self.ollama):
-            column.addWidget(row, 0, middle)
-            column.addSpacing(10)
-        column.addSpacing(6)
         self.builtin = Button(theme, "Use the small built-in model", "link")
-        column.addWidget(self.builtin, 0, middle)
-        column.addWidget(
-            Label(theme, "Works offline. It is small and often wrong.", "small", "text3"), 0, middle
-        )
-        column.addSpacing(18)
-        line = "Your chats stay on this computer. Messages go only to the provider you choose."
-        column.addWidget(Label(theme, line, "small", "text2"), 0, middle)
+        line = "Choose what your agents run on. You can change it later."
+        about = "Works offline. It is small and often wrong."
+        private = "Your chats stay on this computer. Messages go only to the provider you choose."
+        middle = Qt.AlignmentFlag.AlignHCenter
+        column = QVBoxLayout(self)
+        column.setSpacing(0)
+        column.addStretch(10)
+        for widget, space in (
+            (Logo(theme), 18),
+            (Label(theme, "Welcome to Agent Studio", "display"), 4),
+            (Label(theme, line, "body", "text2"), 24),
+            (self.demo, 10),
+            (self.key, 10),
+            (self.ollama, 16),
+            (self.builtin, 0),
+            (Label(theme, about, "small", "text3"), 18),
+            (Label(theme, private, "small", "text2"), 0),
+        ):
+            column.addWidget(widget, 0, middle)
+            column.addSpacing(space)
         column.addStretch(11)
 
 
@@ -161,16 +154,11 @@ class _KeyPage(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        inner = Column(theme, WIDTH)
         outer = QHBoxLayout(self)
         outer.addStretch(1)
-        inner = Column(theme, WIDTH)
         outer.addWidget(inner)
         outer.addStretch(1)
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addStretch(10)
-        column.addWidget(Label(theme, "Add an API key", "title"))
         self.note = Label(
             theme,
             "Paste a key from Anthropic, OpenAI or Gemini. It is tried once, then kept in your "
@@ -179,39 +167,38 @@ class _KeyPage(QWidget):
             "text2",
             wrap=True,
         )
-        column.addWidget(self.note)
-        column.addSpacing(6)
         self.field = Field(theme, "API key", secret=True)
-        column.addWidget(self.field)
-        row = QHBoxLayout()
         self.provider = Combo(theme, "Provider", "Provider")
         self.provider.set_items([MenuItem(name, PROVIDER_TITLES[name]) for name in KEYED])
         self.provider.hide()
         self.status = Status(theme)
         self.status.hide()
-        row.addWidget(self.status)
-        row.addWidget(self.provider)
-        row.addStretch(1)
-        column.addLayout(row)
         self.error = Label(theme, "", "small", "err", wrap=True)
         self.error.hide()
-        column.addWidget(self.error)
-        column.addSpacing(4)
-        buttons = QHBoxLayout()
         self.back = Button(theme, "Back", "ghost")
         self.session = Button(theme, "Keep for this session only")
         self.session.hide()
         self.add = Button(theme, "Add key", "primary", keycap="Enter")
         self.add.setEnabled(False)
-        buttons.addWidget(self.back)
-        buttons.addStretch(1)
-        buttons.addWidget(self.session)
-        buttons.addWidget(self.add)
-        column.addLayout(buttons)
-        column.addStretch(14)
+        column_of(
+            [
+                Stretch(10),
+                Label(theme, "Add an API key", "title"),
+                self.note,
+                6,
+                self.field,
+                row_of([self.status, self.provider, STRETCH]),
+                self.error,
+                4,
+                row_of([self.back, STRETCH, self.session, self.add]),
+                Stretch(14),
+            ],
+            spacing=8,
+            on=inner,
+        )
 
 
-class FirstRun(QWidget):
+class FirstRun(PaintedWidget):
     """The first page.
 
     ``test_key(provider, key)`` makes one call and raises ``StudioError`` with
@@ -220,6 +207,7 @@ class FirstRun(QWidget):
     tells the provider.
     """
 
+    ground = "surface"
     demo = Signal()
     ollama = Signal()
     builtin = Signal()
@@ -232,8 +220,7 @@ class FirstRun(QWidget):
         keep_key: Callable[[str, str, bool], Awaitable[object]],
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self._test_key = test_key
         self._keep_key = keep_key
         self._task: asyncio.Task[None] | None = None
@@ -256,7 +243,6 @@ class FirstRun(QWidget):
         page.session.clicked.connect(lambda: self._add(session_only=True))
         page.back.clicked.connect(self.show_start)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        theme.changed.connect(self.update)
 
     def set_ollama(self, text: str, found: bool = True) -> None:
         """What the probe said: “Found, 3 models”, or “Not running”."""
@@ -363,19 +349,13 @@ class FirstRun(QWidget):
                 page.session.setEnabled(True)
 
     def _fail(self, words: str, error: str) -> None:
-        self._page.error.setText(words)
-        self._page.error.show()
+        self._page.error.show_text(words)
         self._page.field.set_error(error)
 
     def _cancel(self) -> None:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self.theme.color("surface"))
-        painter.end()
 
 
 class FirstRunController(QObject):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import Card, Label, Tag
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -21,8 +22,10 @@ Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None]
 """Starts a coroutine on the event loop and shows the person the error it ends with."""
 
 
-class Page(QWidget):
+class Page(PaintedWidget):
     """A page of the window. It is made when it is first shown, and kept."""
+
+    ground = "surface"
 
     open_wanted = Signal(str)
     """The person wants to see a chat, by its id."""
@@ -32,9 +35,10 @@ class Page(QWidget):
     """A draft was decided; the sidebar counts again."""
 
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
-        super().__init__()
+        super().__init__(theme)
         self._theme, self._engine, self._run = theme, engine, run
-        theme.changed.connect(self.update)
+        self._work: asyncio.Task[Any] | None = None
+        """What fills the page at the moment."""
 
     def open(self, *target: str) -> None:
         """Shows the present state. It is called each time the page comes on screen.
@@ -42,13 +46,14 @@ class Page(QWidget):
         ``target`` names what on the page is wanted, for pages that know such names.
         """
 
+    def _replace(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this; what was looked for before is not wanted any more."""
+        if self._work is not None:
+            self._work.cancel()
+        self._work = self._run(work)
+
     async def drafts_changed(self, session: Session) -> None:
         """A draft of ``session`` was made or decided while the page is on screen."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.color("surface"))
-        painter.end()
 
 
 class ListPage(Page):
@@ -60,38 +65,29 @@ class ListPage(Page):
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.viewport().setAutoFillBackground(False)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._area)
+        column_of([self._area], on=self)
 
     def card(self, title: str, text: str, tile: QWidget | None = None, tag: str = "") -> QWidget:
         """A row: a title with a text below, perhaps a tile before and a tag after them."""
         card = Card(self._theme)
-        row = QHBoxLayout(card)
-        row.setContentsMargins(14, 10, 14, 10)
-        row.setSpacing(12)
-        if tile is not None:
-            row.addWidget(tile)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(Label(self._theme, title, "heading", "text1"))
-        words.addWidget(Label(self._theme, text, "ui", "text2", wrap=True))
-        row.addLayout(words, 1)
+        words = column_of(
+            [
+                Label(self._theme, title, "heading"),
+                Label(self._theme, text, "ui", "text2", wrap=True),
+            ],
+            spacing=2,
+        )
+        parts = [tile] if tile is not None else []
+        row = row_of([*parts, (words, 1)], spacing=12, margins=(14, 10, 14, 10), on=card)
         if tag:
             row.addWidget(Tag(self._theme, tag), 0, Qt.AlignmentFlag.AlignVCenter)
         return card
 
     def show_rows(self, title: str, text: str, rows: Sequence[QWidget]) -> None:
         """Fills the page anew."""
-        inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(24, 24, 24, 24)
-        column.setSpacing(8)
-        column.addWidget(Label(self._theme, title, "title", "text1"))
-        column.addWidget(Label(self._theme, text, "ui", "text2", wrap=True))
-        column.addSpacing(8)
-        for row in rows:
-            column.addWidget(row)
-        column.addStretch(1)
+        head = Label(self._theme, title, "title")
+        line = Label(self._theme, text, "ui", "text2", wrap=True)
+        parts = (head, line, 8, *rows, STRETCH)
+        inner = widget_of(column_of(parts, spacing=8, margins=(24, 24, 24, 24)))
         inner.setMaximumWidth(self._theme.px(720))
         self._area.setWidget(inner)

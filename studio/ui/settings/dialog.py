@@ -29,26 +29,19 @@ from PySide6.QtWidgets import (
     QApplication,
     QDialog,
     QFrame,
-    QHBoxLayout,
     QListView,
     QStackedWidget,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
-from studio.ui.theme import Theme, elided
-from studio.ui.widgets import (
-    Column,
-    Hairline,
-    Label,
-    OverlayBar,
-    make_transparent,
-    paint_rounded,
-)
+from studio.ui.theme import Theme
+from studio.ui.widgets import Column, Hairline, Label, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
+from studio.ui.widgets.layouts import column_of, row_of
+from studio.ui.widgets.painting import paint_rounded, paint_text
 
 from . import registry
 from .form import SettingsPage
@@ -86,10 +79,7 @@ class _PageRow(QStyledItemDelegate):
         t.paint_icon(painter, mark, index.data(_ICON), "text1" if chosen else "text2")
         words = rect.adjusted(10 + side + t.px(8), 0, -10, 0)
         role = "ui_medium" if chosen else "ui"
-        painter.setFont(t.font(role))
-        painter.setPen(t.color("text1"))
-        title = elided(t.metrics(role), index.data(), words.width())
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, title)
+        paint_text(painter, t, words, index.data(), role, room=words.width())
         painter.restore()
 
 
@@ -191,27 +181,17 @@ class SettingsDialog(QDialog):
         self.setMinimumSize(LEAST)
         self._scale = theme.scale
         self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(self._largest_size))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
 
         left = Column(theme, LIST_WIDTH)
-        listed = QVBoxLayout(left)
-        listed.setContentsMargins(10, 8, 9, 8)
         self.list = PageList(theme)
         self.list.chosen.connect(self._show_page)
-        listed.addWidget(self.list)
-        row.addWidget(left)
-        row.addWidget(Hairline(theme, upright=True))
-        right = QVBoxLayout()
-        right.setSpacing(0)
-        row.addLayout(right, 1)
+        column_of([self.list], margins=(10, 8, 9, 8), on=left)
         self._stack = QStackedWidget()
-        right.addWidget(self._stack, 1)
         self._message = Label(theme, "", "small", "err", wrap=True)
         self._message.setContentsMargins(24, 0, 24, 10)
         self._message.hide()
-        right.addWidget(self._message)
+        right = column_of([(self._stack, 1), self._message], spacing=0)
+        row_of([left, Hairline(theme, upright=True), (right, 1)], spacing=0, on=self)
 
         self.pages: dict[str, SettingsPage] = {}
         for entry in registry.PAGES if pages is None else pages:
@@ -292,8 +272,7 @@ class SettingsDialog(QDialog):
             self.server_changed.emit()
 
     def _show_problem(self, text: str) -> None:
-        self._message.setText(text)
-        self._message.show()
+        self._message.show_text(text)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         focused = self.focusWidget()

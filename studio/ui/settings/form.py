@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import ClassVar
 
 from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import Card, Hairline, Label, Mark, OverlayBar
+from studio.ui.widgets import Card, Hairline, Label, Mark, OverlayBar, Toggle
+from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
 FOCUS_MARGIN = 16
 """Pixels kept visible above and below the control with the focus."""
@@ -37,18 +38,12 @@ class SettingsPage(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab stops at controls; they scroll into view
         self.viewport().setAutoFillBackground(False)
-        inner = self.inner = QWidget()
-        self.column = QVBoxLayout(inner)
-        self.column.setContentsMargins(24, 20, 24, 24)
-        self.column.setSpacing(14)
-        head = QVBoxLayout()
-        head.setSpacing(2)
-        head.addWidget(Label(theme, title, "title"))
         self.line = Label(theme, line, "ui", "text2", wrap=True)
-        head.addWidget(self.line)
-        self.column.addLayout(head)
-        self.setWidget(inner)
-        inner.setAutoFillBackground(False)
+        head = column_of([Label(theme, title, "title"), self.line], spacing=2)
+        self.column = column_of([head], spacing=14, margins=(24, 20, 24, 24))
+        self.inner = widget_of(self.column)
+        self.setWidget(self.inner)
+        self.inner.setAutoFillBackground(False)
         self.bar = OverlayBar(self)
 
     def refresh(self) -> None:
@@ -67,11 +62,8 @@ class SettingsPage(QScrollArea):
 
     def add_group(self, title: str, rows: QWidget) -> None:
         """A card below its title."""
-        group = QVBoxLayout()
-        group.setSpacing(6)
-        group.addWidget(Label(self.theme, title, "ui_strong"))
-        group.addWidget(rows)
-        self.column.addLayout(group)
+        head = Label(self.theme, title, "ui_strong")
+        self.column.addLayout(column_of([head, rows], spacing=6))
 
     def reveal(self, control: QWidget) -> None:
         """Scroll until ``control`` and its focus ring are visible."""
@@ -102,8 +94,7 @@ class Slot(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = column_of(on=self)
         self._held: QWidget | None = None
 
     def put(self, widget: QWidget) -> None:
@@ -126,9 +117,7 @@ class FormCard(Card):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "hair")
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(14, 0, 14, 0)
-        self._column.setSpacing(0)
+        self._column = column_of(spacing=0, margins=(14, 0, 14, 0), on=self)
         self._sizes: list[tuple[QWidget, QWidget, int]] = []
         """A row, its control, and the minimum width of the control."""
         theme.changed.connect(self._update_sizes)
@@ -151,19 +140,24 @@ class FormCard(Card):
         if icon:
             inner.addWidget(Mark(self.theme, icon), 0, Qt.AlignmentFlag.AlignVCenter)
             inner.setSpacing(10)
-        words = QVBoxLayout()
-        words.setSpacing(1)
         if isinstance(title, str):
             title = Label(self.theme, title, role, wrap=role == "code")
-        words.addWidget(title)
         below = Label(self.theme, line, "small", "text2", wrap=True)
         below.setVisible(bool(line))
-        words.addWidget(below)
-        inner.addLayout(words, 1)
+        inner.addLayout(column_of([title, below], spacing=1), 1)
         inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
         self._sizes.append((row, control, least))
         self._update_sizes()
         return below
+
+    def add_toggle(
+        self, title: str, toggled: Callable[[bool], object], line: str = "", *, name: str = ""
+    ) -> Toggle:
+        """Add a row with a switch, whose name is the title unless given."""
+        toggle = Toggle(self.theme, name or title)
+        toggle.toggled.connect(toggled)
+        self.add(title, toggle, line)
+        return toggle
 
     def add_text(self, text: str) -> None:
         """Add a row of text without a control."""
@@ -172,10 +166,8 @@ class FormCard(Card):
     def _row(self) -> tuple[QWidget, QHBoxLayout]:
         if self._column.count():
             self._column.addWidget(Hairline(self.theme))
-        row = QWidget()
-        inner = QHBoxLayout(row)
-        inner.setContentsMargins(0, 8, 0, 8)
-        inner.setSpacing(16)
+        inner = row_of(spacing=16, margins=(0, 8, 0, 8))
+        row = widget_of(inner)
         self._column.addWidget(row)
         return row, inner
 

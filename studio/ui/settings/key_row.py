@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.providers.registry import PROVIDERS
 from studio.storage.config.keychain import Keychain, KeychainUnavailable
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Field, Label, Tag
+from studio.ui.widgets.layouts import column_of, row_of
 
 from .registry import SettingsTasks
 
@@ -74,39 +75,25 @@ class KeyRow(QWidget):
         self.key = ""
         """The key that is used; never shown whole."""
         self._question: QMessageBox | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        column.addLayout(row)
         name = f"API key of {owner.title}"
-        self.shown = Field(theme, role="code")
+        self.shown = Field(theme, role="code", name=name)
         self.shown.setReadOnly(True)
-        self.shown.setAccessibleName(name)
-        self.entry = _KeyEntry(theme, owner.hint, secret=True)
-        self.entry.setAccessibleName(name)
+        self.entry = _KeyEntry(theme, owner.hint, secret=True, name=name)
         self.entry.textChanged.connect(self._typed)
         self.entry.returnPressed.connect(self.store)
         self.entry.escaped.connect(self._stop_entering)
         self.source = Tag(theme, "")
-        self.replace = Button(theme, "Replace…")
-        self.replace.clicked.connect(self.enter)
-        self.remove = Button(theme, "Remove", "danger")
-        self.remove.clicked.connect(self._ask_to_remove)
-        self.save = Button(theme, "Save key", "primary", keycap="Enter")
-        self.save.clicked.connect(self.store)
-        self.cancel = Button(theme, "Cancel", "ghost")
-        self.cancel.clicked.connect(self._stop_entering)
-        row.addWidget(self.shown, 1)
-        row.addWidget(self.entry, 1)
-        for widget in (self.source, self.replace, self.remove, self.save, self.cancel):
-            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.replace = Button(theme, "Replace…", clicked=self.enter)
+        self.remove = Button(theme, "Remove", "danger", clicked=self._ask_to_remove)
+        self.save = Button(theme, "Save key", "primary", keycap="Enter", clicked=self.store)
+        self.cancel = Button(theme, "Cancel", "ghost", clicked=self._stop_entering)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        beside = (self.source, self.replace, self.remove, self.save, self.cancel)
+        parts = ((self.shown, 1), (self.entry, 1), *((widget, middle) for widget in beside))
         self.problem = Label(theme, "", "small", "err", wrap=True)
-        self.session = Button(theme, "Keep for this session only")
-        self.session.clicked.connect(self._keep_for_session)
-        column.addWidget(self.problem)
-        column.addWidget(self.session, 0, Qt.AlignmentFlag.AlignLeft)
+        self.session = Button(theme, "Keep for this session only", clicked=self._keep_for_session)
+        session = (self.session, Qt.AlignmentFlag.AlignLeft)
+        column_of([row_of(parts, spacing=10), self.problem, session], spacing=6, on=self)
         self._entering = False
         self._show()
 
@@ -192,8 +179,7 @@ class KeyRow(QWidget):
         self.changed.emit()
 
     def _show_problem(self, problem: str, offer_session: bool = False) -> None:
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        self.problem.show_text(problem)
         self.session.setVisible(offer_session)
         self.entry.set_error(problem)
 

@@ -29,8 +29,9 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.theme import Theme, elided
-from studio.ui.widgets import Field, OverlayBar, make_transparent, paint_rounded, paint_spinner
+from studio.ui.widgets import Field, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
+from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
 from .chat_list_model import ChatListModel, ChatRow, Index, grouped
 
@@ -66,10 +67,8 @@ class ChatDelegate(QStyledItemDelegate):
         t, row, rect = self.theme, index.data(ChatListModel.RowRole), QRectF(option.rect)
         painter.save()
         if not row.id:
-            painter.setFont(t.font("label"))
-            painter.setPen(t.color("text3"))
             place = rect.adjusted(20, t.px(8), -SIDE, 0)
-            painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, row.title)
+            paint_text(painter, t, place, row.title, "label", "text3")
             painter.restore()
             return
         box = rect.adjusted(SIDE, 1, 1 - SIDE, -1)  # the window's hairline is the last pixel
@@ -101,12 +100,9 @@ class ChatDelegate(QStyledItemDelegate):
             door = QRectF(right, box.y() + (line - small) / 2, small, small)
             t.paint_icon(painter, door, origin, "text3")
         role = "ui_strong" if row.status == "unread" else "ui_medium" if chosen else "ui"
-        painter.setFont(t.font(role))
-        painter.setPen(t.color("text1"))
         room = right - t.px(8) - x
-        title = elided(t.metrics(role), row.title, room)
         place = QRectF(x, box.y(), room + 2, line)
-        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, title)
+        paint_text(painter, t, place, row.title, role, room=room)
         if row.hit is not None:
             under = QRectF(x, box.y() + line - 4, box.right() - 10 - x, box.height() - line)
             self._paint_line(painter, under, row.hit.line)
@@ -133,10 +129,8 @@ class ChatDelegate(QStyledItemDelegate):
                     return right
                 role = "tiny"
                 width = t.metrics(role).horizontalAdvance(row.age)
-                painter.setFont(t.font(role, digits=True))
-                painter.setPen(t.color("text3"))
                 place = QRectF(right - width - 2, box.y(), width + 3, box.height())
-                painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, row.age)
+                paint_text(painter, t, place, row.age, f"{role} digits", "text3")
                 return right - width
         return mark.x()
 
@@ -349,10 +343,7 @@ class ChatList(QListView):
             return
         t = self.theme
         painter = QPainter(self.viewport())
-        painter.setFont(t.font("small"))
-        painter.setPen(t.color("text3"))
         words = "No chats found." if self._delegate.query else "Your chats appear here."
-        painter.drawText(
-            QRectF(20, t.px(8), self.width() - 30, t.px(24)), Qt.AlignmentFlag.AlignVCenter, words
-        )
+        place = QRectF(20, t.px(8), self.width() - 30, t.px(24))
+        paint_text(painter, t, place, words, "small", "text3")
         painter.end()

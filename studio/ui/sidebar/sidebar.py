@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QMessageBox,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QKeySequence, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidget
 
 from studio.ui.pages import registry
-from studio.ui.theme import Theme, elided, joined
-from studio.ui.widgets import Field, IconButton, Label, PaintedButton, paint_rounded
+from studio.ui.theme import Theme, joined
+from studio.ui.widgets import Field, IconButton, Label, PaintedButton
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
 from .chat_list import ChatList
 
@@ -72,13 +67,11 @@ class NavRow(PaintedButton):
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.sizeHint().height())  # words are cut rather than the sidebar widened
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         if self._chosen:
             paint_rounded(painter, rect, 6, t.color("selected"))
-        if over := self.overlay():
-            paint_rounded(painter, rect, 6, t.color(over))
+        self.paint_overlay(painter, rect)
         side = t.px(16)
         mark = QRectF(10, (rect.height() - side) / 2, side, side)
         t.paint_icon(painter, mark, self._icon, "text1" if self._chosen else "text2")
@@ -86,20 +79,14 @@ class NavRow(PaintedButton):
         if self._count:
             right = self._paint_count(painter, rect)
         elif self._hint and self._hint_fits(x, right):
-            painter.setFont(t.font("small"))
-            painter.setPen(t.color("text3"))
             width = t.metrics("small").horizontalAdvance(self._hint)
             right -= width
             place = QRectF(right, 0, width + 2, rect.height())
-            painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, self._hint)
+            paint_text(painter, t, place, self._hint, "small", "text3")
         role = "ui_medium" if self._chosen else "ui"
-        painter.setFont(t.font(role))
-        painter.setPen(t.color("text1"))
         room = right - 6 - x
-        text = elided(t.metrics(role), self.text(), room)
         place = QRectF(x, 0, room + 2, rect.height())
-        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
+        paint_text(painter, t, place, self.text(), role, room=room)
 
     def _hint_fits(self, left: float, right: float) -> bool:
         t = self.theme
@@ -112,17 +99,17 @@ class NavRow(PaintedButton):
         width = max(high, t.metrics("label").horizontalAdvance(text) + t.px(10))
         box = QRectF(rect.width() - 8 - width, (rect.height() - high) / 2, width, high)
         paint_rounded(painter, box, high / 2, t.color("track"))
-        painter.setFont(t.font("label"))
-        painter.setPen(t.color("text1"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        paint_text(painter, t, box, text, "label", "text1", Qt.AlignmentFlag.AlignCenter)
         return box.x()
 
 
-class Sidebar(QWidget):
+class Sidebar(PaintedWidget):
     """Search, New chat, the pages, chats by date, settings.
 
     One thing in it is selected: a page (``select_page``) or a chat (``select``).
     """
+
+    ground = "window"
 
     new_chat = Signal()
     open_session = Signal(str)
@@ -140,56 +127,40 @@ class Sidebar(QWidget):
     def __init__(
         self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self.setAccessibleName("Sidebar")
         self._titles: dict[str, str] = {}
         self._question: QMessageBox | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 12, 1, 8)
-        column.setSpacing(0)
 
         self.field = Field(theme, "Search chats", icon="search")
         self.field.setClearButtonEnabled(False)
         self.field.textChanged.connect(self._typed)
         self._rows: dict[str, NavRow] = {}
-        top = QVBoxLayout()
-        top.setContentsMargins(10, 0, 9, 0)
-        top.setSpacing(0)
-        top.addWidget(self.field)
-        top.addSpacing(8)
         places = [("new", "New chat", "square-pen")]
         places += [(one.key, one.title, one.icon) for one in registry.PAGES if one.in_sidebar]
         for name, text, icon in places:
             row = self._rows[name] = NavRow(theme, text, icon)
             row.clicked.connect(lambda _on=False, name=name: self._go(name))
-            top.addWidget(row)
         shortcut = QKeySequence("Ctrl+N").toString(QKeySequence.SequenceFormat.NativeText)
         self._rows["new"].set_hint(shortcut)
-        column.addLayout(top)
 
         self.chats = ChatList(theme, clock)
         self.chats.opened.connect(self.open_session)
         self.chats.stopping.connect(self.stop)
         self.chats.removing.connect(self._ask_to_delete)
         self.chats.chats.renamed.connect(self.rename)
-        column.addWidget(self.chats, 1)
 
-        foot = QHBoxLayout()
-        foot.setContentsMargins(10, 6, 16, 0)
         gear = IconButton(theme, "settings", "Settings")
         gear.clicked.connect(self.settings)
         self._cost = Label(theme, "", "small", "text2", digits=True)
         self._cost.hide()
-        foot.addWidget(gear)
         self.server = IconButton(theme, "server", "Server")
         self.server.clicked.connect(self.server_wanted)
         self.server.hide()
-        foot.addWidget(self.server)
-        foot.addStretch(1)
-        foot.addWidget(self._cost)
-        column.addLayout(foot)
-        theme.changed.connect(self.update)
+        parts = (self.field, 8, *self._rows.values())
+        top = column_of(parts, spacing=0, margins=(10, 0, 9, 0))
+        foot = row_of([gear, self.server, STRETCH, self._cost], margins=(10, 6, 16, 0))
+        column_of([top, (self.chats, 1), foot], spacing=0, margins=(0, 12, 1, 8), on=self)
 
     # What it shows
 
@@ -217,8 +188,7 @@ class Sidebar(QWidget):
 
     def set_cost(self, text: str) -> None:
         """Today's cost, “$0.84 today”; hidden when empty."""
-        self._cost.setText(text)
-        self._cost.setVisible(bool(text))
+        self._cost.show_text(text)
 
     def show_server(self, state: str, about: str) -> None:
         """Show an icon in the foot while the server is on; it opens the server's settings."""
@@ -283,11 +253,8 @@ class Sidebar(QWidget):
         self._question = box
         box.open()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self.theme.color("window"))
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         painter.fillRect(self.width() - 1, 0, 1, self.height(), self.theme.color("hair"))
-        painter.end()
 
 
 class ChatListController(QObject):
@@ -318,9 +285,7 @@ class ChatListController(QObject):
         sidebar.search.connect(self._searched)
 
     def _timer(self, wait: int) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(wait)
+        timer = QTimer(self, singleShot=True, interval=wait)
         timer.timeout.connect(lambda: self._later(self.refresh()))
         return timer
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.widgets import AnimationTimer
+from studio.ui.widgets.painting import AnimationTimer
 
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Item, PaintPass

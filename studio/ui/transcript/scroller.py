@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter
 
-from studio.ui.widgets import keycaps_width, paint_keycaps
+from studio.ui.widgets.painting import keycaps_width, paint_keycaps
 
 from .canvas import Anchor, Canvas
 from .paint_style import PaintStyle

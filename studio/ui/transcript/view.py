@@ -35,7 +35,6 @@ from .items.base import Hit, ItemContext
 from .items.message_items import TextItem, UserItem
 from .paint_style import PaintStyle
 from .painting import paint_viewport
-from .scroller import Pill
 from .text.highlight import CodeColours
 from .viewport import Viewport
 
@@ -52,7 +51,7 @@ class TranscriptView(QAbstractScrollArea):
     """Shows a ``Transcript`` and follows it while it grows.
 
     ``set_transcript`` sets it; ``changed`` reports that a block changed. Changes are collected
-    and shown once a frame. The signals of ``Actions`` are also attributes of the view.
+    and shown once a frame. ``item_actions`` has signals for what the person does in it.
     """
 
     def __init__(
@@ -70,30 +69,16 @@ class TranscriptView(QAbstractScrollArea):
         self.canvas_viewport = Viewport(self.context, self)
         self.canvas, self.scroller = self.canvas_viewport.canvas, self.canvas_viewport.scroller
         self.selection, self.focus = self.canvas_viewport.selection, self.canvas_viewport.focus
-        self._actions = Actions(self.canvas_viewport, self)
-        self.permission_answered = self._actions.permission_answered
-        self.reply_given = self._actions.reply_given
-        self.draft_action = self._actions.draft_action
-        self.recovery_wanted = self._actions.recovery_wanted
-        self.link_activated = self._actions.link_activated
-        self.turn_action = self._actions.turn_action
-        self.file_opened = self._actions.file_opened
-        self.files_action = self._actions.files_action
-        self.path_opened = self._actions.path_opened
-        self.summary_action = self._actions.summary_action
-        self.pin_wanted = self._actions.pin_wanted
-        self.left = self._actions.left
-        self._actions.scopes_wanted.connect(self._choose_scope)
-        self._keys = KeyboardInput(self.canvas_viewport, self._actions)
-        self._mouse = MouseInput(self.canvas_viewport, self._actions, self.viewport())
+        self.item_actions = Actions(self.canvas_viewport, self)
+        self.item_actions.scopes_wanted.connect(self._choose_scope)
+        self._keys = KeyboardInput(self.canvas_viewport, self.item_actions)
+        self._mouse = MouseInput(self.canvas_viewport, self.item_actions, self.viewport())
         self._transcript: Transcript | None = None
         self._dirty: set[int] = set()
         self._announced: set[str] = set()
         self._flushed_at = self._cost = 0.0
         self._flushes = 0
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._flush)
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -192,50 +177,6 @@ class TranscriptView(QAbstractScrollArea):
                 self.canvas_viewport.reveal(index)
         return False
 
-    def go_to_waiting(self) -> bool:
-        """Scroll to the next card that waits for the person, and focus it (Ctrl+J)."""
-        return self.canvas_viewport.go_to_waiting()
-
-    def focus_on(self, index: int) -> None:
-        """Move the block focus to an item and show it."""
-        self.canvas_viewport.focus_on(index)
-
-    def reveal(self, index: int) -> None:
-        """Scroll so far that an item is seen."""
-        self.canvas_viewport.reveal(index)
-
-    def scroll_to(self, value: float) -> None:
-        """Scroll to a height of the canvas, in pixels."""
-        self.canvas_viewport.scroll_to(value)
-
-    def scroll_by(self, pixels: float) -> None:
-        self.canvas_viewport.scroll_by(pixels)
-
-    def scroll_to_end(self) -> None:
-        self.canvas_viewport.scroll_to_end()
-
-    def select_all(self) -> None:
-        self.canvas_viewport.select_all()
-
-    def copy(self) -> None:
-        """Copy the selection, or else the focused item, as markdown source."""
-        self._actions.copy()
-
-    # -- positions ------------------------------------------------------------------------
-
-    @property
-    def column_left(self) -> float:
-        return self.canvas_viewport.column_left
-
-    @property
-    def pill(self) -> tuple[Pill, QRectF] | None:
-        """The button over the canvas, and its rectangle."""
-        return self.canvas_viewport.pill
-
-    def place_of(self, index: int) -> QRect:
-        """The rectangle of an item in the widget."""
-        return self.canvas_viewport.place_of(index)
-
     @cached_property
     def accessible(self) -> accessibility.AccessibleTranscript:
         """What screen readers see; kept here because Qt does not keep it alive."""
@@ -314,9 +255,11 @@ class TranscriptView(QAbstractScrollArea):
         for answer, where in SCOPES:
             menu.addAction(
                 f"Always allow {where}",
-                lambda answer=answer: self.permission_answered.emit(str(hit.value), answer),
+                lambda answer=answer: self.item_actions.permission_answered.emit(
+                    str(hit.value), answer
+                ),
             )
-        below = hit.rect.bottomLeft().toPoint() + self.place_of(index).topLeft()
+        below = hit.rect.bottomLeft().toPoint() + self.canvas_viewport.place_of(index).topLeft()
         menu.popup(self.viewport().mapToGlobal(below) + QPoint(0, 4))
 
     def _take_keyboard(self) -> None:
@@ -388,14 +331,14 @@ class TranscriptView(QAbstractScrollArea):
         if isinstance(item, UserItem):
             for text, action in USER_ACTIONS:
                 menu.addAction(
-                    text, lambda action=action: self._actions.do_turn_action(item, action)
+                    text, lambda action=action: self.item_actions.do_turn_action(item, action)
                 )
         if isinstance(item, UserItem | TextItem):
-            menu.addAction(UNPIN if pinned(item) else PIN, lambda: self._actions.pin(item))
+            menu.addAction(UNPIN if pinned(item) else PIN, lambda: self.item_actions.pin(item))
             menu.addSeparator()
-        copy = menu.addAction("Copy", self.copy)
+        copy = menu.addAction("Copy", self.item_actions.copy)
         copy.setEnabled(bool(self.selection) or self.focus.item is not None)
-        menu.addAction("Select all", self.select_all)
+        menu.addAction("Select all", self.canvas_viewport.select_all)
         menu.popup(event.globalPos())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

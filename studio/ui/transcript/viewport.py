@@ -353,7 +353,7 @@ class Viewport(QObject):
             self.focus_on(waiting[0] if waiting else len(self.canvas.items) - 1)
 
     def go_to_waiting(self) -> bool:
-        """Focus the next card that waits for the person; False if none does."""
+        """Focus the next card that waits for the person (Ctrl+J); False if none does."""
         waiting = self.canvas.waiting()
         cards = [i for i in waiting if isinstance(self.canvas.items[i], WaitingItem)]
         found = cards or waiting

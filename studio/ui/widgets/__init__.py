@@ -6,6 +6,7 @@ screen readers find what they expect.
 - ``buttons``: Buttons with a text, an icon or both.
 - ``choice``: Segments, switches, check boxes, and buttons that open a menu.
 - ``panels``: Text fields, labels, cards, tags, status marks and scroll bars.
+- ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
 - ``thumbnails``: Makes small versions of pictures in a thread, and caches the latest.
@@ -14,20 +15,6 @@ screen readers find what they expect.
 from .buttons import Button, IconButton, PaintedButton
 from .choice import Check, Combo, MenuButton, MenuItem, Segmented, Toggle, fill_menu
 from .focus import FocusRing
-from .painting import (
-    AnimationTimer,
-    keycaps_width,
-    paint_check,
-    paint_ends,
-    paint_keycaps,
-    paint_logo,
-    paint_ring,
-    paint_rounded,
-    paint_spinner,
-    paint_tag,
-    paint_tile,
-    tag_width,
-)
 from .panels import (
     Card,
     Column,
@@ -44,7 +31,6 @@ from .panels import (
 )
 
 __all__ = [
-    "AnimationTimer",
     "Button",
     "Card",
     "Check",
@@ -67,16 +53,5 @@ __all__ = [
     "Tile",
     "Toggle",
     "fill_menu",
-    "keycaps_width",
     "make_transparent",
-    "paint_check",
-    "paint_ends",
-    "paint_keycaps",
-    "paint_logo",
-    "paint_ring",
-    "paint_rounded",
-    "paint_spinner",
-    "paint_tag",
-    "paint_tile",
-    "tag_width",
 ]

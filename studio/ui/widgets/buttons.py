@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
@@ -11,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from studio.ui.theme import Theme
 
 from .focus import FocusRing
-from .painting import keycaps_width, paint_keycaps, paint_rounded
+from .painting import centred, keycaps_width, paint_keycaps, paint_rounded
 
 Kind: TypeAlias = Literal["primary", "secondary", "ghost", "danger", "link"]
 
@@ -52,6 +53,20 @@ class PaintedButton(QAbstractButton):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self.paint(painter, QRectF(self.rect()))
+        painter.end()
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        """Paint the button in its present state; ``rect`` is the whole of it."""
+        raise NotImplementedError
+
+    def paint_overlay(self, painter: QPainter, rect: QRectF) -> None:
+        """Darken or lighten ``rect`` while the mouse is over the button or presses it."""
+        if over := self.overlay():
+            paint_rounded(painter, rect, self.radius, self.theme.color(over))
+
     def overlay(self) -> str | None:
         """The overlay of the present state, if any."""
         if not self.isEnabled():
@@ -72,8 +87,12 @@ class Button(PaintedButton):
         icon: str | None = None,
         keycap: str | None = None,
         parent: QWidget | None = None,
+        *,
+        clicked: Callable[..., object] | None = None,
     ) -> None:
         super().__init__(theme, parent)
+        if clicked is not None:
+            self.clicked.connect(clicked)
         self._kind: Kind = kind
         self._icon = icon
         self._keycap = keycap
@@ -109,20 +128,18 @@ class Button(PaintedButton):
             "link": "accent_text",
         }[self._kind]
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect, kind = self.theme, QRectF(self.rect()), self._kind
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, kind = self.theme, self._kind
         filled = kind == "primary" and self.isEnabled()
         if filled:
             paint_rounded(painter, rect, self.radius, t.color("accent"))
         elif kind not in ("ghost", "link"):
             paint_rounded(painter, rect, self.radius, t.color("button"), t.color("control"))
-        over = self.overlay()
-        if over and kind != "link":
-            paint_rounded(painter, rect, self.radius, t.color(over))
+        if kind != "link":
+            self.paint_overlay(painter, rect)
         ink = t.color(self._ink())
         font = t.font("ui_medium")
-        font.setUnderline(kind == "link" and over is not None)
+        font.setUnderline(kind == "link" and self.overlay() is not None)
         x = 2.0 if kind == "link" else float(t.px(12))
         if self._icon:
             side = t.px(16)
@@ -139,7 +156,6 @@ class Button(PaintedButton):
         if self._keycap:
             at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)
             paint_keycaps(painter, t, QPointF(at, rect.center().y()), self._keycap, filled)
-        painter.end()
 
 
 class IconButton(PaintedButton):
@@ -153,8 +169,12 @@ class IconButton(PaintedButton):
         size: int = 28,
         icon_size: int = 16,
         parent: QWidget | None = None,
+        *,
+        clicked: Callable[..., object] | None = None,
     ) -> None:
         super().__init__(theme, parent)
+        if clicked is not None:
+            self.clicked.connect(clicked)
         self._icon = icon
         self._size = size
         self._icon_size = icon_size
@@ -172,19 +192,12 @@ class IconButton(PaintedButton):
         side = self.theme.px(self._size)
         return QSize(side, side)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         if self.isChecked():
             paint_rounded(painter, rect, self.radius, t.color("selected"))
-        over = self.overlay()
-        if over:
-            paint_rounded(painter, rect, self.radius, t.color(over))
+        self.paint_overlay(painter, rect)
         ink = "text3" if not self.isEnabled() else "text1" if self.isChecked() else "text2"
-        side = t.px(self._icon_size)
-        mark = QRectF(0, 0, side, side)
-        mark.moveCenter(rect.center())
         if not self.isEnabled():
             painter.setOpacity(0.6)
-        t.paint_icon(painter, mark, self._icon, ink)
-        painter.end()
+        t.paint_icon(painter, centred(rect, t.px(self._icon_size)), self._icon, ink)

@@ -6,63 +6,47 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QMenu, QSizePolicy, QWidget
+from PySide6.QtGui import QAction, QKeyEvent, QPainter
+from PySide6.QtWidgets import QButtonGroup, QMenu, QSizePolicy, QWidget
 
-from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme import Theme, joined
 
 from .buttons import PaintedButton
-from .painting import paint_check, paint_rounded, paint_tile
+from .layouts import row_of
+from .painting import PaintedWidget, paint_check, paint_rounded, paint_text, paint_tile
 
 
 class _Segment(PaintedButton):
     radius = 5
 
-    def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self.setText(text)
         self.setCheckable(True)
         self.setAutoExclusive(True)  # what makes it a radio button for screen readers
         self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
-        self._icon = icon
 
     def sizeHint(self) -> QSize:
         t = self.theme
         width = t.metrics("small_medium").horizontalAdvance(self.text()) + 2 * t.px(10)
-        if self._icon:
-            width += t.px(14) + t.px(5)
         return QSize(width, t.height(28) - 4)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect, on = self.theme, QRectF(self.rect()), self.isChecked()
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, on = self.theme, self.isChecked()
         if on:
             border = None if t.dark else t.color("hair")
             paint_rounded(painter, rect, self.radius, t.color("segment"), border)
-        elif over := self.overlay():
-            paint_rounded(painter, rect, self.radius, t.color(over))
+        else:
+            self.paint_overlay(painter, rect)
         ink = "text1" if on else "text2"
         if not self.isEnabled():
             painter.setOpacity(0.5)
-        font_role = "small_medium"
-        width = t.metrics(font_role).horizontalAdvance(self.text())
-        whole = width + (t.px(19) if self._icon else 0)
-        x = (rect.width() - whole) / 2
-        if self._icon:
-            side = t.px(14)
-            t.paint_icon(
-                painter, QRectF(x, (rect.height() - side) / 2, side, side), self._icon, ink
-            )
-            x += t.px(19)
-        painter.setFont(t.font(font_role))
-        painter.setPen(t.color(ink))
-        painter.drawText(
-            QRectF(x, 0, width + 4, rect.height()), Qt.AlignmentFlag.AlignVCenter, self.text()
-        )
-        painter.end()
+        width = t.metrics("small_medium").horizontalAdvance(self.text())
+        words = QRectF((rect.width() - width) / 2, 0, width + 4, rect.height())
+        paint_text(painter, t, words, self.text(), "small_medium", ink)
 
 
-class Segmented(QWidget):
+class Segmented(PaintedWidget):
     """One of a few, side by side. ``chosen`` tells the index a person chose.
 
     ``name`` says what is chosen, where its words alone do not.
@@ -73,22 +57,19 @@ class Segmented(QWidget):
     def __init__(
         self,
         theme: Theme,
-        segments: Sequence[tuple[str, str | None]],
+        segments: Sequence[str],
         wide: bool = False,
         name: str = "",
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self.setAccessibleName(name)
         width = QSizePolicy.Policy.Expanding if wide else QSizePolicy.Policy.Maximum
         self.setSizePolicy(width, QSizePolicy.Policy.Fixed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2, 2, 2, 2)
-        row.setSpacing(0)
+        row = row_of(spacing=0, margins=(2, 2, 2, 2), on=self)
         self._group = QButtonGroup(self)
-        for index, (text, icon) in enumerate(segments):
-            segment = _Segment(theme, text, icon or "", self)
+        for index, text in enumerate(segments):
+            segment = _Segment(theme, text, self)
             segment.setAccessibleName(joined((name, text)))
             self._group.addButton(segment, index)
             row.addWidget(segment, 1 if wide else 0)
@@ -96,7 +77,6 @@ class Segmented(QWidget):
         self._group.idToggled.connect(self._toggled)
         self.set_current(0)
         self._group.idClicked.connect(self.chosen)
-        theme.changed.connect(self.update)
 
     @property
     def current(self) -> int:
@@ -118,10 +98,8 @@ class Segmented(QWidget):
         policy = Qt.FocusPolicy.TabFocus if on else Qt.FocusPolicy.NoFocus
         self.segment(index).setFocusPolicy(policy)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        paint_rounded(painter, QRectF(self.rect()), 6, self.theme.color("track"))
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        paint_rounded(painter, rect, 6, self.theme.color("track"))
 
 
 class Toggle(PaintedButton):
@@ -143,9 +121,8 @@ class Toggle(PaintedButton):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(34), max(self.theme.px(20), 20))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         painter.setOpacity(1.0 if self.isEnabled() else 0.5)
         paint_rounded(
             painter, rect, rect.height() / 2, t.color("accent" if self.isChecked() else "strong")
@@ -155,7 +132,6 @@ class Toggle(PaintedButton):
         side = rect.height() - 4
         x = rect.width() - side - 2 if self.isChecked() else 2
         paint_rounded(painter, QRectF(x, 2, side, side), side / 2, t.color("accent_on"))
-        painter.end()
 
 
 class Check(PaintedButton):
@@ -176,18 +152,13 @@ class Check(PaintedButton):
             width += t.px(8) + t.metrics("ui").horizontalAdvance(self.text()) + 2
         return QSize(width, t.height(24))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         side = t.px(16)
         box = QRectF(0, (rect.height() - side) / 2, side, side)
         paint_check(painter, t, box, self.isChecked(), self.isEnabled())
-        painter.setFont(t.font("ui"))
-        painter.setPen(t.color("text1" if self.isEnabled() else "text3"))
-        painter.drawText(
-            rect.adjusted(side + t.px(8), 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()
-        )
-        painter.end()
+        words = rect.adjusted(side + t.px(8), 0, 0, 0)
+        paint_text(painter, t, words, self.text(), "ui", "text1" if self.isEnabled() else "text3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,13 +282,11 @@ class MenuButton(PaintedButton):
             return
         super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self.theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         if self._boxed:
             paint_rounded(painter, rect, self.radius, t.color("button"), t.color("control"))
-        if over := self.overlay():
-            paint_rounded(painter, rect, self.radius, t.color(over))
+        self.paint_overlay(painter, rect)
         ink = "text3" if not self.isEnabled() else "text1" if self._boxed else "text2"
         role = "ui" if self._boxed else "small_medium"
         pad = t.px(10 if self._boxed else 8)
@@ -332,21 +301,18 @@ class MenuButton(PaintedButton):
             x += side + t.px(6)
         mark = t.px(14)
         end = rect.width() - pad - mark + (0 if self._boxed else t.px(2))
-        painter.setFont(t.font(role))
-        painter.setPen(t.color(ink))
         room = end - t.px(4) - x
-        painter.drawText(
-            QRectF(x, 0, room + 2, rect.height()),
-            Qt.AlignmentFlag.AlignVCenter,
-            elided(t.metrics(role), self.text(), room + 1),
-        )
+        words = QRectF(x, 0, room + 2, rect.height())
+        paint_text(painter, t, words, self.text(), role, ink, room=room + 1)
         arrow = "chevrons-up-down" if self._boxed else "chevron-down"
         t.paint_icon(painter, QRectF(end, (rect.height() - mark) / 2, mark, mark), arrow, "text2")
-        painter.end()
 
 
 class Combo(MenuButton):
-    """A field that is one of a list; as wide as there is room, or ``width`` pixels."""
+    """A field that is one of a list; as wide as there is room, or ``width`` pixels.
+
+    ``chosen`` gets the key that a person chose.
+    """
 
     def __init__(
         self,
@@ -354,10 +320,15 @@ class Combo(MenuButton):
         name: str,
         text: str = "",
         width: int = 0,
-        parent: QWidget | None = None,
+        items: Sequence[MenuItem] = (),
+        *,
+        chosen: Callable[..., object] | None = None,
     ) -> None:
         self._width = width
-        super().__init__(theme, name, text, boxed=True, parent=parent)
+        super().__init__(theme, name, text, boxed=True)
+        self.set_items(items)
+        if chosen is not None:
+            self.chosen.connect(chosen)
         if width:
             self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 

@@ -11,7 +11,7 @@ import time
 
 import shiboken6
 from PySide6.QtCore import QObject, QPointF, QRect, QRectF, Qt, QTimer
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.theme import Theme, elided
@@ -30,8 +30,7 @@ class AnimationTimer(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._due: list[tuple[QWidget, QRect]] = []
-        self._timer = QTimer(self)
-        self._timer.setInterval(FRAME_MS)
+        self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._tick)
 
     @property
@@ -56,6 +55,27 @@ class AnimationTimer(QObject):
         for widget, rect in due:
             if shiboken6.isValid(widget):
                 widget.update(rect)
+
+
+class PaintedWidget(QWidget):
+    """A widget that paints itself from the theme, on the colour ``ground`` if it has one."""
+
+    ground = ""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if self.ground:
+            painter.fillRect(self.rect(), self.theme.color(self.ground))
+        self.paint(painter, QRectF(self.rect()))
+        painter.end()
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        """Paint what is on the ground; ``rect`` is the whole widget."""
 
 
 TAGS: dict[str, tuple[str, str]] = {
@@ -92,6 +112,35 @@ def paint_rounded(
     painter.restore()
 
 
+def paint_text(
+    painter: QPainter,
+    theme: Theme,
+    rect: QRectF,
+    text: str,
+    role: str = "ui",
+    color: str | QColor = "text1",
+    align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignVCenter,
+    room: float | None = None,
+) -> None:
+    """A text in the font of a role, elided to ``room`` pixels if they are given.
+
+    The role “small digits” keeps changing numbers from jumping.
+    """
+    name, _, digits = role.partition(" ")
+    if room is not None:
+        text = elided(theme.metrics(name), text, room)
+    painter.setFont(theme.font(name, bool(digits)))
+    painter.setPen(theme.color(color) if isinstance(color, str) else color)
+    painter.drawText(rect, align, text)
+
+
+def centred(rect: QRectF, side: float) -> QRectF:
+    """A square in the middle of ``rect``."""
+    square = QRectF(0, 0, side, side)
+    square.moveCenter(rect.center())
+    return square
+
+
 def paint_spinner(
     painter: QPainter,
     theme: Theme,
@@ -102,9 +151,7 @@ def paint_spinner(
     """A spinner. Requests the next frame of ``widget``, which is being painted."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    side = min(rect.width(), rect.height()) - 3
-    circle = QRectF(0, 0, side, side)
-    circle.moveCenter(rect.center())
+    circle = centred(rect, min(rect.width(), rect.height()) - 3)
     ink = theme.color(color) if isinstance(color, str) else color
     if theme.still:
         pen = QPen(ink, 1.75, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.RoundCap)
@@ -150,9 +197,7 @@ def paint_tag(
     width, height = tag_width(theme, text), theme.px(18)
     box = QRectF(at.x(), round(at.y() - height / 2), width, height)
     paint_rounded(painter, box, 5, theme.color(fill))
-    painter.setFont(theme.font("tag"))
-    painter.setPen(theme.color(ink))
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    paint_text(painter, theme, box, text, "tag", ink, Qt.AlignmentFlag.AlignCenter)
     return width
 
 
@@ -181,12 +226,11 @@ def paint_keycaps(
 ) -> None:
     """Keys of a shortcut, the left end and middle of the row at ``at``."""
     x, height = at.x(), theme.px(18)
-    painter.setFont(theme.font("tag"))
+    ink = "accent_on" if on_accent else "text2"
     for key in keys_of(shortcut):
         box = QRectF(x, round(at.y() - height / 2), _cap_width(theme, key), height)
         paint_rounded(painter, box, 4, theme.color("keycap_on_accent" if on_accent else "track"))
-        painter.setPen(theme.color("accent_on" if on_accent else "text2"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, key)
+        paint_text(painter, theme, box, key, "tag", ink, Qt.AlignmentFlag.AlignCenter)
         x += box.width() + theme.px(3)
 
 
@@ -204,13 +248,9 @@ def paint_ends(
     text, font, ink = left
     aside, small, faint = right
     taken = theme.metrics(small).horizontalAdvance(aside) + 12 if aside else 0
-    painter.setFont(theme.font(font))
-    painter.setPen(theme.color(ink))
-    shown = elided(theme.metrics(font), text, rect.width() - taken)
-    painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
-    painter.setFont(theme.font(small, digits=True))
-    painter.setPen(theme.color(faint))
-    painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, aside)
+    paint_text(painter, theme, rect, text, font, ink, room=rect.width() - taken)
+    at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+    paint_text(painter, theme, rect, aside, f"{small} digits", faint, at_right)
 
 
 def paint_tile(painter: QPainter, theme: Theme, rect: QRectF, icon: str, hue: str) -> None:
@@ -219,9 +259,7 @@ def paint_tile(painter: QPainter, theme: Theme, rect: QRectF, icon: str, hue: st
     side = rect.width()
     paint_rounded(painter, rect, 7 if side > 24 else 6 if side > 20 else 5, tile)
     inner = round(side * (0.6 if side >= 20 else 0.66))
-    mark = QRectF(0, 0, inner, inner)
-    mark.moveCenter(rect.center())
-    theme.paint_icon(painter, mark, icon, ink)
+    theme.paint_icon(painter, centred(rect, inner), icon, ink)
 
 
 def paint_check(

@@ -18,10 +18,12 @@ from studio.ui.theme import Theme
 
 from .painting import (
     TAGS,
+    PaintedWidget,
     paint_logo,
     paint_rounded,
     paint_spinner,
     paint_tag,
+    paint_text,
     paint_tile,
     tag_width,
 )
@@ -48,6 +50,11 @@ class Label(QLabel):
         self._follow()
         theme.changed.connect(self._follow)
 
+    def show_text(self, text: str) -> None:
+        """Show a text; hide the label while there is none."""
+        self.setText(text)
+        self.setVisible(bool(text))
+
     def _follow(self) -> None:
         self.setFont(self.theme.font(self._role, self._digits))
         colors = self.palette()
@@ -56,7 +63,10 @@ class Label(QLabel):
 
 
 class Field(QLineEdit):
-    """One line of text; ``icon`` stands before it, ``secret`` hides what is typed."""
+    """One line of text; ``icon`` stands before it, ``secret`` hides what is typed.
+
+    ``name`` is what a screen reader says of it, the placeholder unless given.
+    """
 
     def __init__(
         self,
@@ -65,6 +75,7 @@ class Field(QLineEdit):
         icon: str = "",
         secret: bool = False,
         role: str = "ui",
+        name: str = "",
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -73,7 +84,7 @@ class Field(QLineEdit):
         self._icon = icon
         self._error = ""
         self.setPlaceholderText(placeholder)
-        self.setAccessibleName(placeholder)
+        self.setAccessibleName(name or placeholder)
         if secret:
             self.setEchoMode(QLineEdit.EchoMode.Password)
         self._follow()
@@ -158,30 +169,24 @@ class Column(QWidget):
         self.setFixedWidth(self.theme.px(self._width))
 
 
-class Hairline(QWidget):
+class Hairline(PaintedWidget):
     """A divider, one pixel thick."""
 
+    ground = "hair"
+
     def __init__(self, theme: Theme, upright: bool = False, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         if upright:
             self.setFixedWidth(1)
         else:
             self.setFixedHeight(1)
-        theme.changed.connect(self.update)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self.theme.color("hair"))
-        painter.end()
 
 
-class _Mark(QWidget):
+class _Mark(PaintedWidget):
     """Base class of small painted widgets that take no input."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.theme = theme
+        super().__init__(theme, parent)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self._follow)
 
@@ -211,10 +216,8 @@ class Tag(_Mark):
     def sizeHint(self) -> QSize:
         return QSize(tag_width(self.theme, self._text), self.theme.px(18))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         paint_tag(painter, self.theme, QPointF(0, self.height() / 2), self._text, self._kind)
-        painter.end()
 
 
 class Tile(_Mark):
@@ -234,10 +237,8 @@ class Tile(_Mark):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(self._size), self.theme.px(self._size))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        paint_tile(painter, self.theme, QRectF(self.rect()), self._icon, self._hue)
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        paint_tile(painter, self.theme, rect, self._icon, self._hue)
 
 
 class Mark(_Mark):
@@ -261,10 +262,8 @@ class Mark(_Mark):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(self._size), self.theme.px(self._size))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        self.theme.paint_icon(painter, QRectF(self.rect()), self._icon, self._token)
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        self.theme.paint_icon(painter, rect, self._icon, self._token)
 
 
 class Logo(_Mark):
@@ -273,10 +272,8 @@ class Logo(_Mark):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(52), self.theme.px(52))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        paint_logo(painter, self.theme, QRectF(self.rect()))
-        painter.end()
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        paint_logo(painter, self.theme, rect)
 
 
 _INK_OF_STATE = {"ok": "ok", "warn": "warn", "err": "err", "off": "text3"}
@@ -302,9 +299,8 @@ class Status(_Mark):
             t.px(15) + t.metrics("small").horizontalAdvance(self._text) + 2, t.height(18, "small")
         )
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         t, middle = self.theme, self.height() / 2
-        painter = QPainter(self)
         if self._state == "busy":
             side = t.px(13)
             paint_spinner(painter, t, self, QRectF(-1, middle - side / 2, side, side))
@@ -312,14 +308,8 @@ class Status(_Mark):
             side = t.px(7)
             dot = QRectF(1, middle - side / 2, side, side)
             paint_rounded(painter, dot, side / 2, t.color(_INK_OF_STATE[self._state]))
-        painter.setFont(t.font("small", digits=True))
-        painter.setPen(t.color("err" if self._state == "err" else "text2"))
-        painter.drawText(
-            QRectF(t.px(15), 0, self.width(), self.height()),
-            Qt.AlignmentFlag.AlignVCenter,
-            self._text,
-        )
-        painter.end()
+        ink = "err" if self._state == "err" else "text2"
+        paint_text(painter, t, rect.translated(t.px(15), 0), self._text, "small digits", ink)
 
 
 BAR_WIDTH = 10

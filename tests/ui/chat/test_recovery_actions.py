@@ -122,7 +122,7 @@ async def test_a_branch_keeps_what_was_said_and_answered(tmp_path: Path) -> None
         await person.done(2)
         old = person.session
         person.view.setFocus()
-        person.view.focus_on(0)
+        person.view.canvas_viewport.focus_on(0)
         person.press(Key.Key_B)
         await until(lambda: person.session is not old)
         assert texts(person) == ["First", "Answer one."]

@@ -143,7 +143,7 @@ async def test_both_changed_one_line_and_the_person_decides(tmp_path: Path) -> N
         items = [i for i in person.view.canvas.items if isinstance(i, DraftItem)]
         assert "not written" in items[0].name
         assert [hit.action for hit in items[0].hits] == ["toggle", "resolve"]
-        person.view.draft_action.emit(drafts[0].id, "resolve")
+        person.view.item_actions.draft_action.emit(drafts[0].id, "resolve")
         page = await until(
             lambda: next(
                 (p for p in [person.window.pages.currentWidget()] if isinstance(p, DraftsPage)),

@@ -126,7 +126,7 @@ def test_heights_stay_the_sum_of_items(shown: TranscriptWindow) -> None:
         shown.tell(TextDelta(LONG[: 300 * number + 40]), TurnComplete("done"))
     canvas = shown.view.canvas
     for value in (0, 2000, 9000, 500, 1e9):
-        shown.view.scroll_to(value)
+        shown.view.canvas_viewport.scroll_to(value)
         tops = [canvas.top(index) for index in range(len(canvas.items))]
         for index in range(1, len(tops)):
             gap = tops[index] - tops[index - 1] - canvas.items[index - 1].height
@@ -143,8 +143,8 @@ def test_long_transcripts_are_laid_out_where_they_are_seen(shown: TranscriptWind
     before = shown.view.context.layouts
     shown.view.set_transcript(transcript)
     assert shown.view.context.layouts - before < 60
-    shown.view.scroll_to(0)
-    shown.view.scroll_to_end()
+    shown.view.canvas_viewport.scroll_to(0)
+    shown.view.canvas_viewport.scroll_to_end()
     texts = [item for item in shown.view.canvas.items if isinstance(item, TextItem)]
     assert sum(any(leaf.laid for leaf in item.leaves) for item in texts) < 10
     assert texts[0].stream is None  # far away: forgotten
@@ -158,16 +158,21 @@ def test_the_end_is_followed_only_from_near_it(shown: TranscriptWindow) -> None:
     shown.tell(TextDelta(LONG))
     scroller = shown.view.scroller
     assert scroller.value == scroller.most > 0
-    shown.view.scroll_by(-300)
+    shown.view.canvas_viewport.scroll_by(-300)
     stayed = scroller.value
     shown.tell(TextDelta("\n\nnew words " * 50))
     assert scroller.value == stayed
-    assert shown.view.pill is not None and shown.view.pill[0].action == "end"
-    QTest.mouseClick(
-        shown.view.viewport(), Qt.MouseButton.LeftButton, pos=shown.view.pill[1].center().toPoint()
+    assert (
+        shown.view.canvas_viewport.pill is not None
+        and shown.view.canvas_viewport.pill[0].action == "end"
     )
-    assert scroller.value == scroller.most and shown.view.pill is None
-    shown.view.scroll_by(-30)
+    QTest.mouseClick(
+        shown.view.viewport(),
+        Qt.MouseButton.LeftButton,
+        pos=shown.view.canvas_viewport.pill[1].center().toPoint(),
+    )
+    assert scroller.value == scroller.most and shown.view.canvas_viewport.pill is None
+    shown.view.canvas_viewport.scroll_by(-30)
     shown.tell(TextDelta("\n\nnew words " * 50))
     assert scroller.value == scroller.most
 
@@ -185,7 +190,7 @@ def test_what_is_read_stays_in_place_when_the_window_narrows(shown: TranscriptWi
     for _ in range(20):
         shown.ask("A question")
         shown.tell(TextDelta(LONG[:3000]), TurnComplete("done"))
-    shown.view.scroll_to(4000)
+    shown.view.canvas_viewport.scroll_to(4000)
     anchor = shown.view.canvas.anchor(shown.view.scroller.value)
     assert anchor is not None
     shown.view.resize(560, 600)
@@ -203,7 +208,7 @@ def test_a_question_is_a_card_and_then_a_row(shown: TranscriptWindow) -> None:
     card = shown.view.canvas.items[-1]
     assert "pytest -q" in card.name and "needs your answer" in card.name
     answers: list[tuple[str, str]] = []
-    shown.view.permission_answered.connect(lambda *args: answers.append(args))
+    shown.view.item_actions.permission_answered.connect(lambda *args: answers.append(args))
     shown.click("allow_always")
     assert answers == [("q1", "folder")]
     shown.tell(
@@ -216,7 +221,7 @@ def test_keys_answer_a_question_but_not_at_once(shown: TranscriptWindow) -> None
     shown.ask()
     shown.tell(run(), question(PYTEST))
     answers: list[tuple[str, str]] = []
-    shown.view.permission_answered.connect(lambda *args: answers.append(args))
+    shown.view.item_actions.permission_answered.connect(lambda *args: answers.append(args))
     assert shown.view.focus_prompt()
     shown.view.grab()
     for key in (Qt.Key.Key_Return, Qt.Key.Key_A, Qt.Key.Key_D):
@@ -232,7 +237,7 @@ def test_tab_goes_through_the_buttons_of_a_question(shown: TranscriptWindow) -> 
     shown.ask()
     shown.tell(run(), question(PYTEST))
     answers: list[tuple[str, str]] = []
-    shown.view.permission_answered.connect(lambda *args: answers.append(args))
+    shown.view.item_actions.permission_answered.connect(lambda *args: answers.append(args))
     shown.view.focus_prompt()
     shown.later()
     for _ in range(3):  # past always, and where it counts
@@ -253,8 +258,8 @@ def test_a_question_out_of_view_has_a_pill(shown: TranscriptWindow) -> None:
         shown.tell(TextDelta(LONG[:4000]), TurnComplete("done"))
     shown.ask()
     shown.tell(run(), question(PYTEST))
-    shown.view.scroll_to(0)
-    pill = shown.view.pill
+    shown.view.canvas_viewport.scroll_to(0)
+    pill = shown.view.canvas_viewport.pill
     assert pill is not None and pill[0].text == "Coder needs your answer"
     QTest.mouseClick(
         shown.view.viewport(), Qt.MouseButton.LeftButton, pos=pill[1].center().toPoint()
@@ -263,7 +268,7 @@ def test_a_question_out_of_view_has_a_pill(shown: TranscriptWindow) -> None:
     assert isinstance(item, ApprovalItem)
     index = shown.view.canvas.index(item)
     assert index is not None
-    assert shown.view.viewport().rect().contains(shown.view.place_of(index))
+    assert shown.view.viewport().rect().contains(shown.view.canvas_viewport.place_of(index))
 
 
 def test_the_whole_command_is_shown(shown: TranscriptWindow) -> None:
@@ -282,9 +287,9 @@ def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
     shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Which one?", ("Red", "Blue")))
     assert shown.kinds()[-1] == "ask"
     replies: list[tuple[str, str]] = []
-    shown.view.reply_given.connect(lambda *args: replies.append(args))
+    shown.view.item_actions.reply_given.connect(lambda *args: replies.append(args))
     assert not shown.view.focus_prompt()  # it can be answered in words as well
-    assert shown.view.go_to_waiting()
+    assert shown.view.canvas_viewport.go_to_waiting()
     shown.later()
     shown.key(Qt.Key.Key_2)
     assert replies == [("c2", "Blue")]
@@ -298,11 +303,11 @@ def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(DraftCreated("c1", draft))
     actions: list[tuple[str, str]] = []
-    shown.view.draft_action.connect(lambda *args: actions.append(args))
+    shown.view.item_actions.draft_action.connect(lambda *args: actions.append(args))
     tall = shown.view.canvas.items[-1].height
     for action in ("approve", "edit", "discard"):
         shown.click(action)
-    shown.view.go_to_waiting()
+    shown.view.canvas_viewport.go_to_waiting()
     shown.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     shown.key(Qt.Key.Key_E)
     shown.key(Qt.Key.Key_Delete)
@@ -322,7 +327,7 @@ def test_a_draft_of_a_record_is_a_card_like_a_files(shown: TranscriptWindow) -> 
     shown.ask()
     shown.tell(DraftCreated("c1", draft))
     actions: list[tuple[str, str]] = []
-    shown.view.draft_action.connect(lambda *args: actions.append(args))
+    shown.view.item_actions.draft_action.connect(lambda *args: actions.append(args))
     item = shown.view.canvas.items[-1]
     assert item.source() == 'contacts/ada\n {\n-  "mail": "old"\n+  "mail": "new"\n }'
     assert item.name == "Draft, contacts/ada, 1 line added, 1 removed, waiting for you"
@@ -355,7 +360,7 @@ def test_l14_an_end_offers_the_ways_on(
     assert [hit.action for hit in hits] == ways
     assert not hits or hits[0].action != "raise_cap" or hits[0].text == "Raise to $4.00"
     asked: list[str] = []
-    shown.view.recovery_wanted.connect(asked.append)
+    shown.view.item_actions.recovery_wanted.connect(asked.append)
     for way in ways:
         shown.click(way)
     assert asked == ways
@@ -365,7 +370,7 @@ def test_a_failure_offers_what_helps(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(Failed("bad_key", "Anthropic rejected the API key", "The key ending in 7Q4A."))
     actions: list[str] = []
-    shown.view.recovery_wanted.connect(actions.append)
+    shown.view.item_actions.recovery_wanted.connect(actions.append)
     shown.click("replace_key")
     shown.click("use_another_provider")
     assert actions == ["replace_key", "use_another_provider"]
@@ -396,7 +401,7 @@ def test_thoughts_open_by_key(shown: TranscriptWindow) -> None:
     item = shown.view.canvas.items[2]
     assert item.name == "Thought for 6 s"
     low = item.height
-    shown.view.focus_on(2)
+    shown.view.canvas_viewport.focus_on(2)
     shown.key(Qt.Key.Key_Right)
     assert item.height > low and item.leaves[0].text == "Let me think."
     shown.key(Qt.Key.Key_Left)
@@ -407,7 +412,7 @@ def test_thoughts_open_by_key(shown: TranscriptWindow) -> None:
 
 
 def copied(shown: TranscriptWindow) -> str:
-    shown.view.copy()
+    shown.view.item_actions.copy()
     return QGuiApplication.clipboard().text()
 
 
@@ -415,7 +420,7 @@ def test_all_is_copied_as_it_was_written(shown: TranscriptWindow) -> None:
     source = "# Title\n\nSome **bold** List<int> and `code`.\n\n- one\n- two\n\n```py\nx = 1\n```"
     shown.ask("Look at `this`")
     shown.tell(TextDelta(source), StepEnded(1, "end", Usage(), 1.0), TurnComplete("done"))
-    shown.view.select_all()
+    shown.view.canvas_viewport.select_all()
     assert source in copied(shown) and "Look at `this`" in copied(shown)
 
 
@@ -427,7 +432,7 @@ def test_a_dragged_selection_copies_across_blocks(shown: TranscriptWindow) -> No
     )
     viewport, item = shown.view.viewport(), shown.view.canvas.items[-1]
     assert isinstance(item, TextItem)
-    place = shown.view.place_of(len(shown.view.canvas.items) - 1)
+    place = shown.view.canvas_viewport.place_of(len(shown.view.canvas.items) - 1)
     words = item.leaves[0].lines.rects(6, 10)[0]  # type: ignore[attr-defined]
     start = QPoint(round(place.left() + words.left()), round(place.top() + words.center().y()))
     last = item.leaves[2].lines.rects(0, 4)[0]  # type: ignore[attr-defined]
@@ -449,8 +454,8 @@ def test_a_selection_outlives_what_is_laid_out(shown: TranscriptWindow) -> None:
         shown.tell(TextDelta(LONG), TurnComplete("done"))
     shown.view.selection.begin((2, (0, 6)))
     shown.view.selection.extend((2, (0, 11)))
-    shown.view.scroll_to(0)
-    shown.view.scroll_to_end()
+    shown.view.canvas_viewport.scroll_to(0)
+    shown.view.canvas_viewport.scroll_to_end()
     assert shown.view.canvas.items[2].leaves == []
     assert copied(shown) == "words"
 
@@ -458,7 +463,7 @@ def test_a_selection_outlives_what_is_laid_out(shown: TranscriptWindow) -> None:
 def test_the_focused_block_is_copied_by_c(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("Some **bold** words."), TurnComplete("done"))
-    shown.view.focus_on(2)
+    shown.view.canvas_viewport.focus_on(2)
     shown.key(Qt.Key.Key_C)
     assert QGuiApplication.clipboard().text() == "Some **bold** words."
 
@@ -467,8 +472,8 @@ def test_links_are_told(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("[here](https://example.org)"))
     opened: list[str] = []
-    shown.view.link_activated.connect(opened.append)
-    place = shown.view.place_of(len(shown.view.canvas.items) - 1)
+    shown.view.item_actions.link_activated.connect(opened.append)
+    place = shown.view.canvas_viewport.place_of(len(shown.view.canvas.items) - 1)
     shown.view.grab()
     QTest.mouseClick(
         shown.view.viewport(), Qt.MouseButton.LeftButton, pos=place.topLeft() + QPoint(10, 11)
@@ -505,7 +510,7 @@ def test_every_kind_is_painted(shown: TranscriptWindow, dark: bool) -> None:
         for hit in item.hits:
             if hit.action == "toggle" and isinstance(hit.value, int):
                 shown.view.context.opened.add(hit.value)
-    shown.view.select_all()
+    shown.view.canvas_viewport.select_all()
     total = shown.view.canvas.total
     shown.view.resize(900, int(total) + 50)
     picture = shown.view.grab().toImage()
@@ -555,7 +560,7 @@ def test_thoughts_between_calls_stay_apart(shown: TranscriptWindow) -> None:
         shown.tell(ReasoningDelta(f"Thought {number}."), ReasoningEnded(number))
         shown.tell(run(call_id), ToolStarted(call_id), ToolFinished(call_id, "ok", False, 1.0))
     assert shown.kinds()[2:] == ["reasoning", "tools", "reasoning", "tools"]
-    shown.view.focus_on(4)
+    shown.view.canvas_viewport.focus_on(4)
     shown.key(Qt.Key.Key_Right)
     assert [leaf.text for leaf in shown.view.canvas.items[4].leaves] == ["Thought 2."]
     assert shown.view.canvas.items[2].leaves == []

@@ -82,13 +82,13 @@ def test_a_click_opens_and_so_does_enter(view: TranscriptView, qtbot) -> None:
     show(view, said(WIDE, PDF))
     seen(view, qtbot, 1)
     index, item = user(view)
-    opened = QSignalSpy(view.file_opened)
+    opened = QSignalSpy(view.item_actions.file_opened)
     QTest.mouseClick(
         view.viewport(), Qt.MouseButton.LeftButton, pos=place_of(view, index, item.hits[1].rect)
     )
     assert opened.at(0)[0] == PDF
     view.setFocus()
-    view.focus_on(index)
+    view.canvas_viewport.focus_on(index)
     QTest.keyClick(view, Key.Key_Tab)
     QTest.keyClick(view, Key.Key_Return)
     assert opened.at(1)[0] == WIDE
@@ -96,8 +96,8 @@ def test_a_click_opens_and_so_does_enter(view: TranscriptView, qtbot) -> None:
 
 def test_copy_copies_the_picture_and_the_words(view: TranscriptView, qtbot) -> None:
     show(view, said(WIDE, Text("Look")))
-    view.focus_on(0)
-    view.copy()
+    view.canvas_viewport.focus_on(0)
+    view.item_actions.copy()
     copied = QGuiApplication.clipboard().mimeData()
     assert copied.text() == "Look"
     image = copied.imageData()
@@ -110,11 +110,11 @@ def test_thumbnails_are_freed_when_they_are_far_away(view: TranscriptView, qtbot
         event for n in range(120) for event in (*said(Text(f"line {n}")), TextDelta("word " * 400))
     ]
     show(view, [*said(WIDE), *later])
-    view.scroll_to(0)
+    view.canvas_viewport.scroll_to(0)
     seen(view, qtbot, 1)
-    view.scroll_to_end()
+    view.canvas_viewport.scroll_to_end()
     assert len(view.context.thumbnails) == 0
-    view.scroll_to(0)
+    view.canvas_viewport.scroll_to(0)
     seen(view, qtbot, 1)
 
 

@@ -22,7 +22,7 @@ from studio.domain.messages import Text
 from studio.domain.transcript import Transcript
 from studio.ui.transcript import model
 from studio.ui.transcript.items.turn_items import RetryItem
-from studio.ui.widgets import AnimationTimer
+from studio.ui.widgets.painting import AnimationTimer
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
 
@@ -59,10 +59,10 @@ def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: TranscriptWind
     now[0] += 10
     assert shown.view.grab().toImage() != first
     wanted: list[str] = []
-    shown.view.recovery_wanted.connect(wanted.append)
+    shown.view.item_actions.recovery_wanted.connect(wanted.append)
     for name in ("try_now", "switch_model", "stop"):
         shown.click(name)
-    shown.view.focus_on(len(shown.view.canvas.items) - 1)
+    shown.view.canvas_viewport.focus_on(len(shown.view.canvas.items) - 1)
     shown.key(Qt.Key.Key_R)
     assert wanted == ["try_now", "switch_model", "stop", "try_now"]
     shown.tell(Retried(2.4))
@@ -190,14 +190,14 @@ def test_what_was_said_can_be_edited_and_branched_from(
     shown.ask("First")
     shown.tell(TextDelta("Yes."), TurnComplete("done"))
     wanted: list[tuple[str, str]] = []
-    shown.view.turn_action.connect(lambda *args: wanted.append(args))
-    shown.view.focus_on(0)
+    shown.view.item_actions.turn_action.connect(lambda *args: wanted.append(args))
+    shown.view.canvas_viewport.focus_on(0)
     shown.key(Qt.Key.Key_E)
     shown.key(Qt.Key.Key_B)
     assert wanted == [("t", "edit"), ("t", "branch")]
-    place = shown.view.place_of(0).center()
+    place = shown.view.canvas_viewport.place_of(0).center()
     for index in (0, 1):
-        spot = place if index == 0 else shown.view.place_of(2).center()
+        spot = place if index == 0 else shown.view.canvas_viewport.place_of(2).center()
         where = shown.view.viewport().mapToGlobal(spot)
         event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, spot, where)
         shown.view.contextMenuEvent(event)

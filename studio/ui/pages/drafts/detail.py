@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from studio.domain.drafts import Draft
 from studio.domain.sessions import DraftEntry
@@ -28,6 +27,8 @@ from studio.ui.widgets import (
     Tile,
     make_transparent,
 )
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget
 
 from .diff_view import SIDES, DiffView, split, three, unified
 from .draft_list import heading
@@ -47,32 +48,27 @@ class ShownDraft:
     when: str
 
 
-class DraftDetail(QWidget):
+class DraftDetail(PaintedWidget):
     """Header, origin, changes. ``wanted`` tells what the person wants done."""
+
+    ground = "surface"
 
     wanted = Signal(str)
     """``approve``, ``edit``, ``discard``, ``undo``, ``merge`` or ``anew``."""
     chat_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.shown: ShownDraft | None = None
         self._lines: list[DiffLine] = []
         self._pair = ("", "")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._header())
-        column.addWidget(Hairline(theme))
-        column.addWidget(self._body(), 1)
-        theme.changed.connect(self.update)
+        column_of([self._header(), Hairline(theme), (self._body(), 1)], spacing=0, on=self)
         self.clear("")
 
     # -- what it is made of -------------------------------------------------------------
 
     def _header(self) -> QWidget:
-        t, head = self._theme, QWidget()
+        t, head = self.theme, QWidget()
         head.setFixedHeight(t.px(48))
         self.title = Title(t, head)
         self.buttons = {
@@ -83,17 +79,14 @@ class DraftDetail(QWidget):
             "merge": Button(t, "Use merged text", "primary", keycap="A"),
             "approve": Button(t, "Approve and write", "primary", keycap="A"),
         }
-        row = QHBoxLayout(head)
-        row.setContentsMargins(t.px(20), 0, t.px(12), 0)
-        row.setSpacing(t.px(8))
-        row.addWidget(self.title, 1)
         for name, button in self.buttons.items():
             button.clicked.connect(lambda _=False, name=name: self.wanted.emit(name))
-            row.addWidget(button)
+        parts = ((self.title, 1), *self.buttons.values())
+        row_of(parts, spacing=t.px(8), margins=(t.px(20), 0, t.px(12), 0), on=head)
         return head
 
     def _body(self) -> QWidget:
-        t = self._theme
+        t = self.theme
         self.tile = Tile(t, "code-xml", "blue", 22)
         self.agent = Label(t, "", "ui_strong")
         self.chat = Button(t, "", "link")
@@ -101,53 +94,37 @@ class DraftDetail(QWidget):
         self.when = Label(t, "", "ui", "text2")
         self.added = Label(t, "", "small_strong", "ok")
         self.removed = Label(t, "", "small_strong", "err")
-        self.origin = QWidget()
-        origin = QHBoxLayout(self.origin)
-        origin.setContentsMargins(0, 0, 0, 0)
-        origin.setSpacing(t.px(6))
-        for widget in (self.tile, self.agent, Label(t, "in", "ui", "text2"), self.chat, self.when):
-            origin.addWidget(widget)
-        origin.addStretch(1)
-        origin.addWidget(self.added)
-        origin.addWidget(self.removed)
+        origin = (self.tile, self.agent, Label(t, "in", "ui", "text2"), self.chat, self.when)
+        self.origin = widget_of(
+            row_of([*origin, STRETCH, self.added, self.removed], spacing=t.px(6))
+        )
         self.why = Label(t, "", "ui", "warn", wrap=True)
         self.card = Card(t)
         self.mark = Mark(t, "file-text")
         self.path = Label(t, "", "code")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.view = Segmented(t, [("Unified", None), ("Split", None)])
-        self.sides = Segmented(t, [("Three sides", None), ("Merged", None)])
+        self.view = Segmented(t, ["Unified", "Split"])
+        self.sides = Segmented(t, ["Three sides", "Merged"])
         for chooser in (self.view, self.sides):
             chooser.chosen.connect(lambda _: self._fill())
-        head = QHBoxLayout()
-        head.setContentsMargins(t.px(14), t.px(4), t.px(8), t.px(4))
-        head.setSpacing(t.px(10))
-        head.addWidget(self.mark)
-        head.addWidget(self.path, 1)
-        head.addWidget(self.sides)
-        head.addWidget(self.view)
+        head = row_of(
+            [self.mark, (self.path, 1), self.sides, self.view],
+            spacing=t.px(10),
+            margins=(t.px(14), t.px(4), t.px(8), t.px(4)),
+        )
         self.changes = DiffView(t)
         self.changes.unfolded.connect(self._unfold)
-        inner = QVBoxLayout(self.card)
-        inner.setContentsMargins(1, 1, 1, 3)
-        inner.setSpacing(0)
-        inner.addLayout(head)
-        inner.addWidget(Hairline(t))
-        inner.addWidget(self.changes)
+        margins = (1, 1, 1, 3)
+        column_of([head, Hairline(t), self.changes], spacing=0, margins=margins, on=self.card)
         self.note = Label(t, "", "small", "text2", wrap=True)
         self.arrow = Mark(t, "undo-2")
-        foot = QHBoxLayout()
-        foot.setSpacing(t.px(8))
-        foot.addWidget(self.arrow)
-        foot.addWidget(self.note, 1)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(t.px(20), t.px(14), t.px(20), t.px(20))
-        column.setSpacing(t.px(10))
-        for widget in (self.origin, self.why, self.card):
-            column.addWidget(widget)
-        column.addLayout(foot)
-        column.addStretch(1)
+        foot = row_of([self.arrow, (self.note, 1)], spacing=t.px(8))
+        column = column_of(
+            [self.origin, self.why, self.card, foot, STRETCH],
+            spacing=t.px(10),
+            margins=(t.px(20), t.px(14), t.px(20), t.px(20)),
+        )
+        page = widget_of(column)
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -192,13 +169,12 @@ class DraftDetail(QWidget):
         counts = [line.kind for line in self._lines]
         for label, kind, sign in ((self.added, "add", "+"), (self.removed, "del", "−")):
             label.setText(f"{sign}{counts.count(kind)}" if kind in counts else "")
-        self.why.setText(entry.detail)
+        self.why.show_text(entry.detail)
         place = str(Path(entry.folder) / entry.place)
         home = str(Path.home())
         self.path.setText(f"~{place.removeprefix(home)}" if place.startswith(home) else place)
         for widget in (self.origin, self.card):
             widget.show()
-        self.why.setVisible(bool(entry.detail))
         self._offer(shown, marked)
         self.mark.set(icon_of(about))
         self.note.setText(self._said(shown))
@@ -272,11 +248,6 @@ class DraftDetail(QWidget):
             DiffLine("same", old_no + n, new_no + n, new[new_no - 1 + n]) for n in range(fold.count)
         ]
         self._fill()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.color("surface"))
-        painter.end()
 
 
 def _none(draft: Draft) -> list[DiffLine]:

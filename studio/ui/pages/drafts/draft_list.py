@@ -21,7 +21,8 @@ from studio.domain.sessions import DraftEntry
 from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
-from studio.ui.widgets import OverlayBar, make_transparent, paint_check, paint_ends, paint_rounded
+from studio.ui.widgets import OverlayBar, make_transparent
+from studio.ui.widgets.painting import paint_check, paint_ends, paint_rounded
 
 _Index = QModelIndex | QPersistentModelIndex
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QPointF, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QKeySequence, QPainter, QShortcut
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.engine import Engine
@@ -20,7 +18,9 @@ from studio.domain.sessions import DraftEntry
 from studio.ui.formatting import age
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
-from studio.ui.widgets import Column, Hairline, Label, Segmented, keycaps_width, paint_keycaps
+from studio.ui.widgets import Column, Hairline, Label, Segmented
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps
 
 from .detail import DraftDetail, ShownDraft
 from .draft_list import DraftList
@@ -28,20 +28,19 @@ from .draft_list import DraftList
 _FOOT = (("J", "K"), "Move"), (("X",), "Select"), (("?",), "All keys")
 
 
-class _Foot(QWidget):
+class _Foot(PaintedWidget):
     """Keys and what they do."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("J and K move, X selects, question mark shows all keys")
 
     def sizeHint(self) -> QSize:
-        return QSize(200, self._theme.px(42))
+        return QSize(200, self.theme.px(42))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self._theme, QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         x, middle = float(t.px(16)), self.height() / 2
         for keys, words in _FOOT:
             for key in keys:
@@ -53,7 +52,6 @@ class _Foot(QWidget):
             base = middle + (metrics.ascent() - metrics.descent()) / 2
             painter.drawText(QPointF(x + t.px(3), base), words)
             x += metrics.horizontalAdvance(words) + t.px(16)
-        painter.end()
 
 
 class DraftsPage(Page):
@@ -61,7 +59,6 @@ class DraftsPage(Page):
 
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
         super().__init__(theme, engine, run)
-        self._work: asyncio.Task[Any] | None = None
         self._wanted: tuple[str, str] | None = None
         """What is to be chosen with the next look, should another one come between."""
         self._last: list[tuple[str, list[str]]] = []
@@ -71,12 +68,7 @@ class DraftsPage(Page):
         self.detail = DraftDetail(theme)
         self.detail.wanted.connect(self.do)
         self.detail.chat_wanted.connect(self._open_chat)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self._left())
-        row.addWidget(Hairline(theme, upright=True))
-        row.addWidget(self.detail, 1)
+        row_of([self._left(), Hairline(theme, upright=True), (self.detail, 1)], spacing=0, on=self)
         for keys, does in (
             ("J", lambda: self.list.step(1)),
             ("K", lambda: self.list.step(-1)),
@@ -94,25 +86,12 @@ class DraftsPage(Page):
     def _left(self) -> QWidget:
         t, left = self._theme, Column(self._theme, 300)
         self.count = Label(t, "", "ui", "text2", digits=True)
-        self.which = Segmented(t, [("Waiting", None), ("Done", None)])
+        self.which = Segmented(t, ["Waiting", "Done"])
         self.which.chosen.connect(lambda _: self.refresh())
-        head = QHBoxLayout()
-        head.setContentsMargins(t.px(16), 0, t.px(10), 0)
-        head.setSpacing(t.px(7))
-        head.addWidget(Label(t, "Drafts", "heading"))
-        head.addWidget(self.count)
-        head.addStretch(1)
-        head.addWidget(self.which)
-        top = QWidget()
+        head = (Label(t, "Drafts", "heading"), self.count, STRETCH, self.which)
+        top = widget_of(row_of(head, spacing=t.px(7), margins=(t.px(16), 0, t.px(10), 0)))
         top.setFixedHeight(t.px(48))
-        top.setLayout(head)
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        for widget in (top, Hairline(t)):
-            column.addWidget(widget)
-        column.addWidget(self.list, 1)
-        column.addWidget(_Foot(t))
+        column_of([top, Hairline(t), (self.list, 1), _Foot(t)], spacing=0, on=left)
         return left
 
     # -- what it shows --------------------------------------------------------------------
@@ -132,11 +111,6 @@ class DraftsPage(Page):
             self.which.set_current(0)
             self._wanted = wanted
         self._replace(self._look())
-
-    def _replace(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._work is not None:
-            self._work.cancel()
-        self._work = self._run(work)
 
     async def _look(self) -> None:
         done = self.which.current == 1

@@ -6,6 +6,7 @@ The rows of limits and traces are in ``general_limits``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -18,7 +19,7 @@ from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Toggle
+from studio.ui.widgets import Button, Combo, MenuItem, Segmented
 
 from .general_limits import LimitRows, TraceRows
 
@@ -46,12 +47,9 @@ class RoutingRows(FormCard):
     def __init__(self, theme: Theme, settings: Settings, models: ModelMenu) -> None:
         super().__init__(theme)
         self._settings, self._models = settings, models
-        self.on = Toggle(theme, "Choose mode and model by how hard a message is")
-        self.on.toggled.connect(self._switched)
-        self.add(
-            "Choose mode and model by how hard a message is",
-            self.on,
-            "A model that you choose for a chat stays. Each choice is shown in the chat.",
+        line = "A model that you choose for a chat stays. Each choice is shown in the chat."
+        self.on = self.add_toggle(
+            "Choose mode and model by how hard a message is", self._switched, line
         )
         self.tiers: dict[str, Combo] = {}
         for key, title, line in TIERS:
@@ -118,6 +116,7 @@ def _title(items: Sequence[MenuItem], key: str) -> str:
 
 
 THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
+AUTOMATIC = MenuItem("automatic", "Automatic")
 SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
 
 
@@ -148,41 +147,28 @@ class GeneralPage(SettingsPage):
 
     def _add_appearance(self) -> None:
         rows = FormCard(self.theme)
-        themes = [(name.capitalize(), None) for name in THEMES]
-        self._theme = Segmented(self.theme, themes, name="Theme")
+        self._theme = Segmented(self.theme, [name.capitalize() for name in THEMES], name="Theme")
         self._theme.chosen.connect(self._theme_chosen)
         rows.add("Theme", self._theme)
-        self._size = self._combo("Text size", [MenuItem(str(n), f"{n}%") for n in SIZES], 120)
-        self._size.chosen.connect(self._size_chosen)
+        sizes = [MenuItem(str(n), f"{n}%") for n in SIZES]
+        self._size = Combo(self.theme, "Text size", "", 120, sizes, chosen=self._size_chosen)
         rows.add("Text size", self._size, "90% to 160%. Also Ctrl++ and Ctrl+−")
-        self._motion = Toggle(self.theme, "Reduce motion")
-        self._motion.toggled.connect(self._motion_set)
-        rows.add("Reduce motion", self._motion, "Nothing spins, slides or fades.")
+        line = "Nothing spins, slides or fades."
+        self._motion = rows.add_toggle("Reduce motion", self._motion_set, line)
         self.column.addWidget(rows)
 
     def _add_new_chats(self) -> None:
         rows = FormCard(self.theme)
-        self._provider = self._combo(
-            "Default provider",
-            [
-                MenuItem("automatic", "Automatic"),
-                *(MenuItem(name, title) for name, title in PROVIDER_TITLES.items()),
-            ],
-        )
-        self._provider.chosen.connect(self._provider_chosen)
+        providers = [MenuItem(name, title) for name, title in PROVIDER_TITLES.items()]
+        self._provider = Combo(self.theme, "Default provider", "", 200, [AUTOMATIC, *providers])
+        self._provider.chosen.connect(partial(self._store_default, "default_provider"))
         rows.add("Default provider", self._provider, "New chats begin with its default model.")
-        self._agent = self._combo("Default agent", [MenuItem("automatic", "Automatic")])
-        self._agent.chosen.connect(self._agent_chosen)
+        self._agent = Combo(self.theme, "Default agent", "", 200, [AUTOMATIC])
+        self._agent.chosen.connect(partial(self._store_default, "default_agent"))
         rows.add("Default agent", self._agent)
-        self._folder = Button(self.theme, "Choose…", icon="folder")
-        self._folder.clicked.connect(self._choose_folder)
+        self._folder = Button(self.theme, "Choose…", icon="folder", clicked=self._choose_folder)
         rows.add("Folder of new chats", self._folder)
         self.column.addWidget(rows)
-
-    def _combo(self, name: str, items: Sequence[MenuItem], width: int = 200) -> Combo:
-        combo = Combo(self.theme, name, width=width)
-        combo.set_items(items)
-        return combo
 
     def show_at(self, name: str) -> None:
         """Focus the field of a limit, and load the list of agents again."""
@@ -193,7 +179,7 @@ class GeneralPage(SettingsPage):
     async def _load_agents(self) -> None:
         found = await self._services.engine.agents()
         items = [MenuItem(one.name, one.name, one.icon) for one in found.by_name.values()]
-        self._agent.set_items([MenuItem("automatic", "Automatic"), *items])
+        self._agent.set_items([AUTOMATIC, *items])
         self.refresh()
 
     def refresh(self) -> None:
@@ -207,8 +193,8 @@ class GeneralPage(SettingsPage):
         else:
             self._size.set_face(f"{values.text_size}%")
         self._motion.show_value(values.reduced_motion)
-        self._provider.set_current(values.default_provider or "automatic")
-        self._agent.set_current(values.default_agent or "automatic")
+        self._provider.set_current(values.default_provider or AUTOMATIC.key)
+        self._agent.set_current(values.default_agent or AUTOMATIC.key)
         folder = values.last_folder
         self._folder.set_text(Path(folder).name if folder else "Choose…")
         self._folder.setToolTip(folder)
@@ -228,12 +214,8 @@ class GeneralPage(SettingsPage):
         self.theme.set(still=on)
         self.changed.emit()
 
-    def _provider_chosen(self, name: str) -> None:
-        self._settings.default_provider = "" if name == "automatic" else name
-        self.changed.emit()
-
-    def _agent_chosen(self, name: str) -> None:
-        self._settings.default_agent = "" if name == "automatic" else name
+    def _store_default(self, setting: str, name: str) -> None:
+        setattr(self._settings, setting, "" if name == AUTOMATIC.key else name)
         self.changed.emit()
 
     def _choose_folder(self) -> None:

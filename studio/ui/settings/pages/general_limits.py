@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from studio.storage.config.settings import Settings
 from studio.ui.settings.form import FormCard
 from studio.ui.theme import Theme
 from studio.ui.widgets import Field, Toggle
+from studio.ui.widgets.layouts import row_of, widget_of
 
 NO_LIMIT = "No limit"
 _NUMBER = re.compile(r"\$?\s*(\d[\d,]*(?:\.\d+)?|\.\d+)\s*(k|m)?\s*[a-z]*\.?", re.IGNORECASE)
@@ -41,9 +41,8 @@ class AmountField(Field):
     def __init__(
         self, theme: Theme, name: str, unit: Callable[[float], str], minimum: float
     ) -> None:
-        super().__init__(theme)
+        super().__init__(theme, name=name)
         self._unit, self._minimum, self._value = unit, minimum, 0.0
-        self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.editingFinished.connect(self._parse)
         theme.changed.connect(self._set_width)
@@ -121,8 +120,11 @@ class LimitRows(FormCard):
         self._add("One hour", ("requests_per_hour", requests, 0))
         self.toggles: dict[str, Toggle] = {}
         """By the name of the setting."""
-        self._switch("summarise", "Sum up long chats", "When they outgrow the model’s context.")
-        self._switch("notify", "Notify me", "When a chat out of sight is done or needs me.")
+        for name, title, line in (
+            ("summarise", "Sum up long chats", "When they outgrow the model’s context."),
+            ("notify", "Notify me", "When a chat out of sight is done or needs me."),
+        ):
+            self.toggles[name] = self.add_toggle(title, partial(self._store, name), line)
 
     def refresh(self) -> None:
         for name, field in self.fields.items():
@@ -131,25 +133,17 @@ class LimitRows(FormCard):
         for name, toggle in self.toggles.items():
             toggle.show_value(getattr(self._settings, name))
 
-    def _switch(self, name: str, title: str, line: str) -> None:
-        toggle = self.toggles[name] = Toggle(self.theme, title)
-        toggle.toggled.connect(partial(self._store, name))
-        self.add(title, toggle, line)
-
     def _add(
         self, title: str, *limits: tuple[str, Callable[[float], str], float], line: str = ""
     ) -> None:
-        fields = QWidget()
-        row = QHBoxLayout(fields)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
+        row = row_of(spacing=8)
         for name, unit, minimum in limits:
             field = self.fields[name] = AmountField(
                 self.theme, f"{title}, {unit.__name__}", unit, minimum
             )
             field.entered.connect(partial(self._store, name))
             row.addWidget(field)
-        self.add(title, fields, line)
+        self.add(title, widget_of(row), line)
 
     def _store(self, name: str, value: float) -> None:
         old = getattr(self._settings, name)
@@ -165,14 +159,13 @@ class TraceRows(FormCard):
     def __init__(self, theme: Theme, settings: Settings) -> None:
         super().__init__(theme)
         self._settings = settings
-        self.endpoint = Field(theme, "https://collector.example/v1/traces")
-        self.endpoint.setAccessibleName("Send traces to")
+        placeholder = "https://collector.example/v1/traces"
+        self.endpoint = Field(theme, placeholder, name="Send traces to")
         self.endpoint.editingFinished.connect(self._endpoint_entered)
         about = "OpenTelemetry over HTTP. Empty for nowhere."
         self.add("Send traces to", self.endpoint, about, least=300)
-        self.content = Toggle(theme, "With contents")
-        self.content.toggled.connect(self._content_set)
-        self.add("With contents", self.content, "What you and the models write goes out too.")
+        about = "What you and the models write goes out too."
+        self.content = self.add_toggle("With contents", self._content_set, about)
 
     def refresh(self) -> None:
         self.endpoint.set_unless_typing(self._settings.trace_endpoint)

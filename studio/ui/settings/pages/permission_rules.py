@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.errors import StudioError, ToolFailed
@@ -36,6 +36,7 @@ from studio.ui.widgets import (
     PaintedButton,
     Tag,
 )
+from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -85,14 +86,12 @@ class RuleButton(PaintedButton):
             return
         super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
         font = self.theme.font("code")
         font.setUnderline(self.overlay() is not None)
         painter.setFont(font)
         painter.setPen(self.theme.color("text1"))
-        painter.drawText(self.rect(), _WRAP, self.text())
-        painter.end()
+        painter.drawText(rect, _WRAP, self.text())
 
 
 GROUPS: tuple[tuple[Verdict, str], ...] = (
@@ -150,47 +149,30 @@ class RuleList(QWidget):
         self.removes: dict[str, IconButton] = {}
         """The remove button of each rule, by the rule's text."""
         self.rules: dict[str, RuleButton] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
         self._lists = Slot()
-        column.addWidget(self._lists)
-        column.addLayout(self._make_editor())
+        column_of([self._lists, self._make_editor()], spacing=14, on=self)
 
     def _make_editor(self) -> QVBoxLayout:
         theme = self._theme
-        editor = QVBoxLayout()
-        editor.setSpacing(6)
         self.head = Label(theme, "Add rule", "ui_strong")
-        editor.addWidget(self.head)
-        row = QHBoxLayout()
-        row.setSpacing(8)
         self.verdict = VerdictCombo(theme)
-        self.field = Field(theme, "run(git status *)", role="code")
-        self.field.setAccessibleName("Rule: TOOL or TOOL(PATTERN)")
+        name = "Rule: TOOL or TOOL(PATTERN)"
+        self.field = Field(theme, "run(git status *)", role="code", name=name)
         self.field.returnPressed.connect(self.save)
         self.field.textChanged.connect(lambda: self._show_problem(""))
         self.where = Combo(theme, "Where the rule counts", width=150)
-        self.button = Button(theme, "Add rule")
-        self.button.clicked.connect(self.save)
-        self.cancel = Button(theme, "Cancel", "ghost")
-        self.cancel.clicked.connect(self._cancel_edit)
+        self.button = Button(theme, "Add rule", clicked=self.save)
+        self.cancel = Button(theme, "Cancel", "ghost", clicked=self._cancel_edit)
         self.cancel.hide()
-        row.addWidget(self.verdict)
-        row.addWidget(self.field, 1)
-        row.addWidget(self.where)
-        row.addWidget(self.button)
-        row.addWidget(self.cancel)
-        editor.addLayout(row)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
-        editor.addWidget(self.problem)
         about = (
             "A tool, or a tool with a pattern for its command, path or address. * is any text. "
             "Click a rule to change it."
         )
-        editor.addWidget(Label(theme, about, "small", "text2", wrap=True))
-        return editor
+        row = (self.verdict, (self.field, 1), self.where, self.button, self.cancel)
+        line = Label(theme, about, "small", "text2", wrap=True)
+        return column_of([self.head, row_of(row, spacing=8), self.problem, line], spacing=6)
 
     def fill(self, shown: Sequence[ListedRule], chat: SessionRules | None) -> None:
         """Show rules; ``chat`` has those with ``where`` equal to ``CHAT``."""
@@ -202,15 +184,12 @@ class RuleList(QWidget):
             self._edit(None)
         self._shown, self._chat = shown, chat
         self.removes, self.rules = {}, {}
-        groups = QWidget()
-        column = QVBoxLayout(groups)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
+        column = column_of(spacing=14)
         for verdict, title in GROUPS:
             rules = [listed for listed in shown if listed.rule.verdict == verdict]
             if rules or verdict == "allow":
                 column.addLayout(self._make_group(title, rules))
-        self._lists.put(groups)
+        self._lists.put(widget_of(column))
 
     def _show_scopes(self, chat: bool) -> None:
         current = self.where.current or EVERYWHERE
@@ -224,37 +203,29 @@ class RuleList(QWidget):
         self.where.set_current(EVERYWHERE if current == CHAT and not chat else current)
 
     def _make_group(self, title: str, rules: Sequence[ListedRule]) -> QVBoxLayout:
-        column = QVBoxLayout()
-        column.setSpacing(6)
-        column.addWidget(Label(self._theme, title, "ui_strong"))
         rows = FormCard(self._theme)
         tools = self._engine.tools()
         for listed in rules:
             tool = tools.get(listed.rule.tool)
             icon = tool.spec.icon if tool else "globe"
-            beside = QWidget()
-            row = QHBoxLayout(beside)
-            row.setContentsMargins(0, 0, 0, 0)
-            row.setSpacing(12)
-            row.addWidget(Label(self._theme, listed.about, "small", "text2"))
+            about = Label(self._theme, listed.about, "small", "text2")
             name = escape_invisible(str(listed.rule))
             if not listed.where:
-                row.setContentsMargins(0, 0, 7, 0)  # aligns the lock with the remove buttons
-                row.setSpacing(19)
-                row.addWidget(Mark(self._theme, "lock", "text3", 14))
+                lock = Mark(self._theme, "lock", "text3", 14)
+                margins = (0, 0, 7, 0)  # aligns the lock with the remove buttons
+                beside = widget_of(row_of([about, lock], spacing=19, margins=margins))
                 rows.add(name, beside, icon=icon, role="code")
                 continue
             remove = self.removes[name] = IconButton(self._theme, "x", f"Remove {name}")
             remove.setAccessibleDescription(f"{title}. {listed.about}")
             remove.clicked.connect(lambda _on=False, listed=listed: self._remove(listed))
-            row.addWidget(remove, 0, Qt.AlignmentFlag.AlignVCenter)
+            beside = row_of([about, (remove, Qt.AlignmentFlag.AlignVCenter)], spacing=12)
             button = self.rules[name] = RuleButton(self._theme, name, f"{title}. {listed.about}")
             button.clicked.connect(lambda _on=False, listed=listed: self._edit(listed))
-            rows.add(button, beside, icon=icon)
+            rows.add(button, widget_of(beside), icon=icon)
         if not rules:
             rows.add_text("Nothing yet. “Always allow” in a question adds a rule here.")
-        column.addWidget(rows)
-        return column
+        return column_of([Label(self._theme, title, "ui_strong"), rows], spacing=6)
 
     def _edit(self, listed: ListedRule | None) -> None:
         """Put a rule into the editor; with None the editor adds a new one again."""
@@ -328,8 +299,7 @@ class RuleList(QWidget):
             await self._reload()
 
     def _show_problem(self, problem: str) -> None:
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        self.problem.show_text(problem)
         self.field.set_error(problem)
 
 
@@ -361,26 +331,15 @@ class RuleTester(Card):
         super().__init__(theme, "surface", "hair")
         self._engine, self._tasks, self._chat = engine, tasks, chat
         self._attempts = 0
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(8)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        self.field = Field(theme, "run(git push)", role="code")
-        self.field.setAccessibleName("A call: TOOL or TOOL(TARGET)")
+        name = "A call: TOOL or TOOL(TARGET)"
+        self.field = Field(theme, "run(git push)", role="code", name=name)
         self.field.textChanged.connect(self.try_again)
-        self.where = Combo(theme, "Chat or folder of the call", width=170)
-        self.where.chosen.connect(self.try_again)
-        row.addWidget(self.field, 1)
-        row.addWidget(self.where)
-        column.addLayout(row)
-        answer = QHBoxLayout()
-        answer.setSpacing(10)
+        self.where = Combo(theme, "Chat or folder of the call", width=170, chosen=self.try_again)
         self.verdict = Tag(theme, "")
         self.why = Label(theme, "", "ui", "text2", wrap=True)
-        answer.addWidget(self.verdict, 0, Qt.AlignmentFlag.AlignTop)
-        answer.addWidget(self.why, 1)
-        column.addLayout(answer)
+        call = row_of([(self.field, 1), self.where], spacing=8)
+        answer = row_of([(self.verdict, Qt.AlignmentFlag.AlignTop), (self.why, 1)], spacing=10)
+        column_of([call, answer], spacing=8, margins=(14, 12, 14, 12), on=self)
 
     def try_again(self) -> None:
         """Decide about the call in the field."""

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox
 
 from studio.agent.permission.rules import PROJECT_PERMISSIONS, Trust
 from studio.domain.errors import ConfigurationError
@@ -27,6 +27,7 @@ from studio.ui.settings.form import FormCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Tag, Toggle
+from studio.ui.widgets.layouts import row_of, widget_of
 
 from .permission_rules import (
     CHAT,
@@ -260,20 +261,16 @@ class PermissionsPage(SettingsPage):
             self.tools, self._tags = {}, {}
             rows = FormCard(self.theme)
             for group in groups:
-                verdicts = [(words, None) for _, words in RULE_VERDICTS]
+                verdicts = [words for _, words in RULE_VERDICTS]
                 segments = Segmented(self.theme, verdicts, name=group.title)
                 segments.chosen.connect(
                     lambda at, group=group: self._chosen(group, RULE_VERDICTS[at][0])
                 )
-                beside = QWidget()
-                row = QHBoxLayout(beside)
-                row.setContentsMargins(0, 0, 0, 0)
-                row.setSpacing(12)
+                beside = row_of([segments], spacing=12)
                 if group.drafts:
                     tag = self._tags[group.title] = Tag(self.theme, "Draft first")
-                    row.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
-                row.addWidget(segments)
-                rows.add(group.title, beside, icon=group.icon)
+                    beside.insertWidget(0, tag, 0, Qt.AlignmentFlag.AlignVCenter)
+                rows.add(group.title, widget_of(beside), icon=group.icon)
                 self.tools[group.title] = segments
             self._tools.put(rows)
         for group in groups:

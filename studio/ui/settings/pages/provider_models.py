@@ -20,8 +20,9 @@ from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewIt
 from studio.domain.models import ModelInfo
 from studio.ui.formatting import context_size, day, price
 from studio.ui.theme import Theme, elided, joined
-from studio.ui.widgets import OverlayBar, paint_check, paint_rounded, paint_tag, tag_width
+from studio.ui.widgets import OverlayBar
 from studio.ui.widgets.focus import KEYBOARD
+from studio.ui.widgets.painting import paint_check, paint_rounded, paint_tag, paint_text, tag_width
 
 Index = QModelIndex | QPersistentModelIndex
 VISIBLE = 8
@@ -124,7 +125,7 @@ class _ModelDelegate(QStyledItemDelegate):
         t, model = self.theme, index.data(Qt.ItemDataRole.UserRole)
         shown = self.view.shown
         rect = QRectF(option.rect)
-        middle = Qt.AlignmentFlag.AlignVCenter
+        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.save()
         if self.view.keyboard_focus and index == self.view.currentIndex():
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -133,22 +134,15 @@ class _ModelDelegate(QStyledItemDelegate):
         side = t.px(16)
         box = QRectF(rect.x() + 12, rect.y() + (rect.height() - side) / 2, side, side)
         paint_check(painter, t, box, model.id not in shown.off)
-        painter.setPen(t.color("text2"))
-        painter.setFont(t.font("small", digits=True))
         cost = price(model.input_price, model.output_price)
         right = rect.right() - 14
-        painter.drawText(
-            QRectF(right - t.px(130), rect.y(), t.px(130), rect.height()),
-            middle | Qt.AlignmentFlag.AlignRight,
-            cost,
-        )
+        column = QRectF(right - t.px(130), rect.y(), t.px(130), rect.height())
+        paint_text(painter, t, column, cost, "small digits", "text2", at_right)
         context = right - t.px(136)
         if rect.width() > t.px(380):
-            painter.drawText(
-                QRectF(context - t.px(70), rect.y(), t.px(70), rect.height()),
-                middle | Qt.AlignmentFlag.AlignRight,
-                context_size(model.context_window),
-            )
+            column = QRectF(context - t.px(70), rect.y(), t.px(70), rect.height())
+            size = context_size(model.context_window)
+            paint_text(painter, t, column, size, "small digits", "text2", at_right)
             end = context - t.px(56)
         else:  # a narrow window has room for the name and the price
             end = right - t.metrics("small").horizontalAdvance(cost) - t.px(10)
@@ -162,9 +156,7 @@ class _ModelDelegate(QStyledItemDelegate):
         tags = next((some for some in choices if least + _tags_width(t, some) <= end), [])
         room = end - x - _tags_width(t, tags)
         title = elided(t.metrics("ui"), model.title, room)
-        painter.setFont(t.font("ui"))
-        painter.setPen(t.color("text1"))
-        painter.drawText(QRectF(x, rect.y(), room + 4, rect.height()), middle, title)
+        paint_text(painter, t, QRectF(x, rect.y(), room + 4, rect.height()), title)
         at = x + t.metrics("ui").horizontalAdvance(title) + 9
         for word, kind in tags:
             at += 6 + paint_tag(painter, t, QPointF(at, rect.center().y() + 0.5), word, kind)
@@ -254,9 +246,8 @@ class ModelList(QListView):
         if self._skeleton:
             self._paint_skeleton(painter)
         elif not self.shown.models:
-            painter.setFont(t.font("small"))
-            painter.setPen(t.color("text3"))
-            painter.drawText(whole, Qt.AlignmentFlag.AlignCenter, "No models.")
+            middle = Qt.AlignmentFlag.AlignCenter
+            paint_text(painter, t, whole, "No models.", "small", "text3", middle)
         painter.end()
         super().paintEvent(event)
 

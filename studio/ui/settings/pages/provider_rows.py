@@ -10,22 +10,16 @@ from typing import Protocol
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QSizePolicy, QWidget
 
 from studio.domain.errors import StudioError
 from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import (
-    Button,
-    Card,
-    Field,
-    Label,
-    PaintedButton,
-    paint_rounded,
-    paint_spinner,
-)
+from studio.ui.widgets import Button, Card, Field, Label, PaintedButton
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_spinner, paint_text
 
 
 class SectionHeader(PaintedButton):
@@ -39,12 +33,9 @@ class SectionHeader(PaintedButton):
         self._status, self._state = "", "off"
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, theme.px(26), 0)
-        row.addStretch(1)
         self.add_key = Button(theme, "Add key…", parent=self)
         self.add_key.hide()
-        row.addWidget(self.add_key)
+        row_of([STRETCH, self.add_key], margins=(0, 0, theme.px(26), 0), on=self)
         self.toggled.connect(lambda _on: self.set_status(self._status, self._state))
 
     def set_status(self, status: str, state: str) -> None:
@@ -59,9 +50,8 @@ class SectionHeader(PaintedButton):
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect, middle = self.theme, QRectF(self.rect()), Qt.AlignmentFlag.AlignVCenter
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, title = self.theme, self._provider.title
         side = t.px(26)
         tile = QRectF(0, (rect.height() - side) / 2, side, side)
         paint_rounded(painter, tile, 6, t.color("track"))
@@ -70,22 +60,18 @@ class SectionHeader(PaintedButton):
             box = tile.adjusted(inset, inset, -inset, -inset)
             t.paint_icon(painter, box, self._provider.icon, "text1")
         else:
-            painter.setFont(t.font("ui_strong"))
-            painter.setPen(t.color("text1"))
-            painter.drawText(tile, Qt.AlignmentFlag.AlignCenter, self._provider.title[0])
-        painter.setFont(t.font("ui_strong"))
-        painter.setPen(t.color("text1"))
-        painter.drawText(rect.adjusted(side + t.px(10), 0, 0, 0), middle, self._provider.title)
+            middle = Qt.AlignmentFlag.AlignCenter
+            paint_text(painter, t, tile, title[0], "ui_strong", align=middle)
+        paint_text(painter, t, rect.adjusted(side + t.px(10), 0, 0, 0), title, "ui_strong")
         mark = t.px(14)
         arrow = QRectF(rect.width() - mark, (rect.height() - mark) / 2, mark, mark)
         name = "chevron-down" if self.isChecked() else "chevron-right"
         t.paint_icon(painter, arrow, name, "text2")
         right = self.add_key.x() - 10 if self.add_key.isVisible() else arrow.x() - 10
         width = t.metrics("small").horizontalAdvance(self._status)
-        painter.setFont(t.font("small"))
-        painter.setPen(t.color("err" if self._state == "err" else "text2"))
         place = QRectF(right - width - 2, 0, width + 4, rect.height())
-        painter.drawText(place, middle, self._status)
+        ink = "err" if self._state == "err" else "text2"
+        paint_text(painter, t, place, self._status, "small", ink)
         if self._state == "busy":
             size = t.px(14)
             spin = QRectF(place.x() - size - 5, rect.center().y() - size / 2, size, size)
@@ -94,7 +80,6 @@ class SectionHeader(PaintedButton):
             dot = QRectF(place.x() - t.px(14), rect.center().y() - t.px(7) / 2, t.px(7), t.px(7))
             ink = {"ok": "ok", "warn": "warn", "err": "err"}.get(self._state, "strong")
             paint_rounded(painter, dot, dot.width() / 2, t.color(ink))
-        painter.end()
 
 
 class FailureCard(Card):
@@ -102,17 +87,12 @@ class FailureCard(Card):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "control", 8)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted here
-        row.setSpacing(12)
-        words = QVBoxLayout()
-        words.setSpacing(1)
-        words.addWidget(Label(theme, "Couldn’t load models", "ui_strong"))
         self.reason = Label(theme, "", "small", "text2", wrap=True)
-        words.addWidget(self.reason)
-        row.addLayout(words, 1)
         self.again = Button(theme, "Try again")
-        row.addWidget(self.again)
+        title = Label(theme, "Couldn’t load models", "ui_strong")
+        words = column_of([title, self.reason], spacing=1)
+        margins = (14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted at the left
+        row_of([(words, 1), self.again], spacing=12, margins=margins, on=self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -134,19 +114,11 @@ class ModelFileRow(QWidget):
         super().__init__()
         self._settings = settings
         self._chooser: QFileDialog | None = None
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        self.path = Field(theme)
+        self.path = Field(theme, name="Model file")
         self.path.setReadOnly(True)
-        self.path.setAccessibleName("Model file")
-        self.choose = Button(theme, "Choose another…")
-        self.choose.clicked.connect(self._choose)
-        self.restore = Button(theme, "Use the one that ships")
-        self.restore.clicked.connect(lambda: self._set(""))
-        row.addWidget(self.path, 1)
-        row.addWidget(self.restore)
-        row.addWidget(self.choose)
+        self.choose = Button(theme, "Choose another…", clicked=self._choose)
+        self.restore = Button(theme, "Use the one that ships", clicked=lambda: self._set(""))
+        row_of([(self.path, 1), self.restore, self.choose], spacing=10, on=self)
         self.refresh()
 
     def refresh(self) -> None:
@@ -188,12 +160,11 @@ class Puller(Protocol):
     def pull(self, model: str) -> AsyncGenerator[Progress, None]: ...
 
 
-class ProgressBar(QWidget):
+class ProgressBar(PaintedWidget):
     """A line that shows how much of a download is done."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.part = 0.0
         """What is done, from 0 to 1."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -205,16 +176,14 @@ class ProgressBar(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(100, self._theme.px(4))
+        return QSize(100, self.theme.px(4))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        t, rect = self._theme, QRectF(self.rect())
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
         paint_rounded(painter, rect, rect.height() / 2, t.color("track"))
         if self.part:
             rect.setWidth(max(rect.height(), rect.width() * self.part))
             paint_rounded(painter, rect, rect.height() / 2, t.color("accent"))
-        painter.end()
 
 
 class ModelDownloadRow(QWidget):
@@ -229,28 +198,17 @@ class ModelDownloadRow(QWidget):
         super().__init__()
         self._tasks, self._make = tasks, make
         self._task: asyncio.Task[None] | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        column.addLayout(row)
-        self.name = Field(theme, "A model’s name, qwen3:4b for example")
-        self.name.setAccessibleName("Model to download")
+        placeholder = "A model’s name, qwen3:4b for example"
+        self.name = Field(theme, placeholder, name="Model to download")
         self.name.returnPressed.connect(self._start)
         self.name.textChanged.connect(lambda _: self._show())
-        self.get = Button(theme, "Download")
-        self.get.clicked.connect(self._start)
-        self.cancel = Button(theme, "Cancel", "ghost")
-        self.cancel.clicked.connect(self._stop)
-        row.addWidget(self.name, 1)
-        row.addWidget(self.get)
-        row.addWidget(self.cancel)
+        self.get = Button(theme, "Download", clicked=self._start)
+        self.cancel = Button(theme, "Cancel", "ghost", clicked=self._stop)
         self.bar = ProgressBar(theme)
         self.progress = Label(theme, "", "small", "text2", wrap=True, digits=True)
         self.problem = Label(theme, "", "small", "err", wrap=True)
-        for widget in (self.bar, self.progress, self.problem):
-            column.addWidget(widget)
+        row = row_of([(self.name, 1), self.get, self.cancel], spacing=10)
+        column_of([row, self.bar, self.progress, self.problem], spacing=6, on=self)
         self._show_progress("")
         self._show()
 
@@ -287,10 +245,8 @@ class ModelDownloadRow(QWidget):
         self._show()
 
     def _show_progress(self, progress: str, problem: str = "") -> None:
-        self.progress.setText(progress)
-        self.progress.setVisible(bool(progress))
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        self.progress.show_text(progress)
+        self.problem.show_text(problem)
         self.name.set_error(problem)
 
     def _show(self) -> None:

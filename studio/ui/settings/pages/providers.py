@@ -10,7 +10,7 @@ from typing import cast
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from studio.providers.catalogue import Listing
 from studio.providers.descriptor import ProviderDescriptor
@@ -22,6 +22,7 @@ from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Card, Combo, Field, Hairline, Label, MenuItem, Status
+from studio.ui.widgets.layouts import Stretch, column_of, row_of
 
 from .provider_models import ModelList
 from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
@@ -40,16 +41,12 @@ class ProviderSection(QWidget):
         self.provider = provider
         self._services = services
         self._loaded = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         self.head = SectionHeader(theme, provider, self)
         self.head.toggled.connect(self._opened)
         self.head.add_key.clicked.connect(self._add_key)
-        column.addWidget(self.head)
         self.body = QWidget()
         self.body.hide()
-        column.addWidget(self.body)
+        column_of([self.head, self.body], spacing=0, on=self)
         self._grid = QGridLayout(self.body)
         self._grid.setContentsMargins(theme.px(36), 2, 0, 16)
         self._grid.setHorizontalSpacing(12)
@@ -74,10 +71,10 @@ class ProviderSection(QWidget):
             self._add_row("Model file", self.file)
         elif provider.address:
             here = from_environment(provider.address_variable)
-            self.url = Field(theme, here or provider.address)
+            name = f"Base URL of {provider.title}"
+            self.url = Field(theme, here or provider.address, name=name)
             if here:
                 self.url.setToolTip(f"Set by {provider.address_variable}")
-            self.url.setAccessibleName(f"Base URL of {provider.title}")
             self.url.editingFinished.connect(self._url_changed)
             self._add_row("Base URL", self.url)
         self.pull: ModelDownloadRow | None = None
@@ -85,8 +82,7 @@ class ProviderSection(QWidget):
             self.pull = ModelDownloadRow(theme, services.tasks, self._puller)
             self.pull.pulled.connect(lambda: self.fetch_models(force=True))
             self._add_row("Get a model", self.pull)
-        self.default = Combo(theme, "Default model")
-        self.default.chosen.connect(self._default_chosen)
+        self.default = Combo(theme, "Default model", chosen=self._default_chosen)
         self._add_row("Default model", self.default)
         self.failure = FailureCard(theme)
         self.failure.hide()
@@ -95,13 +91,10 @@ class ProviderSection(QWidget):
         self.models = ModelList(theme)
         self.models.toggled.connect(self._model_toggled)
         box = Card(theme, "sunken", "hair", 8)
-        inner = QVBoxLayout(box)
-        inner.setContentsMargins(0, 4, 0, 4)
-        inner.addWidget(self.models)
+        column_of([self.models], margins=(0, 4, 0, 4), on=box)
         self._add_row("Models", box)
         self._grid.addLayout(self._make_foot(), self._grid.rowCount(), 1)
-        self._seconds = QTimer(self)
-        self._seconds.setInterval(1000)
+        self._seconds = QTimer(self, interval=1000)
         self._seconds.timeout.connect(self._show_foot)
         self._unsubscribe = services.catalogue.subscribe(self._listing_changed)
         self.destroyed.connect(self._unsubscribe)
@@ -115,25 +108,16 @@ class ProviderSection(QWidget):
         self._grid.addWidget(control, at, 1)
 
     def _make_foot(self) -> QVBoxLayout:
-        foot = QHBoxLayout()
         self._updated = Label(self.theme, "", "small", "text2", wrap=True, digits=True)
         self._loading = Status(self.theme)
         self._refresh = Button(self.theme, "Refresh", "ghost", icon="refresh-cw")
         self._refresh.clicked.connect(lambda: self.fetch_models(force=True))
         self._cancel = Button(self.theme, "Cancel", "ghost")
         self._cancel.clicked.connect(lambda: self._services.catalogue.cancel(self.provider.name))
-        foot.addWidget(self._loading)
-        foot.addWidget(self._updated, 1)
-        foot.addStretch()
-        foot.addWidget(self._refresh)
-        foot.addWidget(self._cancel)
-        whole = QVBoxLayout()
-        whole.setSpacing(4)
-        whole.addLayout(foot)
         self.own = Field(self.theme, "Add a model by its id")
         self.own.returnPressed.connect(self._own_added)
-        whole.addWidget(self.own)
-        return whole
+        foot = (self._loading, (self._updated, 1), Stretch(0), self._refresh, self._cancel)
+        return column_of([row_of(foot), self.own], spacing=4)
 
     # -- the provider's state -------------------------------------------------------------
 
@@ -387,9 +371,7 @@ class ProvidersPage(SettingsPage):
         )
         self._services = services
         card = Card(theme, "surface", "hair")
-        column = QVBoxLayout(card)
-        column.setContentsMargins(14, 0, 14, 0)
-        column.setSpacing(0)
+        column = column_of(spacing=0, margins=(14, 0, 14, 0), on=card)
         self.sections: dict[str, ProviderSection] = {}
         for provider in PROVIDERS.values():
             if not provider.in_settings:

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from studio.domain.errors import StudioError
 from studio.domain.permissions import Verdict
@@ -21,6 +21,7 @@ from studio.ui.settings.key_row import masked
 from studio.ui.settings.registry import SettingsServices, SettingsTasks
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Field, IconButton, Label, Status, Toggle
+from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
 from .permission_rules import RULE_VERDICTS, VerdictCombo
 
@@ -41,27 +42,17 @@ class TokenRow(QWidget):
         self._keychain = token.keychain
         self._token = ""
         self._question: QMessageBox | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        column.addLayout(row)
-        self.shown = Field(theme, "None yet", role="code")
+        self.shown = Field(theme, "None yet", role="code", name="Token")
         self.shown.setReadOnly(True)
-        self.shown.setAccessibleName("Token")
         self.show_it = Button(theme, "Show")
         self.show_it.setCheckable(True)
         self.show_it.toggled.connect(self._show)
         self.copy = Button(theme, "Copy")
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._token))
-        self.renew = Button(theme, "Renew…")
-        self.renew.clicked.connect(self._ask_to_renew)
-        row.addWidget(self.shown, 1)
-        for button in (self.show_it, self.copy, self.renew):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.renew = Button(theme, "Renew…", clicked=self._ask_to_renew)
         self.remark = Label(theme, "", "small", "text2", wrap=True)
-        column.addWidget(self.remark)
+        buttons = _in_the_middle(self.show_it, self.copy, self.renew)
+        column_of([row_of([(self.shown, 1), *buttons], spacing=8), self.remark], spacing=6, on=self)
         self._show()
 
     async def load(self) -> None:
@@ -123,26 +114,16 @@ class ClientRules(QWidget):
         self.removes: dict[str, IconButton] = {}
         """The remove button of each rule, by its verdict and text."""
         self._listed = Slot()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self._listed)
-        row = QHBoxLayout()
-        row.setSpacing(8)
         self.verdict = VerdictCombo(theme)
-        self.field = Field(theme, "run(pytest *)", role="code")
-        self.field.setAccessibleName("Rule for clients: TOOL or TOOL(PATTERN)")
+        name = "Rule for clients: TOOL or TOOL(PATTERN)"
+        self.field = Field(theme, "run(pytest *)", role="code", name=name)
         self.field.returnPressed.connect(self.add)
         self.field.textChanged.connect(lambda: self._show_problem(""))
-        self.button = Button(theme, "Add rule")
-        self.button.clicked.connect(self.add)
-        row.addWidget(self.verdict)
-        row.addWidget(self.field, 1)
-        row.addWidget(self.button)
-        column.addLayout(row)
+        self.button = Button(theme, "Add rule", clicked=self.add)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
-        column.addWidget(self.problem)
+        row = row_of([self.verdict, (self.field, 1), self.button], spacing=8)
+        column_of([self._listed, row, self.problem], spacing=8, on=self)
 
     def show_rules(self) -> None:
         """Show the current rules."""
@@ -182,8 +163,7 @@ class ClientRules(QWidget):
         self.changed.emit()
 
     def _show_problem(self, problem: str) -> None:
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        self.problem.show_text(problem)
         self.field.set_error(problem)
 
 
@@ -219,9 +199,8 @@ class ServerPage(SettingsPage):
         self.on = self._toggle("server_on", "Run the server")
         state = _side_by_side(self.status, self.on)
         self.about = rows.add("Run the server", state, "As long as this window is open.")
-        self.base = Field(theme, role="code")
+        self.base = Field(theme, role="code", name="Base URL for clients")
         self.base.setReadOnly(True)
-        self.base.setAccessibleName("Base URL for clients")
         self.copy = Button(theme, "Copy")
         self.copy.setAccessibleName("Copy base URL")
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
@@ -237,14 +216,12 @@ class ServerPage(SettingsPage):
         choose = Button(theme, "Choose…")
         choose.setAccessibleName("Choose the folder for clients")
         choose.clicked.connect(self._choose)
-        self.forget = Button(theme, "Use none", "ghost")
-        self.forget.clicked.connect(lambda: self._use(""))
+        self.forget = Button(theme, "Use none", "ghost", clicked=lambda: self._use(""))
         self.folder = rows.add("Folder", _side_by_side(self.forget, choose), " ")
-        self.steps = self._toggle("server_steps", "Show tool steps to clients")
         about = "As progress beside the answer, where the API has a place for it."
-        rows.add("Show tool steps to clients", self.steps, about)
-        self.keep = self._toggle("server_keep", "Keep requests as chats")
-        rows.add("Keep requests as chats", self.keep, "Listed with yours, marked as the server’s.")
+        self.steps = self._add_toggle(rows, "server_steps", "Show tool steps to clients", about)
+        about = "Listed with yours, marked as the server’s."
+        self.keep = self._add_toggle(rows, "server_keep", "Keep requests as chats", about)
         self.add_group("For clients", rows)
         self.rules = ClientRules(theme, self._settings, tools)
         self.rules.changed.connect(self.changed)
@@ -256,12 +233,8 @@ class ServerPage(SettingsPage):
         self.where = rows.add("Address", self.host, " ", least=FIELD)
         self.port = self._field("Port", "8765", self._port_entered)
         rows.add("Port", self.port, least=FIELD)
-        self.asks = self._toggle("server_token", "Clients need the token")
-        rows.add(
-            "Clients need the token",
-            self.asks,
-            "Off, every program on this computer may use the server.",
-        )
+        about = "Off, every program on this computer may use the server."
+        self.asks = self._add_toggle(rows, "server_token", "Clients need the token", about)
         self.hosts = self._field("Other host names", "studio.local", self._hosts_entered)
         about = "Requests to any other name are refused."
         rows.add("Other host names", self.hosts, about, least=FIELD)
@@ -280,9 +253,13 @@ class ServerPage(SettingsPage):
         toggle.toggled.connect(lambda on: self._set(name, on))
         return toggle
 
+    def _add_toggle(self, rows: FormCard, name: str, title: str, line: str) -> Toggle:
+        toggle = self._toggle(name, title)
+        rows.add(title, toggle, line)
+        return toggle
+
     def _field(self, name: str, placeholder: str, typed: Callable[[], None]) -> Field:
-        field = Field(self.theme, placeholder)
-        field.setAccessibleName(name)
+        field = Field(self.theme, placeholder, name=name)
         field.editingFinished.connect(typed)
         return field
 
@@ -352,8 +329,7 @@ class ServerPage(SettingsPage):
 
     def _check_and_set(self, field: Field, name: str, value: object, problem: str) -> None:
         field.set_error(problem)
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        self.problem.show_text(problem)
         if not problem:
             self._set(name, value)
 
@@ -376,13 +352,11 @@ class ServerPage(SettingsPage):
 
 
 def _side_by_side(*widgets: QWidget, spacing: int = 8) -> QWidget:
-    whole = QWidget()
-    row = QHBoxLayout(whole)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(spacing)
-    for widget in widgets:
-        row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
-    return whole
+    return widget_of(row_of(_in_the_middle(*widgets), spacing=spacing))
+
+
+def _in_the_middle(*widgets: QWidget) -> list[tuple[QWidget, Qt.AlignmentFlag]]:
+    return [(widget, Qt.AlignmentFlag.AlignVCenter) for widget in widgets]
 
 
 def _split_list(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import get_args, get_type_hints
 
 from studio.storage.config.settings import Settings
@@ -46,8 +47,7 @@ class WebPage(SettingsPage):
         self.engine.set_items([MenuItem(name, ENGINES[name]) for name in self._engines])
         self.engine.chosen.connect(self._engine_chosen)
         search.add("Search engine", self.engine, "The provider’s own costs what it asks for.")
-        self.address = Field(theme, "https://searx.example.org")
-        self.address.setAccessibleName("Address of SearXNG")
+        self.address = Field(theme, "https://searx.example.org", name="Address of SearXNG")
         self.address.editingFinished.connect(self._address_entered)
         about = "Your own server; it must offer JSON."
         search.add("SearXNG address", self.address, about, least=220)
@@ -57,20 +57,15 @@ class WebPage(SettingsPage):
             search.add(f"{one.title} key", row, least=380)
         self.add_group("Search", search)
         pages = FormCard(theme)
-        self.private = Toggle(theme, "Pages from this computer and its network")
-        self.private.toggled.connect(self._private_set)
-        pages.add(
-            "Pages from this computer and its network",
-            self.private,
-            "Off, agents reach only the public internet, also where a page redirects.",
-        )
+        title = "Pages from this computer and its network"
+        about = "Off, agents reach only the public internet, also where a page redirects."
+        self.private = pages.add_toggle(title, self._private_set, about)
         self.add_group("Pages", pages)
         masks = FormCard(theme)
         self.masks: dict[str, Toggle] = {}
         for name, title in MASKED.items():
-            toggle = self.masks[name] = Toggle(theme, f"Mask {title}")
-            toggle.toggled.connect(lambda on, name=name: self._mask_set(name, on))
-            masks.add(title, toggle)
+            mask = partial(self._mask_set, name)
+            self.masks[name] = masks.add_toggle(title, mask, name=f"Mask {title}")
         self.add_group("Masked before a model reads what tools bring from outside", masks)
         self.column.addStretch(1)
 
@@ -78,11 +73,9 @@ class WebPage(SettingsPage):
         values = self._settings
         self.engine.set_current(values.web_search)
         self.address.set_unless_typing(values.searxng_url)
-        for toggle, on in (
-            (self.private, values.fetch_private),
-            *((toggle, name in values.mask) for name, toggle in self.masks.items()),
-        ):
-            toggle.show_value(on)
+        self.private.show_value(values.fetch_private)
+        for name, toggle in self.masks.items():
+            toggle.show_value(name in values.mask)
         for row in self.keys.values():
             self._tasks.start(row.load())
 
@@ -94,7 +87,7 @@ class WebPage(SettingsPage):
         address = self.address.text().strip()
         wrong = bool(address) and not address.startswith(("http://", "https://"))
         self.address.set_error("An address begins with https://" if wrong else "")
-        self.address.setToolTip("An address begins with https://" if wrong else "")
+        self.address.setToolTip(self.address.error)
         if not wrong and address != self._settings.searxng_url:
             self._settings.searxng_url = address
             self.changed.emit()

@@ -10,10 +10,9 @@ from PySide6.QtCore import QPointF, QRectF
 from studio.domain.blocks import ToolBlock, TranscriptBlock
 from studio.domain.permissions import Answer, Question, Rule, escaped
 from studio.ui.formatting import short_path
-from studio.ui.markdown.parser import Block
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
-from studio.ui.transcript.text.block_types import OutputLeaf, ParagraphLeaf
+from studio.ui.transcript.text.block_types import OutputLeaf
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
@@ -94,10 +93,6 @@ def covered(calls: Sequence[str]) -> list[str]:
     return [f"Would also have allowed: {', '.join(named)}{more}"]
 
 
-def _small(words: str) -> ParagraphLeaf:
-    return ParagraphLeaf(Block("paragraph", words), "small", "text2")
-
-
 class WaitingItem(Item[ToolBlock]):
     """A raised card with a tile, a title and buttons."""
 
@@ -114,11 +109,10 @@ class WaitingItem(Item[ToolBlock]):
         self.leaves, self.places, self.hits = [], [], []
         left, y = style.px(56), float(style.px(13))
         width = context.width - left - style.px(16)
-        made = ParagraphLeaf(Block("paragraph", title), "heading")
-        y += self.place(made, QPointF(left, y), context, width) - style.px(2)
+        y += self.write(title, QPointF(left, y), context, width, "heading", "text1") - style.px(2)
         if text:
-            made = ParagraphLeaf(Block("paragraph", text.replace("\n", "\u2028")), "ui", "text2")
-            y += self.place(made, QPointF(left, y - style.px(1)), context, width)
+            at = QPointF(left, y - style.px(1))
+            y += self.write(text.replace("\n", "\u2028"), at, context, width, "ui")
         return y
 
     def paint_card(self, paint: PaintPass, icon: str, context: ItemContext) -> None:
@@ -178,9 +172,8 @@ class ApprovalItem(WaitingItem):
         if question.why:
             y += style.px(5)
             self._why = QPointF(left + style.px(7), y + style.px(10))
-            made = ParagraphLeaf(Block("paragraph", question.why), "ui", "text2")
-            indent = style.px(20)
-            y += self.place(made, QPointF(left + indent, y), context, right - left - indent)
+            at = QPointF(left + style.px(20), y)
+            y += self.write(question.why, at, context, right - at.x(), "ui")
         y += style.px(10)
         y = self._place_buttons(question, left, right, y, style)
         if question.always:
@@ -225,9 +218,12 @@ class ApprovalItem(WaitingItem):
         if (many := len(rules)) > 1:
             words = f"Always adds these {many} rules {where}. You can change them in Settings."
         above = rules[0].pattern == escaped(self.question.detail)  # it says all that the rule would
-        written = [] if above else [OutputLeaf("\n".join(map(str, rules)))]
-        for leaf in (_small(words), *written, *map(_small, covered(covers))):
-            y += self.place(leaf, QPointF(left, y), context, width)
+        y += self.write(words, QPointF(left, y), context, width)
+        if not above:
+            written = OutputLeaf("\n".join(map(str, rules)))
+            y += self.place(written, QPointF(left, y), context, width)
+        for line in covered(covers):
+            y += self.write(line, QPointF(left, y), context, width)
         return y
 
     def _place_facts(
@@ -283,8 +279,8 @@ class QuestionItem(WaitingItem):
         title = f"{self.agent} asks" if self.agent else "A question for you"
         y = self.head(title, "", context)
         left, right = style.px(56), context.width - style.px(16)
-        words = Block("paragraph", (tool.asks or "").replace("\n", "\u2028"))
-        y += self.place(ParagraphLeaf(words), QPointF(left, y), context, right - left)
+        words, width = (tool.asks or "").replace("\n", "\u2028"), right - left
+        y += self.write(words, QPointF(left, y), context, width, "body", "text1")
         self.hits = []
         tall = style.theme.height(28)
         x = left

@@ -16,8 +16,10 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.domain.blocks import TranscriptBlock
+from studio.ui.markdown.parser import Block
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import CENTRE, PaintStyle
+from studio.ui.transcript.text.block_types import ParagraphLeaf
 from studio.ui.transcript.text.highlight import CodeColours
 from studio.ui.transcript.text.text_layout import Leaf
 from studio.ui.widgets.thumbnails import Thumbnails
@@ -172,6 +174,19 @@ class Item(Generic[BlockT]):
         self.leaves.append(leaf)
         self.places.append(at)
         return leaf.height
+
+    def write(
+        self,
+        words: str,
+        at: QPointF,
+        context: ItemContext,
+        width: float,
+        role: str = "small",
+        color: str = "text2",
+    ) -> float:
+        """Lay out a paragraph without markdown at a point; returns its height."""
+        leaf = ParagraphLeaf(Block("paragraph", words), role, color)
+        return self.place(leaf, at, context, width)
 
     def paint_leaves(self, paint: PaintPass, context: ItemContext) -> None:
         for index, (leaf, at) in enumerate(zip(self.leaves, self.places, strict=True)):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
+from PySide6.QtGui import QPainter, QTextLayout
 
 from studio.domain.blocks import DraftBlock, TranscriptBlock
 from studio.domain.drafts import Draft, DraftDescription
@@ -16,8 +16,8 @@ from studio.ui.markdown.parser import Block, utf16
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
-from studio.ui.transcript.text.text_layout import Leaf, LineLayout, span_format
-from studio.ui.widgets import paint_tag
+from studio.ui.transcript.text.text_layout import Leaf, LineLayout, coloured
+from studio.ui.widgets.painting import paint_tag
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
 
@@ -96,14 +96,10 @@ class DiffLeaf(Leaf):
         if "\t" in line.text:
             return out
         for start, size, token in self.spans:
-            form = QTextCharFormat()
-            form.setForeground(style.color(token))
-            out.append(span_format(start, size, form))
+            out.append(coloured(start, size, style.color(token)))
         for low, high in line.marks:
             start, size = utf16(line.text[:low]), utf16(line.text[low:high])
-            form = QTextCharFormat()
-            form.setForeground(style.color("text1"))
-            out.append(span_format(start, size, form))
+            out.append(coloured(start, size, style.color("text1")))
             self._marks.append((start, size))
         return out
 
@@ -196,7 +192,6 @@ class DraftItem(Item[DraftBlock]):
     def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
         super().__init__(span, blocks, agent)
         self._lines: list[DiffLine] | None = None
-        self._unfolded: set[int] = set()
         self._counts = (0, 0)
         self._about: DraftDescription | None = None
 
@@ -270,7 +265,6 @@ class DraftItem(Item[DraftBlock]):
             self.hits.append(Hit(row, "toggle", id(block), self.name))
         if opened:
             y += 1
-            self._body_top = y
             whole = id(block) in context.whole or len(lines) <= MOST_LINES + 10
             shown = lines if whole else lines[:MOST_LINES]
             spans, self.coloured = colour(shown, self.about.file_name, context.colours)
@@ -289,7 +283,6 @@ class DraftItem(Item[DraftBlock]):
                 rect = QRectF(style.px(79), y, style.width("small_medium", text), style.px(28))
                 self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
                 y += style.px(28)
-            self._body_bottom = y
             y += style.px(3) if lines else 0
         if self.waiting:
             self._foot = y

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF, Qt
 
 from studio.domain.blocks import FilesBlock
-from studio.ui.markdown.parser import Block
 from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.paint_style import LEFT, RIGHT
-from studio.ui.transcript.text.block_types import ParagraphLeaf
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
@@ -108,11 +106,9 @@ class FilesItem(Item[FilesBlock]):
         if opened:
             y = self._list(y, context)
         if block.left:
-            leaf = ParagraphLeaf(Block("paragraph", left_alone(block)), "small", "text2")
             self._note = y
-            y += self.place(
-                leaf, QPointF(style.px(38), y), context, context.width - style.px(52)
-            ) + style.px(8)
+            at, width = QPointF(style.px(38), y), context.width - style.px(52)
+            y += self.write(left_alone(block), at, context, width) + style.px(8)
             if self._later and not context.read_only:
                 words = CardAction("undo_later", first_do(self._later))
                 self.hits += button_row(style, style.px(38), y, [(words, block.turn_id, "")])

@@ -6,9 +6,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import ReasoningBlock
 from studio.ui.formatting import whole_seconds
-from studio.ui.markdown.parser import Block
 from studio.ui.transcript.paint_style import LEFT
-from studio.ui.transcript.text.block_types import ParagraphLeaf
 
 from .base import Hit, Item, ItemContext, PaintPass
 
@@ -25,9 +23,7 @@ class ReasoningItem(Item[ReasoningBlock]):
         if block.live:
             begun = context.started.get(id(block), context.now())
             return f"Thinking… {int(context.now() - begun)} s"
-        if block.seconds is None:
-            return "Thought"
-        return f"Thought for {whole_seconds(block.seconds)}"
+        return self.name
 
     @property
     def name(self) -> str:
@@ -63,10 +59,9 @@ class ReasoningItem(Item[ReasoningBlock]):
         if id(block) in context.opened:
             left, y = style.px(24), row + style.px(8)
             for paragraph in text.split("\n\n"):
-                words = Block("paragraph", paragraph.strip("\n").replace("\n", "\u2028"))
-                made = ParagraphLeaf(words, "ui", "text2")
-                at = QPointF(left, y)
-                y += self.place(made, at, context, context.width - left) + style.px(8)
+                words = paragraph.strip("\n").replace("\n", "\u2028")
+                at, width = QPointF(left, y), context.width - left
+                y += self.write(words, at, context, width, "ui") + style.px(8)
             self.height = y - style.px(8)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:

@@ -6,9 +6,9 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import SummaryBlock
 from studio.ui.formatting import short_count
-from studio.ui.markdown.parser import Block, plain
+from studio.ui.markdown.parser import plain
 from studio.ui.transcript.model import CardAction
-from studio.ui.transcript.text.block_types import ParagraphLeaf, leaf
+from studio.ui.transcript.text.block_types import leaf
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
@@ -44,11 +44,9 @@ class SummaryItem(Item[SummaryBlock]):
         self.leaves, self.places, self.hits = [], [], []
         left, right = style.px(24), context.width
         opened = id(block) in context.opened
-        words = (
-            f"{summary_title(block)}. {ENDED[block.state]}."
-            if ENDED[block.state]
-            else summary_title(block)
-        )
+        words, ended = summary_title(block), ENDED[block.state]
+        if ended:
+            words = f"{words}. {ended}."
         buttons = [CardAction("toggle", "Hide" if opened else "Show", "ghost")]
         if block.state == "holds" and not context.read_only:
             buttons += [
@@ -56,10 +54,9 @@ class SummaryItem(Item[SummaryBlock]):
                 CardAction("undo_summary", "Undo", "ghost"),
             ]
         room = sum(button_width(style, action.text) + style.px(8) for action in buttons)
-        row = ParagraphLeaf(Block("paragraph", words), "small", "text2")
         beside = style.width("small", words) <= right - left - room
         head = style.theme.height(28)
-        tall = self.place(row, QPointF(left, 0), context, right - left - (room if beside else 0))
+        tall = self.write(words, QPointF(left, 0), context, right - left - (room if beside else 0))
         if beside:
             self.places[0] = QPointF(left, (head - tall) / 2)
         x, y = (right - room, 0.0) if beside else (left - style.px(12), tall)

@@ -11,12 +11,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
 from studio.ui.formatting import duration
-from studio.ui.markdown.parser import Block
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
-from studio.ui.transcript.text.block_types import OutputLeaf, ParagraphLeaf
-from studio.ui.widgets import paint_spinner
+from studio.ui.transcript.text.block_types import OutputLeaf
+from studio.ui.widgets.painting import paint_spinner
 
 from . import media_tiles
 from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
@@ -124,7 +123,6 @@ class ToolsItem(Item[ToolBlock]):
         calls = list(row.calls)
         whole = row.key in context.whole
         shown = calls if whole or len(calls) <= FEW + 1 else calls[:FEW]
-        y += style.px(0)
         for call in shown:
             placed.lines.append((call, y))
             y += style.px(26)
@@ -183,9 +181,8 @@ class ToolsItem(Item[ToolBlock]):
         placed.box = QRectF(left, top, width, y - top)
         if call.allowed_by and (call.effect != "read" or call.answer is not None):
             y += style.px(6)
-            allowed = Block("paragraph", f"Allowed by: {call.allowed_by}")
-            leaf = ParagraphLeaf(allowed, "small", "text2")
-            y += self.place(leaf, QPointF(left, y), context, width)
+            allowed = f"Allowed by: {call.allowed_by}"
+            y += self.write(allowed, QPointF(left, y), context, width)
         foot = self._foot(call, hidden)
         if foot:
             y += style.px(12)

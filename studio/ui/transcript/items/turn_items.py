@@ -6,17 +6,9 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.agent.context.truncation import SHORTENED
 from studio.agent.loop.user_messages import describe_end
-from studio.domain.blocks import (
-    AgentBlock,
-    EndBlock,
-    FailureBlock,
-    NoticeBlock,
-    RetryBlock,
-)
-from studio.ui.markdown.parser import Block
+from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock, RetryBlock
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ErrorCard, RecoveryAction
-from studio.ui.transcript.text.block_types import ParagraphLeaf
 
 from .base import BlockT, Item, ItemContext, PaintPass, button_row, paint_button
 
@@ -29,9 +21,8 @@ class NoteItem(Item[BlockT]):
     def lay(self, context: ItemContext) -> None:
         style = context.style
         self.leaves, self.places = [], []
-        leaf = ParagraphLeaf(Block("paragraph", self.name), "small", "text2")
         left = style.px(24)
-        self.height = self.place(leaf, QPointF(left, 0), context, context.width - left)
+        self.height = self.write(self.name, QPointF(left, 0), context, context.width - left)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         style = context.style
@@ -79,7 +70,27 @@ class EndItem(NoteItem[EndBlock]):
             paint_button(hit, paint, context.style)
 
 
-class FailureItem(Item[FailureBlock | EndBlock]):
+class CardItem(Item[BlockT]):
+    """A card with a tile and a title."""
+
+    def head(self, title: str, text: str, left: float, y: float, context: ItemContext) -> float:
+        """Lay out the title and a text; returns where they end."""
+        px = context.style.px
+        width = context.width - left - px(14)
+        at = QPointF(left, y - px(1))
+        y += self.write(title, at, context, width, "ui_strong", "text1") - px(3)
+        return y + self.write(text, QPointF(left, y), context, width, "ui") if text else y
+
+    def paint_card(self, paint: PaintPass, icon: str, tint: str, context: ItemContext) -> None:
+        style = context.style
+        card = QRectF(0, 0, context.width, self.height)
+        style.card(paint.painter, card, "surface", "control", 10)
+        tile = QRectF(style.px(14), style.px(13), style.px(28), style.px(28))
+        style.tile(paint.painter, tile, icon, *style.tint(tint), 16)
+        self.paint_leaves(paint, context)
+
+
+class FailureItem(CardItem[FailureBlock | EndBlock]):
     """An error in its place, with what to do about it."""
 
     @property
@@ -101,14 +112,8 @@ class FailureItem(Item[FailureBlock | EndBlock]):
         card, style = self.card, context.style
         self.leaves, self.places = [], []
         left, y = style.px(54), style.px(12)
-        width = context.width - left - style.px(14)
-        title = ParagraphLeaf(Block("paragraph", card.title), "ui_strong")
-        y += self.place(title, QPointF(left, y - style.px(1)), context, width) - style.px(3)
-        if card.detail:
-            detail = ParagraphLeaf(
-                Block("paragraph", card.detail.replace("\n", "\u2028")), "ui", "text2"
-            )
-            y += self.place(detail, QPointF(left, y), context, width)
+        detail = card.detail.replace("\n", "\u2028")
+        y = self.head(card.title, detail, left, y, context)
         y += style.px(7)
         # Only the newest error can still be acted on, and only before the next turn.
         over = any(isinstance(b, AgentBlock | FailureBlock) for b in self.blocks[self.span.last :])
@@ -120,13 +125,7 @@ class FailureItem(Item[FailureBlock | EndBlock]):
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         card, style = self.card, context.style
-        style.card(
-            paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10
-        )
-        side = style.px(28)
-        tile = QRectF(style.px(14), style.px(13), side, side)
-        style.tile(paint.painter, tile, card.icon, *style.tint(card.tint), 16)
-        self.paint_leaves(paint, context)
+        self.paint_card(paint, card.icon, card.tint, context)
         for hit in self.hits:
             paint_button(hit, paint, style)
 
@@ -138,7 +137,7 @@ _ACTIONS = (
 )
 
 
-class RetryItem(Item[RetryBlock]):
+class RetryItem(CardItem[RetryBlock]):
     """Counts down only a wait that was seen to begin, so never one that was loaded.
 
     It stays a card until something comes of the attempt: what is above would
@@ -169,17 +168,12 @@ class RetryItem(Item[RetryBlock]):
         self.leaves, self.places, self.hits = [], [], []
         if self._begun(context) is None:
             left = style.px(24)
-            leaf = ParagraphLeaf(Block("paragraph", self.name), "small", "text2")
-            self.height = self.place(leaf, QPointF(left, 0), context, context.width - left)
+            self.height = self.write(self.name, QPointF(left, 0), context, context.width - left)
             return
         left, y = style.px(54), float(style.px(12))
         width = context.width - left - style.px(14)
         words, rest = model.split_title(self.block.title)
-        title = ParagraphLeaf(Block("paragraph", words.rstrip(".")), "ui_strong")
-        y += self.place(title, QPointF(left, y - style.px(1)), context, width) - style.px(3)
-        if rest:
-            told = ParagraphLeaf(Block("paragraph", rest), "ui", "text2")
-            y += self.place(told, QPointF(left, y), context, width)
+        y = self.head(words.rstrip("."), rest, left, y, context)
         self._line = QRectF(left, y, width, style.px(20))
         y += style.px(20) + style.px(7)
         self._bar = QRectF(left, y, width, style.px(4))
@@ -196,14 +190,8 @@ class RetryItem(Item[RetryBlock]):
             style.icon(paint.painter, QPointF(style.px(8), style.px(10)), icon, "text3", 14)
             self.paint_leaves(paint, context)
             return
-        style.card(
-            paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10
-        )
         icon, tint, _ = model.failure_style(self.block.fault)
-        side = style.px(28)
-        tile = QRectF(style.px(14), style.px(13), side, side)
-        style.tile(paint.painter, tile, icon, *style.tint(tint), 16)
-        self.paint_leaves(paint, context)
+        self.paint_card(paint, icon, tint, context)
         whole = self.block.seconds
         gone = min(whole, context.now() - begun) if self.block.state == "waiting" else whole
         words = model.countdown(self.block, whole - gone)

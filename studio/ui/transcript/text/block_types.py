@@ -6,13 +6,13 @@ import re
 from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout
+from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout
 
 from studio.ui.markdown.parser import CODE, Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
 from .highlight import CodeColours, State
-from .text_layout import Leaf, LineLayout, formats, span_format
+from .text_layout import Leaf, LineLayout, coloured, formats
 
 CODE_HEADER = 32
 CODE_PAD = 12
@@ -44,11 +44,6 @@ class ParagraphLeaf(Leaf):
         self.lines.lay(max(40.0, width - self._x))
         self.height = self.lines.height
         self.laid = True
-
-    def drop(self) -> None:
-        super().drop()
-        if hasattr(self, "lines"):
-            del self.lines
 
     def paint(
         self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
@@ -109,11 +104,6 @@ class CodeLeaf(Leaf):
         self._left = self._indent + style.px(CODE_PAD)
         self.laid = True
 
-    def drop(self) -> None:
-        super().drop()
-        if hasattr(self, "lines"):
-            del self.lines
-
     def state_after(self) -> State:
         """The lexer's state at this part's end; a far part is taken to begin afresh."""
         colours = self.colours
@@ -139,12 +129,7 @@ class CodeLeaf(Leaf):
             return []
         spans, self._after = colours.spans(self.block.language, self._lexed(), self._state())
         self.coloured = True
-        out: list[QTextLayout.FormatRange] = []
-        for start, size, token in spans:
-            form = QTextCharFormat()
-            form.setForeground(style.color(token))
-            out.append(span_format(start, size, form))
-        return out
+        return [coloured(start, size, style.color(token)) for start, size, token in spans]
 
     def paint(
         self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
@@ -369,12 +354,10 @@ class OutputLeaf(CodeLeaf):
         ranges = []
         if self.failed:
             at = 0
-            form = QTextCharFormat()
-            form.setForeground(style.color("err"))
             for line in text.split("\n"):
                 size = utf16(line)
                 if _BAD.match(line):
-                    ranges.append(span_format(at, size, form))
+                    ranges.append(coloured(at, size, style.color("err")))
                 at += size + 1
         self.lines = LineLayout(
             text.replace("\n", "\u2028"), style.font("code"), style.code_line, ranges, anywhere=True

@@ -148,6 +148,13 @@ def span_format(start: int, length: int, form: QTextCharFormat) -> QTextLayout.F
     return made
 
 
+def coloured(start: int, length: int, color: QColor) -> QTextLayout.FormatRange:
+    """A piece of text in a colour of its own."""
+    form = QTextCharFormat()
+    form.setForeground(color)
+    return span_format(start, length, form)
+
+
 def formats(
     style: PaintStyle, spans: Iterable[Span], base: str = "body"
 ) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
@@ -214,6 +221,7 @@ class Leaf:
     def drop(self) -> None:
         """Free the layout; the height stays."""
         self.laid = False
+        vars(self).pop("lines", None)
 
     def position(self, x: float, y: float) -> int:
         return 0
