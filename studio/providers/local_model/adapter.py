@@ -15,9 +15,9 @@ from dataclasses import replace
 from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Message, Said, ToolCall, ToolResult
+from studio.domain.messages import Message, Said
 from studio.domain.models import ModelInfo
-from studio.providers.base import Provider, Reply, ReplyStream, Request, stream_ended_early
+from studio.providers.base import Reply, ReplyStream, Request, stream_ended_early
 from studio.providers.openai_chat.adapter import CompatibleProvider
 
 from . import PROVIDER
@@ -32,31 +32,19 @@ TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
 """What holds for every model run here: words only."""
 
 
-class LocalModelProvider(Provider):
+class LocalModelProvider(CompatibleProvider):
     """Chat Completions with a model on this computer; starts it when it is first asked."""
 
-    name = PROVIDER.name
-    protocol = CompatibleProvider.protocol
-
     def __init__(self, model: ModelProcess) -> None:
+        # Translates messages only; the address is known once the child process runs.
+        super().__init__("", "", model.http, PROVIDER.name, TITLE)
         self._model = model
-        # Only translates messages; the address is known once the child process runs.
-        self._chat = CompatibleProvider("", "", model.http, PROVIDER.name, TITLE)
         self._prompt: Prompt | None = None
-
-    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
-        return self._chat.user_items(blocks)
-
-    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        return self._chat.result_items(results)
-
-    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
-        return self._chat.open_calls(history)
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
-        return self._chat.rebuild(messages, TEXT_ONLY)
+        return super().rebuild(messages, TEXT_ONLY)
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
@@ -64,11 +52,8 @@ class LocalModelProvider(Provider):
             return super().system_items(text)
         return [{"role": "system", "content": text}]
 
-    def history_problem(self, history: Sequence[JsonObject]) -> str:
-        return self._chat.history_problem(history)
-
     def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return self._chat.media_problem(block, TEXT_ONLY)
+        return super().media_problem(block, TEXT_ONLY)
 
     async def context_window(self, request: Request) -> int | None:
         return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
@@ -79,32 +64,26 @@ class LocalModelProvider(Provider):
     async def models(self) -> list[ModelInfo]:
         """The one file there is; nothing is started for it."""
         chosen = self._model.chosen
+        model = ModelInfo(
+            SMOLLM2 if chosen is None else chosen.stem,
+            context_window=OTHER_CONTEXT,
+            input_price=0.0,
+            output_price=0.0,
+            images=False,
+            documents=False,
+            source="built-in",
+        )
         if chosen is not None:
-            return [
-                ModelInfo(
-                    chosen.stem,
-                    context_window=OTHER_CONTEXT,
-                    input_price=0.0,
-                    output_price=0.0,
-                    images=False,
-                    documents=False,
-                    source="built-in",
-                )
-            ]
+            return [model]
         return [
-            ModelInfo(
-                SMOLLM2,
+            replace(
+                model,
                 name="SmolLM2 135M (small, often wrong)",
                 context_window=SMALL_CONTEXT,
                 output_limit=OUTPUT_LIMIT,
-                input_price=0.0,
-                output_price=0.0,
-                images=False,
-                documents=False,
                 tools=True,
                 reasoning=False,
                 efforts=(),
-                source="built-in",
             )
         ]
 
