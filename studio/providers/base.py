@@ -81,6 +81,14 @@ class Request:
         return [tool for tool in self.tools if only in ("", tool.name)]
 
     @property
+    def sampling(self) -> JsonObject:
+        """``temperature`` and ``top_p`` where they are set, for a model that takes them."""
+        if self.facts and self.facts.sampling is False:
+            return {}
+        wanted: JsonObject = {"temperature": self.temperature, "top_p": self.top_p}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    @property
     def context_window(self) -> int | None:
         """Tokens, where the model's is known (Ollama needs it as ``num_ctx``)."""
         return self.facts.context_window if self.facts else None

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from studio.domain.jsonvalue import JsonObject, as_objects
+from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import (
     Block,
     File,
@@ -30,6 +30,7 @@ from .media import left_out_text
 
 UNSIGNED = "skip_thought_signature_validator"
 """Gemini's documented signature of a call that another model made."""
+LEFT_OUT = "(Earlier messages are left out.)"
 MISSING_RESULT = "The result of this call was not recorded."
 ID_LENGTH = 64
 NAME_LENGTH = 64
@@ -86,6 +87,28 @@ def pair_calls(
     if said:
         exchanges.append(Exchange(tuple(said)))
     return exchanges
+
+
+def add_message(
+    history: list[JsonObject],
+    content: str,
+    beginning: JsonObject,
+    role: str,
+    parts: Sequence[JsonObject],
+) -> None:
+    """Append the parts as a message of this role, or to the last one if that has the same role.
+
+    ``content`` is the protocol's word for a message's parts. A person always
+    speaks first: where the model would, ``beginning`` is what the person said.
+    """
+    if not parts:
+        return
+    if not history and role != "user":
+        history.append({"role": "user", content: [beginning]})
+    if history and history[-1]["role"] == role:
+        cast("list[Json]", history[-1][content]).extend(parts)
+    else:
+        history.append({"role": role, content: list(parts)})
 
 
 def has_reasoning(history: Sequence[JsonObject]) -> bool:

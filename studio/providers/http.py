@@ -12,10 +12,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     import httpx2
+
+    from .errors import ErrorFactory
 
 T = TypeVar("T")
 
@@ -71,6 +73,27 @@ class Http:
             if self._client is not None:
                 client, self._client = self._client, None
                 await client.aclose()
+
+
+class SharedSdk(Generic[T]):
+    """An SDK's client on the shared connections, made on first use, and anew once they closed."""
+
+    def __init__(
+        self, http: Http, errors: ErrorFactory, make: Callable[[httpx2.AsyncClient], T]
+    ) -> None:
+        self._http = http
+        self._errors = errors
+        self._make = make
+        self._made: tuple[httpx2.AsyncClient, T] | None = None
+
+    async def client(self) -> T:
+        """Raises ProviderError (no_key) without a key."""
+        if not self._errors.key.strip():
+            raise self._errors.error("no_key")
+        http = await self._http.client()
+        if self._made is None or self._made[0] is not http:
+            self._made = (http, await self._http.imported(lambda: self._make(http)))
+        return self._made[1]
 
 
 def _context() -> ssl.SSLContext:

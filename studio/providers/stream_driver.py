@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from time import monotonic
 from typing import Generic, Protocol, TypeVar, cast
 
 from studio.domain.errors import ProviderError
-from studio.domain.events import CallStarted, Delta
+from studio.domain.events import CallStarted, Delta, TextDelta
 from studio.domain.jsonvalue import (
     MAX_DEPTH,
     Json,
@@ -20,6 +20,7 @@ from studio.domain.jsonvalue import (
 )
 
 from .base import Reply, stream_ended_early
+from .stop_sequences import StopTextCutter
 from .text_tool_calls import TextCallRecognizer
 
 ENVELOPE_DEPTH = 20
@@ -56,6 +57,7 @@ class StreamDriver(Generic[E]):
     the stack is closed with the stream. ``translate`` is the provider's table
     from exceptions to ``ProviderError``. ``text_calls`` recognises calls in the
     text of a whole reply, where models write them; what was shown stays shown.
+    The answer ends before the first of the ``stop`` texts.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class StreamDriver(Generic[E]):
         accumulator: Accumulator[E],
         translate: Callable[[Exception], ProviderError],
         text_calls: TextCallRecognizer | None = None,
+        stop: Sequence[str] = (),
     ) -> None:
         self._provider = provider
         self._open = open
         self._accumulator = accumulator
         self._translate = translate
         self._text_calls = text_calls
+        self._cutter = StopTextCutter([text for text in stop if text])
         self._reply: Reply | None = None
         self._stack = AsyncExitStack()
         self.last_event_at = 0.0
@@ -79,7 +83,7 @@ class StreamDriver(Generic[E]):
         try:
             async for event in await self._open(self._stack):
                 self.last_event_at = monotonic()
-                for delta in self._accumulator.feed(event):
+                for delta in self._cutter.shown(self._accumulator.feed(event)):
                     yield delta
         except ProviderError:
             raise
@@ -90,12 +94,18 @@ class StreamDriver(Generic[E]):
         if not self._accumulator.complete:
             raise stream_ended_early(self._provider)
         if self._text_calls is not None:
-            whole = self.reply()
+            whole = self._whole()
             self._reply = self._text_calls.recognized(whole)
-            for call in self._reply.calls if self._reply is not whole else ():
-                yield CallStarted(call.id, call.name)
+            calls = self._reply.calls if self._reply is not whole else ()
+            for delta in self._cutter.shown(CallStarted(call.id, call.name) for call in calls):
+                yield delta
+        if held := self._cutter.rest():
+            yield TextDelta(held)
 
     def reply(self) -> Reply:
+        return self._cutter.ended(self._whole())
+
+    def _whole(self) -> Reply:
         if self._reply is not None:
             return self._reply
         if not self._accumulator.complete:

@@ -21,6 +21,7 @@ from studio.domain.tools import ToolSpec
 
 from .base import Reply, Request
 from .openai_chat.stream import made_up_id
+from .tool_arguments import reject_constant
 
 LONGEST = 20_000
 """Characters; a longer reply is an answer, whatever it holds."""
@@ -192,7 +193,7 @@ def _first(text: str) -> re.Match[str] | None:
 
 def _values(text: str, start: int) -> list[Json] | None:
     """The JSON values from here to the end; None if anything else is there too."""
-    decoder = json.JSONDecoder(parse_constant=_refuse)
+    decoder = json.JSONDecoder(parse_constant=reject_constant)
     values: list[Json] = []
     place = _BETWEEN.match(text, start).end()  # type: ignore[union-attr] - matches nothing too
     while place < len(text):
@@ -235,7 +236,3 @@ def _call(value: Json) -> tuple[str, JsonObject] | None:
             return None
         given = parsed
     return (str(value[name_key]), given) if isinstance(given, dict) else None
-
-
-def _refuse(constant: str) -> Json:
-    raise ValueError(f"{constant} is not JSON")

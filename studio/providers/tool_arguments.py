@@ -27,13 +27,21 @@ def parse_arguments(raw: str) -> JsonObject | None:
     if not text:
         return {}
     try:
-        value: object = json.loads(text, parse_constant=_reject)
+        value: object = json.loads(text, parse_constant=reject_constant)
     except (ValueError, RecursionError):
         value = _repaired(text)
     if not isinstance(value, dict):
         return None
     found = cast("JsonObject", value)
     return found if is_clean_json(found) else None
+
+
+def is_whole_object(raw: str) -> bool:
+    """Whether a text is one finished JSON object as it stands, unrepaired."""
+    try:
+        return isinstance(json.loads(raw), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _repaired(text: str) -> object:
@@ -53,5 +61,6 @@ def _ends_inside_a_string(text: str) -> bool:
     return text.replace("\\\\", "").replace(f"\\{quote}", "").count(quote) % 2 == 1
 
 
-def _reject(constant: str) -> NoReturn:
+def reject_constant(constant: str) -> NoReturn:
+    """For ``parse_constant``: ``NaN`` and ``Infinity`` are what Python reads beside JSON."""
     raise ValueError(f"{constant} is not JSON")

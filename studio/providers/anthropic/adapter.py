@@ -6,10 +6,10 @@ pass by its typed models: what is stored is what came, and goes back unchanged.
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
@@ -27,8 +27,8 @@ from studio.providers.errors import (
     fault_of_status,
     retry_after,
 )
-from studio.providers.history_rebuild import pair_calls
-from studio.providers.http import Http
+from studio.providers.history_rebuild import LEFT_OUT, add_message, pair_calls
+from studio.providers.http import Http, SharedSdk
 from studio.providers.media import (
     PDF,
     MediaLimits,
@@ -40,7 +40,6 @@ from studio.providers.media import (
 )
 from studio.providers.media import text_of_file as file_text
 from studio.providers.sse import sse_objects
-from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import closed_schema, is_format_refusal, sendable_schema
 
@@ -100,11 +99,9 @@ class AnthropicProvider(Provider):
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         """``base_url`` without ``/v1``; empty for the vendor's own."""
-        self._key = key
-        self._base_url = (base_url or PROVIDER.address).rstrip("/").removesuffix("/v1")
-        self._http = http
-        self._errors = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
-        self._sdk: tuple[httpx2.AsyncClient, AsyncAnthropic] | None = None
+        address = (base_url or PROVIDER.address).rstrip("/").removesuffix("/v1")
+        self._errors = ErrorFactory(self.name, PROVIDER.title, address, key)
+        self._sdk = SharedSdk(http, self._errors, self._make)
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         content = [_said(block) for block in blocks if not is_blank(block)]
@@ -130,17 +127,7 @@ class AnthropicProvider(Provider):
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-
-        def add(role: str, content: list[JsonObject]) -> None:
-            if not content:
-                return
-            if not history and role == "assistant":  # a person always speaks first
-                history.append(_message("user", [_text("(Earlier messages are left out.)")]))
-            if history and history[-1]["role"] == role:
-                cast("list[Json]", history[-1]["content"]).extend(content)
-            else:
-                history.append(_message(role, content))
-
+        add = partial(add_message, history, "content", _text(LEFT_OUT))
         for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text = [_text(exchange.text)] if exchange.text.strip() else []
@@ -163,7 +150,7 @@ class AnthropicProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            client = await self._client()
+            client = await self._sdk.client()
             from anthropic import BadRequestError  # by now it was imported, in a thread
 
             try:
@@ -175,11 +162,9 @@ class AnthropicProvider(Provider):
                     raise
                 return await self._send(client, stack, replace(request, schema=None))
 
-        def translate(error: Exception) -> ProviderError:
-            return self._translate(error, request.model)
-
-        native = StreamDriver(self.name, open, AnthropicAccumulator(self._in_stream), translate)
-        return cut_at_stop_texts(native, request)
+        translate = partial(self._translate, model=request.model)
+        accumulator = AnthropicAccumulator(self._in_stream)
+        return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
     async def _send(
         self, client: AsyncAnthropic, stack: AsyncExitStack, request: Request
@@ -202,7 +187,7 @@ class AnthropicProvider(Provider):
         found: dict[str, ModelInfo] = {}
         after: dict[str, str] = {}
         try:
-            client = await self._client()
+            client = await self._sdk.client()
             for _ in range(PAGES):  # a cursor that never ends ends here
                 response = await client.models.with_raw_response.list(limit=1000, extra_query=after)
                 page = as_object(response.http_response.json())
@@ -221,23 +206,15 @@ class AnthropicProvider(Provider):
             raise self._translate(error) from error
         return list(found.values())
 
-    async def _client(self) -> AsyncAnthropic:
-        """The SDK's client on the shared connections; ProviderError(no_key) without a key."""
-        if not self._key:
-            raise self._errors.error("no_key")
-        http = await self._http.client()
-        if self._sdk is None or self._sdk[0] is not http:
-            self._sdk = (http, await self._http.imported(lambda: self._make(http)))
-        return self._sdk[1]
-
     def _make(self, http: httpx2.AsyncClient) -> AsyncAnthropic:
         from anthropic import AsyncAnthropic
 
         # Servers that imitate Anthropic often know only the older header.
-        headers = None if self._base_url == PROVIDER.address else {"x-api-key": self._key}
+        key, address = self._errors.key, self._errors.base_url
+        headers = None if address == PROVIDER.address else {"x-api-key": key}
         return AsyncAnthropic(
-            api_key=self._key,
-            base_url=self._base_url,
+            api_key=key,
+            base_url=address,
             http_client=http,
             max_retries=0,
             default_headers=headers,
@@ -367,8 +344,7 @@ def _source(block: Image | File) -> JsonObject:
 
 def _call(call: ToolCall) -> JsonObject:
     arguments = unreadable(call.raw) if call.arguments is None else call.arguments
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:128] or "tool"
-    return {"type": "tool_use", "id": call.id, "name": name, "input": arguments}
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 
 def _results(results: Sequence[ToolResult]) -> list[JsonObject]:
@@ -386,8 +362,7 @@ def _result(result: ToolResult) -> JsonObject:
     content = [
         _said(part)
         for part in result.content
-        if not (isinstance(part, Text) and not part.text.strip())
-        and not (result.is_error and isinstance(part, Image))
+        if not is_blank(part) and not (result.is_error and isinstance(part, Image))
     ]
     native: JsonObject = {
         "type": "tool_result",

@@ -7,7 +7,6 @@ what it would not take back: empty text, and what an early end left half done.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import cast
@@ -27,7 +26,7 @@ from studio.domain.jsonvalue import (
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.tool_arguments import parse_arguments
+from studio.providers.tool_arguments import is_whole_object, parse_arguments
 
 STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -45,10 +44,7 @@ THINKING = ("thinking", "redacted_thinking")
 
 UNREADABLE = "INVALID_JSON"
 
-_GROWING = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-}
+_GROWING = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
 @dataclass(slots=True)
@@ -274,12 +270,7 @@ def _answered(content: list[JsonObject]) -> list[JsonObject]:
 
 def _is_whole(block: _Block) -> bool:
     """Whether the last block before a limit is surely no call that was cut short."""
-    if not block.kind.endswith("tool_use"):
-        return True
-    try:
-        return isinstance(json.loads(block.json), dict)
-    except (ValueError, RecursionError):
-        return False
+    return not block.kind.endswith("tool_use") or is_whole_object(block.json)
 
 
 def _index(event: JsonObject) -> int:

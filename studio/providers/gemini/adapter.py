@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode
 
@@ -27,8 +28,8 @@ from studio.providers.errors import (
     fault_of_status,
     retry_after,
 )
-from studio.providers.history_rebuild import pair_calls
-from studio.providers.http import Http
+from studio.providers.history_rebuild import LEFT_OUT, add_message, pair_calls
+from studio.providers.http import Http, SharedSdk
 from studio.providers.media import (
     MediaLimits,
     base64_text,
@@ -39,7 +40,6 @@ from studio.providers.media import (
 )
 from studio.providers.media import text_of_file as file_text
 from studio.providers.sse import parse_object, sse_objects
-from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 
@@ -92,11 +92,10 @@ class GeminiProvider(Provider):
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         """``base_url`` without the API's version; empty for the vendor's own."""
-        self._key = key
-        self._base_url = (base_url or PROVIDER.address).rstrip("/").removesuffix(f"/{VERSION}")
+        address = (base_url or PROVIDER.address).rstrip("/").removesuffix(f"/{VERSION}")
+        self._errors = ErrorFactory(self.name, PROVIDER.title, address, key)
         self._http = http
-        self._errors = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
-        self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
+        self._sdk = SharedSdk(http, self._errors, self._make)
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         parts = [_said(block) for block in blocks if not is_blank(block)]
@@ -131,17 +130,7 @@ class GeminiProvider(Provider):
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-
-        def add(role: str, parts: list[JsonObject]) -> None:
-            if not parts:
-                return
-            if not history and role == "model":  # a person always speaks first
-                history.append(_content("user", [{"text": "(Earlier messages are left out.)"}]))
-            if history and history[-1]["role"] == role:
-                cast("list[Json]", history[-1]["parts"]).extend(parts)
-            else:
-                history.append(_content(role, parts))
-
+        add = partial(add_message, history, "parts", {"text": LEFT_OUT})
         for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text: list[JsonObject] = [{"text": exchange.text}] if exchange.text.strip() else []
@@ -176,11 +165,9 @@ class GeminiProvider(Provider):
             stack.push_async_callback(response.response_stream.aclose)
             return sse_objects(response.response_stream.aiter_bytes())
 
-        def translate(error: Exception) -> ProviderError:
-            return self._translate(error, request.model)
-
-        accumulator = GeminiAccumulator(request.history, self._in_stream)
-        return cut_at_stop_texts(StreamDriver(self.name, open, accumulator, translate), request)
+        translate = partial(self._translate, model=request.model)
+        accumulator = GeminiAccumulator(request.history, partial(self._named, headers={}))
+        return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
@@ -210,16 +197,12 @@ class GeminiProvider(Provider):
         The typed methods above this one give no access to what was received,
         nor to the connection, which has to be closed at once on a cancel.
         """
-        if not self._key:
-            raise self._errors.error("no_key")
-        http = await self._http.client()
-        if self._sdk is None or self._sdk[0] is not http:
-            self._sdk = (http, await self._http.imported(lambda: self._make(http)))
-        api: Any = self._sdk[1]._api_client  # pyright: ignore[reportPrivateUsage]
+        client = await self._sdk.client()
+        api: Any = client._api_client  # pyright: ignore[reportPrivateUsage]
         request = api._build_request(method, path, {})
         if body:  # as bytes the SDK takes it for done; its own writing escapes most scripts
             request.data = canonical_json(body).encode()
-        request.timeout = http.timeout
+        request.timeout = (await self._http.client()).timeout
         return await api._async_request(request, stream=stream)
 
     def _make(self, http: httpx2.AsyncClient) -> genai.Client:
@@ -227,12 +210,9 @@ class GeminiProvider(Provider):
         from google.genai import types
 
         options = types.HttpOptions(
-            base_url=self._base_url, api_version=VERSION, httpx_async_client=http
+            base_url=self._errors.base_url, api_version=VERSION, httpx_async_client=http
         )
-        return genai.Client(api_key=self._key, enterprise=False, http_options=options)
-
-    def _in_stream(self, event: JsonObject) -> ProviderError:
-        return self._named(event, {})
+        return genai.Client(api_key=self._errors.key, enterprise=False, http_options=options)
 
     def _named(
         self, body: JsonObject, headers: httpx2.Headers | dict[str, str], *, model: str = ""
@@ -397,10 +377,6 @@ def _methods(model: JsonObject) -> list[Json]:
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
     """``RetryInfo`` in an error's details, in seconds: Gemini sends no header."""
     for detail in details:
-        found = re.fullmatch(r"([\d.]+)s", as_text(detail.get("retryDelay")))
-        if found:
-            try:
-                return float(found[1])
-            except ValueError:
-                return None
+        if found := re.fullmatch(r"(\d+\.?\d*|\.\d+)s", as_text(detail.get("retryDelay"))):
+            return float(found[1])
     return None

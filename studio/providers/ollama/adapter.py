@@ -30,7 +30,6 @@ from studio.providers.openai_chat.adapter import function_tool, readable, result
 from studio.providers.openai_chat.errors import UnsupportedParameters
 from studio.providers.openai_chat.validate import ollama_problem
 from studio.providers.sse import Endpoint, InvalidResponse, json_lines, parse_object
-from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 from studio.providers.text_tool_calls import TextCallRecognizer
@@ -102,6 +101,26 @@ class OllamaProvider(Provider):
         self._windows: dict[tuple[str, str], int] = {}
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        words, images = self._read(blocks)
+        return [{"role": "user", "content": "\n\n".join(words), **images}]
+
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        messages: list[JsonObject] = []
+        for result in results:
+            words, images = self._read([one for one in result.content if isinstance(one, Image)])
+            messages.append(
+                {
+                    "role": "tool",
+                    "tool_name": result.name,
+                    "tool_call_id": result.call_id,
+                    "content": "\n".join([result_text(result), *words]),
+                    **images,
+                }
+            )
+        return messages
+
+    def _read(self, blocks: Sequence[Said]) -> tuple[list[str], JsonObject]:
+        """The words of these blocks, and the field of their pictures where there are any."""
         words: list[str] = []
         images: list[Json] = []
         for block in blocks:
@@ -114,31 +133,7 @@ class OllamaProvider(Provider):
             else:
                 assert isinstance(block, File)
                 words.append(text_of_file(block) or "")
-        message: JsonObject = {"role": "user", "content": "\n\n".join(words)}
-        if images:
-            message["images"] = images
-        return [message]
-
-    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        messages: list[JsonObject] = []
-        for result in results:
-            words, images = [result_text(result)], list[Json]()
-            for part in result.content:
-                if isinstance(part, Image):
-                    if why := self.media_problem(part):
-                        words.append(left_out_text(part, why))
-                    else:
-                        images.append(base64_text(part.data))
-            message: JsonObject = {
-                "role": "tool",
-                "tool_name": result.name,
-                "tool_call_id": result.call_id,
-                "content": "\n".join(words),
-            }
-            if images:
-                message["images"] = images
-            messages.append(message)
-        return messages
+        return words, {"images": images} if images else {}
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return unanswered(history, calls_of)
@@ -223,25 +218,21 @@ class OllamaProvider(Provider):
                 else:
                     return json_lines(chunks)
 
-        native = StreamDriver(
+        return StreamDriver(
             self.name,
             open,
             accumulator,
             self._endpoint.errors.from_exception,
             TextCallRecognizer(request, _native_call),
+            request.stop,
         )
-        return cut_at_stop_texts(native, request)
 
     def _body(self, request: Request, shown: ModelDetails, tokens: int) -> JsonObject:
         facts, model = request.facts, request.model
         options: JsonObject = {"num_ctx": tokens}
         if request.output_limit is not None:
             options["num_predict"] = request.output_limit
-        if not (facts and facts.sampling is False):
-            if request.temperature is not None:
-                options["temperature"] = request.temperature
-            if request.top_p is not None:
-                options["top_p"] = request.top_p
+        options |= request.sampling
         if request.stop:
             options["stop"] = list[Json](request.stop)
         system: list[Json] = [{"role": "system", "content": request.system}]

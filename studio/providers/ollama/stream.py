@@ -20,7 +20,7 @@ from studio.domain.jsonvalue import (
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.openai_chat.stream import UNREADABLE, call_ids, made_up_id
+from studio.providers.openai_chat.stream import UNREADABLE, call_ids, free_id
 from studio.providers.sse import InvalidResponse
 from studio.providers.tool_arguments import parse_arguments
 
@@ -80,7 +80,7 @@ class OllamaAccumulator:
                 continue
             identifier = repair_surrogates(as_text(call.get("id")))
             if not identifier or identifier in self._taken:
-                identifier = self._free_id()
+                identifier = free_id(self._history, len(self._calls), self._taken)
             self._taken.add(identifier)
             self._calls.append(
                 {
@@ -90,12 +90,6 @@ class OllamaAccumulator:
                 }
             )
             yield CallStarted(identifier, name)
-
-    def _free_id(self) -> str:
-        number = len(self._calls)
-        while (candidate := made_up_id(self._history, number)) in self._taken:
-            number += 1
-        return candidate
 
     def reply(self) -> Reply:
         last = self._last or {}

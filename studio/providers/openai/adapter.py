@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
 from studio.providers.base import PromptCache, Provider, ReplyStream, Request
 from studio.providers.errors import ErrorFactory, error_message
 from studio.providers.history_rebuild import pair_calls
-from studio.providers.http import Http
+from studio.providers.http import Http, SharedSdk
 from studio.providers.media import (
     MediaLimits,
     data_url,
@@ -40,7 +41,6 @@ from studio.providers.openai_chat.errors import (
 )
 from studio.providers.openai_chat.models import efforts_of, is_reasoning_model
 from studio.providers.sse import InvalidResponse, sse_objects
-from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, text_format
 
@@ -85,9 +85,7 @@ class OpenAIProvider(Provider):
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         self._errors = ErrorFactory(self.name, PROVIDER.title, base_url or PROVIDER.address, key)
-        self._http = http
-        self._client: AsyncOpenAI | None = None
-        self._transport: AsyncClient | None = None
+        self._sdk = SharedSdk(http, self._errors, self._make)
         self._unsupported = UnsupportedParameters()  # summaries, for one, are not for every account
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -150,7 +148,7 @@ class OpenAIProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            client = await self._connect()
+            client = await self._sdk.client()
             from openai import BadRequestError  # by now it was imported, in a thread
 
             attempt = request
@@ -169,11 +167,9 @@ class OpenAIProvider(Provider):
                         raise
                     attempt = replace(attempt, schema=None)
 
-        def translate(error: Exception) -> ProviderError:
-            return self._translate(error, request.model)
-
-        native = StreamDriver(self.name, open, ResponsesAccumulator(self._fault), translate)
-        return cut_at_stop_texts(native, request)
+        translate = partial(self._translate, model=request.model)
+        accumulator = ResponsesAccumulator(self._fault)
+        return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
     async def _send(
         self, client: AsyncOpenAI, stack: AsyncExitStack, body: JsonObject
@@ -217,45 +213,27 @@ class OpenAIProvider(Provider):
             efforts = efforts_of(request.model, request.facts)
             if request.effort and efforts:
                 wanted["reasoning.effort"] = nearest_effort(request.effort, efforts)
-        elif not (request.facts and request.facts.sampling is False):
-            if request.temperature is not None:
-                wanted["temperature"] = request.temperature
-            if request.top_p is not None:
-                wanted["top_p"] = request.top_p
+        else:
+            wanted |= request.sampling
         if choice := tool_choice(request):
             wanted["tool_choice"] = choice
         if request.tools and not request.parallel:
             wanted["parallel_tool_calls"] = False
         if form := text_format(request, request.history):
             wanted[FORM] = form
-        return {
-            name: value
-            for name, value in wanted.items()
-            if self._unsupported.accepts(request.model, name)
-        }
+        return self._unsupported.accepted(request.model, wanted)
 
     async def models(self) -> list[ModelInfo]:
-        client = await self._connect()
+        client = await self._sdk.client()
         try:
             answer = await client.get("/models", cast_to=object)
         except Exception as error:
             raise self._translate(error, "") from error
         # A page that is no JSON comes as text: the SDK does not mind.
-        if not isinstance(answer, Mapping):
-            raise self._errors.error("protocol")
-        listed = cast("Mapping[str, object]", answer).get("data")
+        listed = as_object(cast("Json", answer)).get("data")
         if not isinstance(listed, list):
             raise self._errors.error("protocol")
-        return chat_models(cast("list[object]", listed), time.time())
-
-    async def _connect(self) -> AsyncOpenAI:
-        if not self._errors.key.strip():
-            raise self._errors.error("no_key")
-        transport = await self._http.client()
-        if self._client is None or transport is not self._transport:
-            self._transport = transport
-            self._client = await self._http.imported(lambda: self._make(transport))
-        return self._client
+        return chat_models(listed, time.time())
 
     def _make(self, transport: AsyncClient) -> AsyncOpenAI:
         from openai import AsyncOpenAI
@@ -291,17 +269,14 @@ class OpenAIProvider(Provider):
                 return self._errors.from_exception(error)
 
 
-def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:
+def chat_models(listed: Json, now: float) -> list[ModelInfo]:
     """The models of ``/v1/models`` that chat, newest first (P-2).
 
     The list says nothing of a model's abilities, so names decide. Models shut
     down before ``now`` (seconds since 1970) are left out.
     """
     found: list[tuple[float, ModelInfo]] = []
-    for entry in listed:
-        if not isinstance(entry, Mapping):
-            continue
-        fields = cast("Mapping[str, object]", entry)
+    for fields in as_objects(listed):
         identifier, created = fields.get("id"), fields.get("created")
         if not isinstance(identifier, str) or not _CHAT.match(identifier):
             continue
@@ -314,7 +289,7 @@ def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:
     return [info for _, info in found]
 
 
-def _date(value: object) -> str:
+def _date(value: Json) -> str:
     """``2026-11-21`` of such a text or of seconds since 1970; empty for anything else."""
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value):
         return value[:10]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from studio.domain.errors import ProviderError
@@ -12,6 +13,7 @@ from studio.domain.jsonvalue import (
     TextBuffer,
     as_count,
     as_object,
+    as_objects,
     as_text,
     repair_surrogates,
 )
@@ -38,8 +40,8 @@ class ResponsesAccumulator:
         self._fault = fault
         self._done: dict[int, JsonObject] = {}
         self._begun: dict[int, JsonObject] = {}
-        self._words: dict[int, TextBuffer] = {}
-        self._thoughts: dict[int, TextBuffer] = {}
+        self._words = defaultdict[int, TextBuffer](TextBuffer)
+        self._thoughts = defaultdict[int, TextBuffer](TextBuffer)
         self._ids: dict[int, str] = {}
         self._response: JsonObject | None = None
 
@@ -57,14 +59,10 @@ class ResponsesAccumulator:
         place = index if isinstance(index, int) else -1
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
-                if new := self._words.setdefault(place, TextBuffer()).add(
-                    as_text(event.get("delta"))
-                ):
+                if new := self._words[place].add(as_text(event.get("delta"))):
                     yield TextDelta(new)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                if new := self._thoughts.setdefault(place, TextBuffer()).add(
-                    as_text(event.get("delta"))
-                ):
+                if new := self._thoughts[place].add(as_text(event.get("delta"))):
                     yield ReasoningDelta(new)
             case "response.reasoning_summary_part.added":
                 if event.get("summary_index"):
@@ -109,7 +107,7 @@ class ResponsesAccumulator:
             item = {**item, "call_id": self._ids[place]}
         self._done[place] = item
         if item.get("type") == "message" and place not in self._words and (text := said(item)):
-            self._words.setdefault(place, TextBuffer()).add(text)
+            self._words[place].add(text)
             yield TextDelta(text)
 
     def _ended(self, response: Json) -> Iterable[Delta]:
@@ -190,30 +188,22 @@ def acceptable(slots: Sequence[JsonObject | None]) -> list[JsonObject]:
 
 def calls_of(items: Iterable[JsonObject]) -> list[ToolCall]:
     """The function calls among items, in order."""
-    calls: list[ToolCall] = []
-    for item in items:
-        if item.get("type") == "function_call":
-            raw = as_text(item.get("arguments"))
-            calls.append(
-                ToolCall(
-                    as_text(item.get("call_id")),
-                    as_text(item.get("name")),
-                    parse_arguments(raw),
-                    raw,
-                )
-            )
-    return calls
+    return [
+        ToolCall(
+            as_text(item.get("call_id")),
+            as_text(item.get("name")),
+            parse_arguments(raw := as_text(item.get("arguments"))),
+            raw,
+        )
+        for item in items
+        if item.get("type") == "function_call"
+    ]
 
 
 def said(item: JsonObject) -> str:
     """The words of a message item, a refusal's included."""
-    content = item.get("content")
-    parts = content if isinstance(content, list) else []
-    return "".join(
-        as_text(part.get("text")) or as_text(part.get("refusal"))
-        for part in parts
-        if isinstance(part, dict)
-    )
+    parts = as_objects(item.get("content"))
+    return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
 
 
 def _cut(item: JsonObject) -> bool:
@@ -227,8 +217,4 @@ def _cut(item: JsonObject) -> bool:
 
 
 def _refused(item: JsonObject) -> bool:
-    content = item.get("content")
-    return any(
-        isinstance(part, dict) and part.get("type") == "refusal"
-        for part in (content if isinstance(content, list) else [])
-    )
+    return any(part.get("type") == "refusal" for part in as_objects(item.get("content")))

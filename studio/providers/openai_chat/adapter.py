@@ -30,7 +30,6 @@ from studio.providers.media import (
     text_of_file,
 )
 from studio.providers.sse import Endpoint, sse_objects
-from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, response_format
 from studio.providers.text_tool_calls import TextCallRecognizer
@@ -178,14 +177,14 @@ class CompatibleProvider(Provider):
                 else:
                     return sse_objects(chunks)
 
-        native = StreamDriver(
+        return StreamDriver(
             self.name,
             open,
             ChatAccumulator(request.history, self._endpoint.fault),
             self._endpoint.errors.from_exception,
             None if self._hosted else TextCallRecognizer(request, native_call),
+            request.stop,
         )
-        return cut_at_stop_texts(native, request)
 
     def _learns(self, model: str, optional: JsonObject, error: ProviderError) -> bool:
         """Whether the next request can be one that this server takes."""
@@ -219,13 +218,10 @@ class CompatibleProvider(Provider):
         if request.output_limit is not None:
             wanted[self._limit_name(model)] = request.output_limit
         thinks = self._hosted and is_reasoning_model(model, facts)
-        if not thinks and not (facts and facts.sampling is False):
-            if request.temperature is not None:
-                wanted["temperature"] = request.temperature
-            if request.top_p is not None:
-                wanted["top_p"] = request.top_p
-        if request.stop and not thinks:
-            wanted["stop"] = list[Json](request.stop[:STOPS])
+        if not thinks:
+            wanted |= request.sampling
+            if request.stop:
+                wanted["stop"] = list[Json](request.stop[:STOPS])
         if choice := chat_tool_choice(request):
             wanted["tool_choice"] = choice
         if request.tools and not request.parallel:
@@ -240,9 +236,7 @@ class CompatibleProvider(Provider):
                 wanted["reasoning_effort"] = nearest_effort(request.effort, efforts)
             elif efforts is None:  # nothing is known: the person's choice is sent
                 wanted["reasoning_effort"] = request.effort
-        return {
-            name: value for name, value in wanted.items() if self._unsupported.accepts(model, name)
-        }
+        return self._unsupported.accepted(model, wanted)
 
     def _limit_name(self, model: str) -> str:
         """``max_tokens`` is understood everywhere but by OpenAI's models that think."""

@@ -7,10 +7,11 @@ accept: a parameter that no answer needs is sent, and left out once a 400 names 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import cast
 
 from studio.domain.errors import ProviderFault
+from studio.domain.jsonvalue import Json, JsonObject, as_object
 from studio.providers.errors import fault_of_status, is_bad_history, is_too_long
 
 CODES: dict[str, ProviderFault] = {
@@ -67,9 +68,7 @@ def fault_of_error(error: object) -> ProviderFault | None:
     """The fault an error object names by code, type, number or words; None if none."""
     if isinstance(error, str):
         return _of_words(error)
-    if not isinstance(error, Mapping):
-        return None
-    fields = cast("Mapping[str, object]", error)
+    fields = as_object(cast("Json", error))
     for name in ("code", "type"):
         value = fields.get(name)
         if isinstance(value, str) and value in CODES:
@@ -85,11 +84,8 @@ def fault_of_error(error: object) -> ProviderFault | None:
 
 def fault_in_stream(error: object) -> ProviderFault:
     """The fault of an error object inside a stream that began well."""
-    found = fault_of_error(error)
-    if found is None and isinstance(error, Mapping):
-        ours = cast("Mapping[str, object]", error).get("type") == "invalid_request_error"
-        found = "bad_request" if ours else None
-    return found or "server"
+    ours = as_object(cast("Json", error)).get("type") == "invalid_request_error"
+    return fault_of_error(error) or ("bad_request" if ours else "server")
 
 
 def _of_words(words: str) -> ProviderFault | None:
@@ -126,6 +122,10 @@ class UnsupportedParameters:
 
     def accepts(self, model: str, parameter: str) -> bool:
         return (model, parameter) not in self._refused
+
+    def accepted(self, model: str, wanted: JsonObject) -> JsonObject:
+        """Those of the parameters that the model takes, as far as is known."""
+        return {name: value for name, value in wanted.items() if self.accepts(model, name)}
 
     def learn(self, model: str, sent: Iterable[str], words: str, parameter: str = "") -> bool:
         """Whether a refusal is about optional parameters that were ``sent``; remembers which.

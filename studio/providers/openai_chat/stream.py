@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import cast
 
 from studio.domain.errors import ProviderError
@@ -23,7 +24,7 @@ from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
 from studio.providers.sse import DONE, InvalidResponse
-from studio.providers.tool_arguments import parse_arguments
+from studio.providers.tool_arguments import is_whole_object, parse_arguments
 
 UNREADABLE = "unreadable_arguments"
 """The one argument under which broken arguments go back, for servers that take only objects."""
@@ -53,6 +54,11 @@ def made_up_id(history: Sequence[JsonObject], number: int) -> str:
     return f"call_{hashlib.sha256(place.encode()).hexdigest()[:12]}_{number}"
 
 
+def free_id(history: Sequence[JsonObject], number: int, taken: Container[str]) -> str:
+    """The first of these ids, from this number on, that no call has."""
+    return next(made for n in count(number) if (made := made_up_id(history, n)) not in taken)
+
+
 @dataclass(slots=True)
 class _Call:
     """A call while its pieces come; ``extra`` holds vendors' fields, signatures for one."""
@@ -70,11 +76,7 @@ class _Call:
     @property
     def whole(self) -> bool:
         """Whether what came so far is one finished JSON object, unrepaired."""
-        try:
-            finished = isinstance(json.loads(self.raw), dict)
-        except (ValueError, RecursionError):
-            return False
-        return finished and parse_arguments(self.raw) is not None
+        return is_whole_object(self.raw) and parse_arguments(self.raw) is not None
 
 
 class ChatAccumulator:
@@ -126,8 +128,8 @@ class ChatAccumulator:
             if "object" not in event and "usage" not in event and "id" not in event:
                 raise InvalidResponse("not a chat completion")
             return deltas
-        for choice in choices:
-            if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
+        for choice in as_objects(choices):
+            if choice.get("index", 0) in (0, None):
                 self._choice(choice, deltas)
         return deltas
 
@@ -151,13 +153,11 @@ class ChatAccumulator:
                 if not shown and new:  # some servers send both fields with the same words
                     deltas.append(ReasoningDelta(new))
                 shown = True
-        if isinstance(details := delta.get("reasoning_details"), list):
-            for detail in details:
-                if isinstance(detail, dict):
-                    merge_detail(self._details, detail)
-                    words = detail.get("text") or detail.get("summary")
-                    if not shown and isinstance(words, str) and words:
-                        deltas.append(ReasoningDelta(repair_surrogates(words)))
+        for detail in as_objects(delta.get("reasoning_details")):
+            merge_detail(self._details, detail)
+            words = detail.get("text") or detail.get("summary")
+            if not shown and isinstance(words, str) and words:
+                deltas.append(ReasoningDelta(repair_surrogates(words)))
         content = delta.get("content")
         if isinstance(content, list):  # some servers stream parts, as Mistral does
             content = "".join(_part_text(part) for part in content)
@@ -168,10 +168,8 @@ class ChatAccumulator:
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and (new := self._refusal.add(refusal)):
             deltas.append(TextDelta(new))
-        if isinstance(calls := delta.get("tool_calls"), list):
-            for piece in calls:
-                if isinstance(piece, dict):
-                    self._call_piece(piece, deltas)
+        for piece in as_objects(delta.get("tool_calls")):
+            self._call_piece(piece, deltas)
 
     def _call_piece(self, piece: JsonObject, deltas: list[Delta]) -> None:
         function = as_object(piece.get("function"))
@@ -193,7 +191,7 @@ class ChatAccumulator:
         if call.name and not call.started:
             call.started = True
             if not call.id or call.id in self._taken:
-                call.id = self._free_id()
+                call.id = free_id(self._history, len(self._calls) - 1, self._taken)
             self._taken.add(call.id)
             deltas.append(CallStarted(call.id, call.name))
 
@@ -214,12 +212,6 @@ class ChatAccumulator:
     def _new(self) -> _Call:
         self._calls.append(_Call())
         return self._calls[-1]
-
-    def _free_id(self) -> str:
-        number = len(self._calls) - 1
-        while (candidate := made_up_id(self._history, number)) in self._taken:
-            number += 1
-        return candidate
 
     def _take_usage(self, event: JsonObject) -> None:
         usage = event.get("usage")
