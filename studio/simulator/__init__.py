@@ -24,7 +24,7 @@ The APIs, a folder each with an endpoint and its checks:
 What they share:
 
 - ``endpoint``: defines an API's endpoint: reads a request, checks it, writes a turn or an error.
-- ``request_checks``: runs a table of named checks and defines their refusal.
+- ``request_checks``: defines a check and its refusal, and what several APIs check.
 - ``request_view``: holds a request in a form common to all APIs.
 - ``state``: remembers sessions, caches, ids and signatures.
 - ``routes``: finds the API of a request and checks its key.

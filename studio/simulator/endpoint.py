@@ -14,13 +14,14 @@ from typing import Any
 
 from .faults import Fault
 from .http import Frame, HttpRequest, HttpResponse
-from .json_read import Body, array, compact, obj, text
-from .request_checks import Check, RequestRefused, enforce
-from .request_view import ApiName, Offered, RequestView
+from .json_read import Body, arguments, array, compact, obj, objs, text
+from .request_checks import Check, RequestRefused
+from .request_view import ApiName, Called, Offered, RequestView
 from .script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from .state import ServerState
 
 _OBJECT = re.compile(rb"\{.*\}", re.S)
+GONE = object()
 OPAQUE = ("arguments", "input", "args")
 _STOPS = ("stop_reason", "finish_reason", "finishReason", "done_reason")
 
@@ -42,26 +43,19 @@ def body_of(frame: Frame) -> Body:
 
 
 def mapped(value: Any, change: Callable[[str, Any], Any]) -> Any:
-    """The value with every member changed, except inside what tools are called with."""
+    """The value with every member changed, except inside what tools are called with.
+
+    A member that is changed to ``GONE`` is left out.
+    """
     if isinstance(value, list):
         return [mapped(item, change) for item in array(value)]
     if not isinstance(value, dict):
         return value
-    return {
+    found = {
         key: item if key in OPAQUE else change(key, mapped(item, change))
         for key, item in obj(value).items()
     }
-
-
-def odd_stop(frames: Sequence[Frame]) -> list[Frame]:
-    """The reply ends for a reason that nobody has heard of."""
-
-    def change(key: str, value: Any) -> Any:
-        if key in _STOPS and isinstance(value, str):
-            return "SURPRISE" if value.isupper() else "surprise"
-        return value
-
-    return [rewritten(frame, lambda body: mapped(body, change)) for frame in frames]
+    return {key: item for key, item in found.items() if item is not GONE}
 
 
 class Endpoint(ABC):
@@ -80,8 +74,18 @@ class Endpoint(ABC):
         """The neutral form of a request."""
 
     def check(self, view: RequestView, state: ServerState) -> None:
-        """Raises RequestRefused for the first rule the request breaks."""
-        enforce(self.rules, self.house, view, state)
+        """Raises RequestRefused for the first rule broken; house rules hold under "beyond" only."""
+        for rule in (*self.rules, *(self.house if state.beyond else ())):
+            name = f"{self.name}.{rule.__name__}"
+            if name in state.without:
+                continue
+            try:
+                rule(view, state)
+            except RequestRefused as refused:
+                if refused.rule == "echo" and state.sessions.foreign(view):
+                    continue
+                refused.name = name
+                raise
 
     @abstractmethod
     def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
@@ -105,7 +109,13 @@ class Endpoint(ABC):
 
     def odd_stop(self, frames: Sequence[Frame]) -> list[Frame]:
         """The events with a reason to end that clients do not know yet."""
-        return odd_stop(frames)
+
+        def change(key: str, value: Any) -> Any:
+            if key in _STOPS and isinstance(value, str):
+                return "SURPRISE" if value.isupper() else "surprise"
+            return value
+
+        return [rewritten(frame, lambda body: mapped(body, change)) for frame in frames]
 
     def no_model(self, view: RequestView) -> RequestRefused:
         """The error for a model nobody has."""
@@ -155,6 +165,17 @@ def json_answer(body: Body, status: int = 200, **headers: str) -> HttpResponse:
     return HttpResponse([Frame(compact(body).encode())], status=status, headers=names)
 
 
+def event(kind: str, tokens: float = 0.0, **fields: Any) -> Frame:
+    """A server-sent event that says its kind twice, as Anthropic's and those of Responses do."""
+    data = compact({"type": kind, **fields})
+    return Frame(f"event: {kind}\ndata: {data}\n\n".encode(), tokens)
+
+
+def json_line(body: Body, tokens: float = 0.0) -> Frame:
+    """A line of JSON, as Ollama streams them."""
+    return Frame((compact(body) + "\n").encode(), tokens)
+
+
 def words(text: str) -> list[str]:
     """Text in pieces of about a token: a word with the space before it."""
     return re.findall(r"\s*\S{1,12}|\s+\Z", text)
@@ -186,6 +207,16 @@ def offered(tools: Iterable[Body], schema: str) -> list[Offered]:
 def offered_functions(tools: Iterable[Body]) -> list[Offered]:
     """The tools of a request that describes each one inside ``function``."""
     return offered((one for tool in tools if (one := obj(tool.get("function")))), "parameters")
+
+
+def called_functions(message: Body) -> list[Called]:
+    """The calls of a message that holds each one inside ``function``."""
+    calls = objs(message.get("tool_calls"))
+    functions = [(text(call.get("id")), obj(call.get("function"))) for call in calls]
+    return [
+        Called(id_, text(function.get("name")), arguments(function.get("arguments")))
+        for id_, function in functions
+    ]
 
 
 def tokens(text: str) -> int:

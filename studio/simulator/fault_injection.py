@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .endpoint import OPAQUE, Endpoint, body_of, mapped, rewritten
+from .endpoint import GONE, OPAQUE, Endpoint, body_of, mapped, rewritten
 from .faults import Byte, Fault, Place
 from .http import Frame, HttpResponse
 from .json_read import Body, array, compact, obj
@@ -199,16 +199,8 @@ def _tells(value: Any) -> bool:
     )
 
 
-def _without(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without(item) for item in array(value)]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: item if key in OPAQUE else _without(item)
-        for key, item in obj(value).items()
-        if key not in (*_USAGES, *_COUNTS)
-    }
+def _without(body: Body) -> Body:
+    return mapped(body, lambda key, item: GONE if key in (*_USAGES, *_COUNTS) else item)
 
 
 def _times(body: Body, factor: int) -> Body:

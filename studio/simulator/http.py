@@ -245,6 +245,7 @@ def chunking_named(wanted: ChunkingName | Chunking) -> Chunking:
     return NAMED[wanted] if isinstance(wanted, str) else wanted
 
 
+Sleep = Callable[[float], Awaitable[None]]
 _DRIPS = 20
 """Pieces a second of a body that comes slowly."""
 
@@ -254,8 +255,16 @@ class Piece:
     """Bytes of one write; ``delay`` before it in seconds, part of it perhaps a stall."""
 
     data: bytes
-    delay: float = 0.0
-    stalled: bool = False
+    delay: float
+    stalled: bool
+
+    async def due(self, exchange: Exchange, sleep: Sleep) -> None:
+        """Wait until it is to be written, and count it."""
+        if self.stalled:
+            exchange.stalled.set()
+        if self.delay:
+            await sleep(self.delay)
+        exchange.sent += len(self.data)
 
 
 def pieces(
@@ -281,12 +290,8 @@ def pieces(
         delay = pause + (tokens / pace.tokens_per_s if pace else 0.0)
         if answer.rate:
             delay += (end - begin) / answer.rate
-        if end > begin:
-            yield Piece(data[begin:end], delay, pause > 0)
+        yield Piece(data[begin:end], delay, pause > 0)
         begin = end
-
-
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Connection:
@@ -365,12 +370,8 @@ class Connection:
             await self._sleep(answer.pause)
         self._writer.write(head(answer))
         for piece in pieces(answer, self._chunking, self._chance, pace):
-            if piece.stalled:
-                exchange.stalled.set()
-            if piece.delay:
-                await self._sleep(piece.delay)
+            await piece.due(exchange, self._sleep)
             self._writer.write(chunk(piece.data))
-            exchange.sent += len(piece.data)
             await self._writer.drain()
             # Let a client in this process read, so that the pieces stay apart.
             await asyncio.sleep(0)

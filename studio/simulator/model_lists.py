@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .endpoint import json_answer
-from .http import Frame, HttpRequest, HttpResponse
-from .json_read import Body, compact
+from .endpoint import json_answer, json_line
+from .http import HttpRequest, HttpResponse
+from .json_read import Body
 from .ollama.request_checks import capabilities
 from .request_checks import RequestRefused
 from .request_view import ApiName
@@ -239,5 +239,5 @@ def pull_answer(body: Body) -> HttpResponse:
         rows.append({"status": "success"})
     if body.get("stream") is False:
         return json_answer(rows[-1], 500 if "error" in rows[-1] else 200)
-    frames = [Frame((compact(row) + "\n").encode(), 1.0) for row in rows]
+    frames = [json_line(row, 1.0) for row in rows]
     return HttpResponse(frames, content_type="application/x-ndjson")

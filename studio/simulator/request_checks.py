@@ -1,4 +1,4 @@
-"""Request checks: run an API's table of named checks, and define their refusal.
+"""Request checks: define a check and its refusal.
 
 Any check can be switched off, so that tests can show it is needed. House rules hold
 for a whole session, and only in the strictest mode. What several tables look at is
@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, TypeAlias
 
-from .json_read import Body, array, obj
+from .json_read import Body, array, obj, objs
 from .request_view import RequestView
 from .state import ServerState
 
@@ -45,31 +46,9 @@ Check: TypeAlias = Callable[[RequestView, ServerState], None]
 """Raises RequestRefused where the request breaks this one rule. Its name is the function's."""
 
 
-def enforce(
-    rules: Sequence[Check], house: Sequence[Check], view: RequestView, state: ServerState
-) -> None:
-    """Raises RequestRefused for the first rule broken; house rules hold under "beyond" only."""
-    for check in (*rules, *(house if state.beyond else ())):
-        name = f"{view.api}.{check.__name__}"
-        if name in state.without:
-            continue
-        try:
-            check(view, state)
-        except RequestRefused as refused:
-            if refused.rule == "echo" and state.sessions.foreign(view):
-                continue
-            refused.name = name
-            raise
-
-
 def word_set(words: str) -> frozenset[str]:
     """Names in a string with spaces between."""
     return frozenset(words.split())
-
-
-def rule_names(api: str, *tables: Sequence[Check]) -> list[str]:
-    """What the rules of some tables are called."""
-    return [f"{api}.{check.__name__}" for table in tables for check in table]
 
 
 def appended(view: RequestView, state: ServerState) -> None:
@@ -78,6 +57,15 @@ def appended(view: RequestView, state: ServerState) -> None:
         raise RequestRefused(
             "house", "house rule: the history, the system prompt and the tools only grow at the end"
         )
+
+
+def one_message_a_turn(view: RequestView, state: ServerState) -> None:
+    """House rule, where the request has ``messages``: no two of one side in a row."""
+    found = [message.get("role") for message in objs(view.body.get("messages"))]
+    for role, following in pairwise(found):
+        if role == following and role in ("user", "assistant"):
+            words = f"house rule: consecutive {role} messages"
+            raise RequestRefused("house", words, param="messages")
 
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,(.*)", re.S)

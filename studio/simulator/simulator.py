@@ -41,10 +41,10 @@ from .ollama.endpoint import OllamaEndpoint
 from .openai.endpoint import ResponsesEndpoint
 from .openai_chat.endpoint import ChatEndpoint
 from .request_checks import RequestRefused
-from .request_view import ApiName, RequestView
+from .request_view import ApiName, RequestView, with_result_names
 from .routes import Route, authorize, guess, route
 from .script import Call, Pace, Player, Raw, Replay, Script
-from .state import ServerState, Signer
+from .state import ServerState
 
 Strictness: TypeAlias = bool | Literal["warn", "beyond"]
 _SECRET = {"authorization", "x-api-key", "x-goog-api-key", "cookie"}
@@ -58,9 +58,9 @@ class Simulator:
     it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
     the pages of model lists; with ``endless_models`` there is always one more.
     ``refused`` hears of every violation; ``without`` names rules that do not
-    hold (``request_checks.rule_names``). ``window`` is how many tokens a request may have; one
-    that has more is refused in the provider's words. A model whose name begins
-    with ``missing`` is not found; any other name is.
+    hold, such as ``gemini.roles``. ``window`` is how many tokens a request may have; one that
+    has more is refused in the provider's words. A model whose name begins with
+    ``missing`` is not found; any other name is.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class Simulator:
         seed: int | None = 0,
         chunking: ChunkingName | Chunking = "event",
         pace: bool = True,
-        key: bytes = b"agent studio simulator",
         sleep: Sleep = asyncio.sleep,
         page_size: int = 50,
         endless_models: bool = False,
@@ -95,7 +94,6 @@ class Simulator:
         self.chance = random.Random(number)
         self._state = ServerState(
             random.Random(number),
-            Signer(key),
             beyond=strict == "beyond",
             without=frozenset(without),
         )
@@ -250,7 +248,12 @@ class Simulator:
             return pull_answer(body), None
         endpoint = self._endpoints[target.api]
         view = endpoint.view(request, body)
-        view = replace(view, nth=self._player.nth, model=target.model or view.model)
+        view = replace(
+            view,
+            nth=self._player.nth,
+            model=target.model or view.model,
+            items=with_result_names(view.items),
+        )
         if view.model.startswith("missing"):
             raise endpoint.no_model(view)
         if target.action == "count":
@@ -317,7 +320,6 @@ BASES = (
 async def serve(
     port: int = 0,
     *,
-    script: Script = demo_script,
     show: Callable[[str], None] = print,
     pace: bool = True,
 ) -> None:
@@ -327,7 +329,7 @@ async def serve(
     rule. Raises OSError if the port is taken.
     """
     simulator = Simulator(
-        script, seed=None, pace=pace, refused=lambda v: show(f"Refused {v.path}: {v.message}")
+        demo_script, seed=None, pace=pace, refused=lambda v: show(f"Refused {v.path}: {v.message}")
     )
     await simulator.start(port)
     try:

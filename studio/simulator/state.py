@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import random
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from .json_read import canonical
@@ -90,25 +91,18 @@ def _chain(view: RequestView) -> list[str]:
 
 def _sizes(view: RequestView) -> list[int]:
     """For each row about how many tokens there are up to its end."""
-    found: list[int] = []
-    total = 0
-    for row in view.rows:
-        total += len(canonical(row))
-        found.append(total // 4)
-    return found
+    return [total // 4 for total in accumulate(len(canonical(row)) for row in view.rows)]
 
 
+_KEY = b"agent studio simulator"
 _SIZE = 32
 
 
 class Signer:
     """Signs a payload alone and together with what came before it."""
 
-    def __init__(self, key: bytes = b"agent studio simulator") -> None:
-        self._key = key
-
     def _mac(self, *parts: str) -> bytes:
-        return hmac.new(self._key, "\0".join(parts).encode(), hashlib.sha256).digest()
+        return self._seal("\0".join(parts).encode())
 
     def sign(self, payload: Any, prefix: Any = None, *, stage: str = "") -> str:
         """Base64 of three digests: of the payload, of payload and prefix, and of those two.
@@ -119,8 +113,8 @@ class Signer:
         bound = self._mac("bound", canonical(payload), canonical(prefix))
         return base64.b64encode(own + bound + self._seal(own + bound) + stage.encode()).decode()
 
-    def _seal(self, digests: bytes) -> bytes:
-        return hmac.new(self._key, digests, hashlib.sha256).digest()
+    def _seal(self, data: bytes) -> bytes:
+        return hmac.new(_KEY, data, hashlib.sha256).digest()
 
     def made(self, signature: str | bytes) -> bool:
         """Whether the signature was made here, whatever it is on."""
@@ -161,7 +155,7 @@ class ServerState:
     """What rendering and checking need besides turn and request."""
 
     chance: random.Random
-    signer: Signer
+    signer: Signer = field(default_factory=Signer)
     beyond: bool = False
     """Whether house rules hold too."""
     without: frozenset[str] = frozenset()

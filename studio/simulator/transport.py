@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
@@ -26,31 +27,20 @@ def transport(simulator: Simulator) -> httpx2.AsyncBaseTransport:
     """
     import httpx2
 
+    @dataclass(eq=False)
     class Body(httpx2.AsyncByteStream):
-        def __init__(
-            self,
-            request: httpx2.Request,
-            exchange: Exchange,
-            answer: HttpResponse,
-            pace: Pace | None,
-        ) -> None:
-            self._request = request
-            self._exchange = exchange
-            self._answer = answer
-            self._pace = pace
+        request: httpx2.Request
+        exchange: Exchange
+        answer: HttpResponse
+        pace: Pace | None
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            exchange, answer = self._exchange, self._answer
-            for piece in pieces(answer, simulator.chunking, simulator.chance, self._pace):
-                if piece.stalled:
-                    exchange.stalled.set()
-                if piece.delay:
-                    await simulator.sleep(piece.delay)
-                exchange.sent += len(piece.data)
+            for piece in pieces(self.answer, simulator.chunking, simulator.chance, self.pace):
+                await piece.due(self.exchange, simulator.sleep)
                 yield piece.data
-            match answer.ending:
+            match self.answer.ending:
                 case "stall":
-                    await never(self._request, exchange)
+                    await never(self.request, self.exchange)
                 case "cut":
                     raise httpx2.RemoteProtocolError(
                         "peer closed connection without sending complete message body "
@@ -59,11 +49,11 @@ def transport(simulator: Simulator) -> httpx2.AsyncBaseTransport:
                 case "reset":
                     raise httpx2.ReadError("")
                 case _:
-                    exchange.done.set()
+                    self.exchange.done.set()
 
         async def aclose(self) -> None:
-            self._exchange.done.set()
-            self._exchange.gone.set()
+            self.exchange.done.set()
+            self.exchange.gone.set()
 
     async def never(request: httpx2.Request, exchange: Exchange) -> None:
         exchange.stalled.set()

@@ -17,7 +17,6 @@ from studio.simulator.gemini import tool_call_checks as gemini
 from studio.simulator.ollama import request_checks as ollama
 from studio.simulator.openai import tool_call_checks as responses
 from studio.simulator.openai_chat import tool_call_checks as chat
-from studio.simulator.request_checks import rule_names
 from support.rule_cases import message_of, post
 from support.rule_cases_answers import ANSWERS
 from support.rule_cases_parameters import CASES, MORE, Case
@@ -29,7 +28,11 @@ APIS: dict[str, Any] = {
     "ollama": ollama,
     "responses": responses,
 }
-RULES = [name for s, module in APIS.items() for name in rule_names(s, module.RULES, module.HOUSE)]
+RULES = [
+    f"{api}.{check.__name__}"
+    for api, module in APIS.items()
+    for check in (*module.RULES, *module.HOUSE)
+]
 
 
 @pytest.fixture

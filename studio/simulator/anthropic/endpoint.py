@@ -6,6 +6,7 @@ from typing import Any
 
 from studio.simulator.endpoint import (
     Endpoint,
+    event,
     fragments,
     json_answer,
     offered,
@@ -18,14 +19,7 @@ from studio.simulator.endpoint import (
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
 from studio.simulator.json_read import Body, arguments, compact, joined, obj, objs, text
 from studio.simulator.request_checks import RequestRefused
-from studio.simulator.request_view import (
-    Called,
-    Item,
-    RequestView,
-    Returned,
-    Said,
-    with_result_names,
-)
+from studio.simulator.request_view import Called, Item, RequestView, Returned, Said
 from studio.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.simulator.state import ServerState
 
@@ -91,7 +85,7 @@ class AnthropicEndpoint(Endpoint):
             api="anthropic",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
-            items=with_result_names(items),
+            items=items,
             tools=offered(objs(body.get("tools")), "input_schema"),
             system=joined(body.get("system")),
             body=body,
@@ -143,7 +137,7 @@ class AnthropicEndpoint(Endpoint):
             "stop_details": None,
             "usage": {**usage, "output_tokens": 1},
         }
-        frames = [_frame("message_start", message=start), _frame("ping")]
+        frames = [event("message_start", message=start), event("ping")]
         raws = [raw_arguments(part) for part in turn.parts if isinstance(part, Call)]
         for index, block in enumerate(objs(message["content"])):
             raw = raws.pop(0) if block["type"] == "tool_use" else ""
@@ -152,8 +146,8 @@ class AnthropicEndpoint(Endpoint):
         late: Body = {"usage": usage}
         if "input_transformations" in message:
             late["input_transformations"] = message["input_transformations"]
-        frames.append(_frame("message_delta", delta={name: message[name] for name in told}, **late))
-        return [*frames, _frame("message_stop")]
+        frames.append(event("message_delta", delta={name: message[name] for name in told}, **late))
+        return [*frames, event("message_stop")]
 
     def failure(self, refused: RequestRefused) -> HttpResponse:
         kind = _TYPES.get(refused.status, "api_error")
@@ -167,24 +161,24 @@ class AnthropicEndpoint(Endpoint):
 
     def error_frame(self, kind: str, variant: str) -> Frame:
         error, message = _KINDS[kind]
-        return _frame("error", error={"type": error, "message": message})
+        return event("error", error={"type": error, "message": message})
 
     def unknown(self, kind: str) -> list[Frame]:
         surprise: Body = {"type": f"surprise_{kind}", "surprise": "new"}
-        piece = _frame("content_block_delta", index=0, delta=surprise)
+        piece = event("content_block_delta", index=0, delta=surprise)
         if kind == "delta":
             return [piece]
         if kind == "block":
             return [
-                _frame("content_block_start", index=90, content_block=surprise),
-                _frame("content_block_delta", index=90, delta=surprise),
-                _frame("content_block_stop", index=90),
+                event("content_block_start", index=90, content_block=surprise),
+                event("content_block_delta", index=90, delta=surprise),
+                event("content_block_stop", index=90),
             ]
-        return [_frame("surprise", surprise={"kind": "new"})]
+        return [event("surprise", surprise={"kind": "new"})]
 
     def stranger(self) -> list[Frame]:
         delta = {"type": "text_delta", "text": "?"}
-        return [_frame("content_block_delta", index=99, delta=delta)]
+        return [event("content_block_delta", index=99, delta=delta)]
 
 
 def _native(part: Part, prefix: list[Any], view: RequestView, state: ServerState) -> list[Body]:
@@ -275,16 +269,11 @@ def _usage(usage: Usage) -> Body:
     }
 
 
-def _frame(kind: str, tokens: float = 0.0, **fields: Any) -> Frame:
-    data = compact({"type": kind, **fields})
-    return Frame(f"event: {kind}\ndata: {data}\n\n".encode(), tokens)
-
-
 def _block(index: int, block: Body, raw: str) -> list[Frame]:
     """A block's events; ``raw`` is the text of a call's arguments."""
 
     def delta(kind: str, name: str, piece: str) -> Frame:
-        return _frame(
+        return event(
             "content_block_delta", tokens=1.0, index=index, delta={"type": kind, name: piece}
         )
 
@@ -308,7 +297,7 @@ def _block(index: int, block: Body, raw: str) -> list[Frame]:
         case _:  # comes whole
             empty, deltas = block, []
     return [
-        _frame("content_block_start", index=index, content_block=empty),
+        event("content_block_start", index=index, content_block=empty),
         *deltas,
-        _frame("content_block_stop", index=index),
+        event("content_block_stop", index=index),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,6 +117,16 @@ _KEYS: dict[str, str] = {
 }
 
 
+def wrong_tag(rule: str, place: str, kind: object, expected: Sequence[str] = ()) -> RequestRefused:
+    """The refusal of a type that nobody knows there."""
+    known = ": " + ", ".join(f"'{name}'" for name in expected) if expected else ""
+    return RequestRefused(
+        rule,
+        f"{place}: Input tag '{kind}' found using 'type' does not match any of the expected "
+        f"tags{known}",
+    )
+
+
 def roles(view: RequestView, state: ServerState) -> None:
     """Messages are the user's, the assistant's or the system's."""
     for message in objs(view.body.get("messages")):
@@ -169,45 +179,31 @@ def known_blocks(view: RequestView, state: ServerState) -> None:
         kind = text(block.get("type"))
         server = kind.endswith(("_tool_result", "_tool_use")) or kind.startswith("surprise")
         if kind not in (*_EVERYWHERE, *_ASSISTANT, "tool_result") and not server:
-            raise RequestRefused(
-                "content",
-                f"{place}: Input tag '{kind}' found using 'type' does not match any of the "
-                "expected tags",
-            )
+            raise wrong_tag("content", place, kind)
 
 
 def results_are_the_users(view: RequestView, state: ServerState) -> None:
     """Only the user answers calls."""
-    for place, role, block in placed(view):
-        if block.get("type") == "tool_result" and role != "user":
-            raise RequestRefused(
-                "pairing",
-                f"{_message(place)}: `tool_result` blocks can only be in `user` messages",
-            )
+    _check_owner(view, "pairing", ("tool_result",), "user")
 
 
 def calls_are_the_assistants(view: RequestView, state: ServerState) -> None:
     """Only the assistant calls."""
-    for place, role, block in placed(view):
-        if block.get("type") == "tool_use" and role != "assistant":
-            raise RequestRefused(
-                "pairing",
-                f"{_message(place)}: `tool_use` blocks can only be in `assistant` messages",
-            )
+    _check_owner(view, "pairing", ("tool_use",), "assistant")
 
 
 def thinking_is_the_assistants(view: RequestView, state: ServerState) -> None:
     """Only the assistant thinks."""
+    _check_owner(view, "content", ("thinking", "redacted_thinking"), "assistant")
+
+
+def _check_owner(view: RequestView, rule: str, kinds: Sequence[str], owner: str) -> None:
     for place, role, block in placed(view):
-        if block.get("type") in ("thinking", "redacted_thinking") and role != "assistant":
+        if (kind := block.get("type")) in kinds and role != owner:
+            message = place.partition(".content")[0]
             raise RequestRefused(
-                "content",
-                f"{_message(place)}: `{block['type']}` blocks can only be in `assistant` messages",
+                rule, f"{message}: `{kind}` blocks can only be in `{owner}` messages"
             )
-
-
-def _message(place: str) -> str:
-    return place.partition(".content")[0]
 
 
 def system_is_text(view: RequestView, state: ServerState) -> None:
@@ -263,12 +259,7 @@ def result_blocks(view: RequestView, state: ServerState) -> None:
     """A result holds text, pictures, documents and what searches find."""
     for place, block, _ in inner(view):
         if block.get("type") not in _RESULT:
-            raise RequestRefused(
-                "content",
-                f"{place}: Input tag '{block.get('type')}' found using 'type' does not match any "
-                "of the expected tags: 'document', 'image', 'search_result', 'text', "
-                "'tool_reference'",
-            )
+            raise wrong_tag("content", place, block.get("type"), sorted(_RESULT))
 
 
 def errors_are_text(view: RequestView, state: ServerState) -> None:
@@ -342,11 +333,7 @@ def sources_known(view: RequestView, state: ServerState) -> None:
         kind = obj(block.get("source")).get("type")
         more = ("text", "content") if block.get("type") == "document" else ()
         if kind not in (*_SOURCES, *more):
-            raise RequestRefused(
-                "media",
-                f"{place}.source: Input tag '{kind}' found using 'type' does not match any of the "
-                "expected tags",
-            )
+            raise wrong_tag("media", f"{place}.source", kind)
 
 
 def _media(view: RequestView) -> Iterator[tuple[str, Body]]:

@@ -10,7 +10,7 @@ from studio.simulator.request_checks import LIMITS, RequestRefused, has_type, sc
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
-from .message_checks import PLAIN_VERSION, placed
+from .message_checks import PLAIN_VERSION, placed, wrong_tag
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
@@ -90,12 +90,7 @@ def thinking_known(view: RequestView, state: ServerState) -> None:
     thinking = view.body.get("thinking")
     kind = obj(thinking).get("type")
     if thinking is not None and kind not in _THINKING:
-        known = ", ".join(f"'{name}'" for name in _THINKING)
-        raise RequestRefused(
-            "parameter",
-            f"thinking: Input tag '{kind}' found using 'type' does not match any of the expected "
-            f"tags: {known}",
-        )
+        raise wrong_tag("parameter", "thinking", kind, _THINKING)
 
 
 def thinking_budget(view: RequestView, state: ServerState) -> None:
@@ -238,12 +233,7 @@ def choice_known(view: RequestView, state: ServerState) -> None:
     """What is said of calling tools is one of four."""
     choice = view.body.get("tool_choice")
     if choice is not None and _choice(view) not in _CHOICES:
-        known = ", ".join(f"'{name}'" for name in _CHOICES)
-        raise RequestRefused(
-            "tools",
-            f"tool_choice: Input tag '{_choice(view)}' found using 'type' does not match any of "
-            f"the expected tags: {known}",
-        )
+        raise wrong_tag("tools", "tool_choice", _choice(view), _CHOICES)
 
 
 def choice_of_tools(view: RequestView, state: ServerState) -> None:

@@ -6,6 +6,7 @@ Holds the table of all of Anthropic's checks, in the order in which they run.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from studio.simulator.json_read import Body, objs, text
 from studio.simulator.request_checks import Check, RequestRefused, appended
@@ -42,14 +43,17 @@ _PREFILL = re.compile(r"claude-(3|instant|2|\w+-4-[0-5](\D|$)|\w+-4-\d{8})")
 
 def unique_calls(view: RequestView, state: ServerState) -> None:
     """Within a turn no id comes twice; in a later turn it may."""
+    for place, _ in _repeated(view, "tool_use", "id"):
+        raise RequestRefused("pairing", f"{place}: `tool_use` ids must be unique")
+
+
+def _repeated(view: RequestView, kind: str, key: str) -> Iterator[tuple[str, str]]:
+    """Where an id comes again within a turn."""
     for run in runs(view):
         seen: set[str] = set()
-        for index, number, block in run.of("tool_use"):
-            id_ = text(block.get("id"))
-            if id_ in seen:
-                raise RequestRefused(
-                    "pairing", f"messages.{index}.content.{number}: `tool_use` ids must be unique"
-                )
+        for index, number, block in run.of(kind):
+            if (id_ := text(block.get(key))) in seen:
+                yield f"messages.{index}.content.{number}", id_
             seen.add(id_)
 
 
@@ -90,17 +94,12 @@ def asked_results(view: RequestView, state: ServerState) -> None:
 
 def single_results(view: RequestView, state: ServerState) -> None:
     """No call has two results."""
-    for run in runs(view):
-        seen: set[str] = set()
-        for index, number, block in run.of("tool_result"):
-            id_ = text(block.get("tool_use_id"))
-            if id_ in seen:
-                raise RequestRefused(
-                    "pairing",
-                    f"messages.{index}.content.{number}: each tool_use must have a single result. "
-                    f"Found multiple `tool_result` blocks with id: {id_}",
-                )
-            seen.add(id_)
+    for place, id_ in _repeated(view, "tool_result", "tool_use_id"):
+        raise RequestRefused(
+            "pairing",
+            f"{place}: each tool_use must have a single result. Found multiple `tool_result` "
+            f"blocks with id: {id_}",
+        )
 
 
 def served_tools(view: RequestView, state: ServerState) -> None:

@@ -22,7 +22,7 @@ from studio.simulator.script import Call, ServerTool, Stop, Text, Think, Turn, U
 from studio.simulator.state import ServerState
 
 from . import tool_call_checks as tool_calls
-from .request_checks import call_of, calling, config_of, response_of
+from .request_checks import call_of, calling, config_of, member, response_of
 
 _STOPS: dict[Stop, str] = {
     "max_tokens": "MAX_TOKENS",
@@ -68,7 +68,7 @@ class GeminiEndpoint(Endpoint):
         items: list[Item] = []
         for content in objs(body.get("contents")):
             items += _items(content)
-        system = obj(body.get("systemInstruction") or body.get("system_instruction"))
+        system = obj(member(body, "systemInstruction"))
         config = config_of(body)
         rows: list[Any] = [[system, body.get("tools")]]
         for content in objs(body.get("contents")):
@@ -82,16 +82,10 @@ class GeminiEndpoint(Endpoint):
                 Offered(
                     text(one.get("name")),
                     text(one.get("description")),
-                    obj(
-                        one.get("parametersJsonSchema")
-                        or one.get("parameters_json_schema")
-                        or one.get("parameters")
-                    ),
+                    obj(member(one, "parametersJsonSchema") or one.get("parameters")),
                 )
                 for tool in objs(body.get("tools"))
-                for one in objs(
-                    tool.get("functionDeclarations") or tool.get("function_declarations")
-                )
+                for one in objs(member(tool, "functionDeclarations"))
             ],
             system="\n".join(text(part.get("text")) for part in objs(system.get("parts"))),
             body=body,
@@ -180,37 +174,19 @@ class GeminiEndpoint(Endpoint):
         return {"totalTokens": tokens}
 
     def failure(self, refused: RequestRefused) -> HttpResponse:
-        error: Body = {
-            "code": refused.status,
-            "message": str(refused),
-            "status": _STATUS.get(refused.status, "UNKNOWN"),
+        info = {
+            "reason": refused.code,
+            "domain": "googleapis.com",
+            "metadata": {"service": "generativelanguage.googleapis.com"},
         }
-        if refused.code:
-            error["details"] = [
-                {
-                    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                    "reason": refused.code,
-                    "domain": "googleapis.com",
-                    "metadata": {"service": "generativelanguage.googleapis.com"},
-                }
-            ]
-        return json_answer({"error": error}, refused.status)
+        return _failed(refused.status, str(refused), "ErrorInfo", info if refused.code else {})
 
     def status(self, fault: Fault) -> HttpResponse:
-        refused = RequestRefused("fault", _message(fault.code), status=fault.code)
-        answer = self.failure(refused)
-        if fault.retry_after is not None:
-            # Google says the wait in the body.
-            after = fault.retry_after
-            delay = after if isinstance(after, str) else f"{after:g}s"
-            kind = "type.googleapis.com/google.rpc.RetryInfo"
-            error: Body = {
-                "code": fault.code,
-                "message": str(refused),
-                "status": _STATUS.get(fault.code, "UNKNOWN"),
-                "details": [{"@type": kind, "retryDelay": delay}],
-            }
-            answer = json_answer({"error": error}, fault.code)
+        message = next((words for code, words in _KINDS.values() if code == fault.code), None)
+        info: Body = {}
+        if (after := fault.retry_after) is not None:  # Google says the wait in the body.
+            info = {"retryDelay": after if isinstance(after, str) else f"{after:g}s"}
+        answer = _failed(fault.code, message or "The request failed.", "RetryInfo", info)
         answer.headers.update(fault.headers)
         return answer
 
@@ -225,11 +201,12 @@ class GeminiEndpoint(Endpoint):
         return [_event({"candidates": [{"content": content, "index": 0}]})]
 
 
-def _message(code: int) -> str:
-    for known, message in _KINDS.values():
-        if known == code:
-            return message
-    return "The request failed."
+def _failed(code: int, message: str, kind: str, info: Body) -> HttpResponse:
+    """An error; ``info`` is the detail of this kind, if there is one."""
+    error: Body = {"code": code, "message": message, "status": _STATUS.get(code, "UNKNOWN")}
+    if info:
+        error["details"] = [{"@type": f"type.googleapis.com/google.rpc.{kind}", **info}]
+    return json_answer({"error": error}, code)
 
 
 def _items(content: Body) -> list[Item]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from studio.simulator.json_read import Body, array, obj, objs, text
 from studio.simulator.request_checks import RequestRefused, decoded, word_set
@@ -15,6 +16,9 @@ _PARTS = (
     "the prompt input."
 )
 _LEVELS = ("minimal", "low", "medium", "high", "xhigh", "thinking_level_unspecified")
+_TYPE = "type.googleapis.com/google.ai.generativelanguage.v1beta"
+_STRUCT = "type.googleapis.com/google.protobuf.Struct"
+_CAPITAL = re.compile(r"[A-Z]")
 _NAME = re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII)
 _MEDIA = re.compile(r"(image|audio|video|text)/|application/(pdf|json|rtf|x-javascript|x-python)")
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
@@ -32,19 +36,33 @@ _PARAMETERS = word_set(
 )
 
 
+def member(body: Body, name: str) -> Any:
+    """The member of this name, in camel case or in snake case; None if there is none."""
+    return body.get(name) or body.get(_CAPITAL.sub(r"_\g<0>", name).lower())
+
+
 def contents(view: RequestView) -> list[Body]:
     """The request's contents."""
     return objs(view.body.get("contents"))
 
 
 def call_of(part: Body) -> Body:
-    """A part's function call in either spelling; empty if it is none."""
-    return obj(part.get("functionCall") or part.get("function_call"))
+    """A part's function call; empty if it is none."""
+    return obj(member(part, "functionCall"))
 
 
 def response_of(part: Body) -> Body:
-    """A part's function response in either spelling; empty if it is none."""
-    return obj(part.get("functionResponse") or part.get("function_response"))
+    """A part's function response; empty if it is none."""
+    return obj(member(part, "functionResponse"))
+
+
+def _wrong(rule: str, place: str, words: str) -> RequestRefused:
+    return RequestRefused(rule, f"* GenerateContentRequest.{place}: {words}\n")
+
+
+def _invalid(rule: str, place: str, kind: str, words: str = "") -> RequestRefused:
+    message = f"Invalid value at '{place}' ({kind})"
+    return RequestRefused(rule, f"{message}, {words}" if words else message)
 
 
 def _parts(view: RequestView) -> Iterator[tuple[str, Body]]:
@@ -56,9 +74,7 @@ def _parts(view: RequestView) -> Iterator[tuple[str, Body]]:
 def some_contents(view: RequestView, state: ServerState) -> None:
     """There is something to answer."""
     if not contents(view):
-        raise RequestRefused(
-            "empty", "* GenerateContentRequest.contents: contents is not specified\n"
-        )
+        raise _wrong("empty", "contents", "contents is not specified")
 
 
 def roles(view: RequestView, state: ServerState) -> None:
@@ -78,11 +94,8 @@ def parts_have_data(view: RequestView, state: ServerState) -> None:
     """A part is something."""
     for place, part in _parts(view):
         if not set(part) - set(_ABOUT):
-            raise RequestRefused(
-                "empty",
-                f"* GenerateContentRequest.{place}.data: required oneof "
-                "field 'data' must have one initialized field\n",
-            )
+            words = "required oneof field 'data' must have one initialized field"
+            raise _wrong("empty", f"{place}.data", words)
 
 
 def _inline(view: RequestView) -> Iterator[tuple[str, Body]]:
@@ -92,7 +105,7 @@ def _inline(view: RequestView) -> Iterator[tuple[str, Body]]:
             (f"{place}.function_response", row) for row in objs(response_of(part).get("parts"))
         ]
         for where, holder in [(place, part), *inner]:
-            if data := obj(holder.get("inlineData") or holder.get("inline_data")):
+            if data := obj(member(holder, "inlineData")):
                 yield f"{where}.inline_data", data
 
 
@@ -101,17 +114,14 @@ def base64_sound(view: RequestView, state: ServerState) -> None:
     for place, data in _inline(view):
         raw = text(data.get("data"))
         if decoded(raw.replace("-", "+").replace("_", "/")) is None:
-            raise RequestRefused(
-                "media",
-                f"Invalid value at '{place}.data' (TYPE_BYTES), Base64 decoding failed for "
-                f'"{raw[:40]}"',
-            )
+            words = f'Base64 decoding failed for "{raw[:40]}"'
+            raise _invalid("media", f"{place}.data", "TYPE_BYTES", words)
 
 
 def media_types(view: RequestView, state: ServerState) -> None:
     """Pictures, sounds, films, text and PDF can be read."""
     for _, data in _inline(view):
-        kind = text(data.get("mimeType") or data.get("mime_type"))
+        kind = text(member(data, "mimeType"))
         if not _MEDIA.match(kind) or (kind.startswith("image/") and kind not in _IMAGES):
             raise RequestRefused("media", f"Unsupported MIME type: {kind}")
 
@@ -120,11 +130,7 @@ def args_are_objects(view: RequestView, state: ServerState) -> None:
     """A call's arguments are an object."""
     for place, part in _parts(view):
         if not isinstance(call_of(part).get("args") or {}, dict):
-            raise RequestRefused(
-                "content",
-                f"Invalid value at '{place}.function_call.args' "
-                "(type.googleapis.com/google.protobuf.Struct)",
-            )
+            raise _invalid("content", f"{place}.function_call.args", _STRUCT)
 
 
 def responses_are_objects(view: RequestView, state: ServerState) -> None:
@@ -132,17 +138,12 @@ def responses_are_objects(view: RequestView, state: ServerState) -> None:
     for place, part in _parts(view):
         answer = response_of(part)
         if answer and not isinstance(answer.get("response"), dict):
-            raise RequestRefused(
-                "content",
-                f"Invalid value at '{place}.function_response.response' "
-                "(type.googleapis.com/google.protobuf.Struct)",
-            )
+            raise _invalid("content", f"{place}.function_response.response", _STRUCT)
 
 
 def _functions(view: RequestView) -> Iterator[tuple[str, str]]:
     for index, tool in enumerate(objs(view.body.get("tools"))):
-        rows = objs(tool.get("functionDeclarations") or tool.get("function_declarations"))
-        for number, one in enumerate(rows):
+        for number, one in enumerate(objs(member(tool, "functionDeclarations"))):
             yield f"tools[{index}].function_declarations[{number}]", text(one.get("name"))
 
 
@@ -150,11 +151,12 @@ def functions_named(view: RequestView, state: ServerState) -> None:
     """A function's name is plain and not too long."""
     for place, name in _functions(view):
         if not _NAME.fullmatch(name):
-            raise RequestRefused(
+            raise _wrong(
                 "tools",
-                f"* GenerateContentRequest.{place}.name: Invalid function name. Must start with a "
-                "letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), "
-                "dots (.), colons (:), or dashes (-), with a maximum length of 64.\n",
+                f"{place}.name",
+                "Invalid function name. Must start with a letter or an underscore. Must be "
+                "alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes "
+                "(-), with a maximum length of 64.",
             )
 
 
@@ -170,7 +172,7 @@ def functions_unique(view: RequestView, state: ServerState) -> None:
 def _thinking(view: RequestView) -> tuple[object, object]:
     """The level and the budget of thinking that the request asks for."""
     config = config_of(view.body)
-    thinking = obj(config.get("thinkingConfig") or config.get("thinking_config"))
+    thinking = obj(member(config, "thinkingConfig"))
     level = thinking.get("thinkingLevel", thinking.get("thinking_level"))
     return level, thinking.get("thinkingBudget", thinking.get("thinking_budget"))
 
@@ -188,11 +190,8 @@ def levels(view: RequestView, state: ServerState) -> None:
     """The level of thinking is a known one."""
     level, _ = _thinking(view)
     if level is not None and text(level).lower() not in _LEVELS:
-        raise RequestRefused(
-            "parameter",
-            "Invalid value at 'generation_config.thinking_config.thinking_level' "
-            f'(type.googleapis.com/google.ai.generativelanguage.v1beta.ThinkingLevel), "{level}"',
-        )
+        place = "generation_config.thinking_config.thinking_level"
+        raise _invalid("parameter", place, f"{_TYPE}.ThinkingLevel", f'"{level}"')
 
 
 def level_supported(view: RequestView, state: ServerState) -> None:
@@ -219,13 +218,18 @@ def budgets(view: RequestView, state: ServerState) -> None:
 
 def temperature(view: RequestView, state: ServerState) -> None:
     """The temperature is 0 to 2."""
-    value = config_of(view.body).get("temperature")
-    if isinstance(value, int | float) and not 0 <= value <= 2:
-        raise RequestRefused(
-            "parameter",
-            "* GenerateContentRequest.generation_config.temperature: temperature must be in the "
-            "range [0.0, 2.0].\n",
-        )
+    _check_range("temperature", config_of(view.body).get("temperature"), 2)
+
+
+def top_p(view: RequestView, state: ServerState) -> None:
+    """A share is 0 to 1."""
+    _check_range("top_p", config_of(view.body).get("topP"), 1)
+
+
+def _check_range(name: str, value: object, most: int) -> None:
+    if isinstance(value, int | float) and not 0 <= value <= most:
+        words = f"{name} must be in the range [0.0, {most}.0]."
+        raise _wrong("parameter", f"generation_config.{name}", words)
 
 
 def known_parameters(view: RequestView, state: ServerState) -> None:
@@ -252,30 +256,26 @@ def known_keys(view: RequestView, state: ServerState) -> None:
 
 _MODES = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED")
 _MOST = 5
+_ALLOWED = "tool_config.function_calling_config.allowed_function_names"
 _TYPES = ("text/plain", "application/json", "text/x.enum")
 
 
 def calling(body: Body) -> Body:
     """What the request says of calling functions."""
-    config = obj(body.get("toolConfig") or body.get("tool_config"))
-    return obj(config.get("functionCallingConfig") or config.get("function_calling_config"))
+    return obj(member(obj(member(body, "toolConfig")), "functionCallingConfig"))
 
 
 def config_of(body: Body) -> Body:
     """The request's ``generationConfig``."""
-    return obj(body.get("generationConfig") or body.get("generation_config"))
+    return obj(member(body, "generationConfig"))
 
 
 def mode_known(view: RequestView, state: ServerState) -> None:
     """The mode of calling is a known one."""
     mode = calling(view.body).get("mode")
     if mode is not None and mode not in _MODES:
-        raise RequestRefused(
-            "tools",
-            "Invalid value at 'tool_config.function_calling_config.mode' "
-            "(type.googleapis.com/google.ai.generativelanguage.v1beta.FunctionCallingConfig.Mode),"
-            f' "{mode}"',
-        )
+        place = "tool_config.function_calling_config.mode"
+        raise _invalid("tools", place, f"{_TYPE}.FunctionCallingConfig.Mode", f'"{mode}"')
 
 
 def mode_of_functions(view: RequestView, state: ServerState) -> None:
@@ -290,22 +290,14 @@ def names_with_any(view: RequestView, state: ServerState) -> None:
     """Functions are named only where one has to be called."""
     config = calling(view.body)
     if config.get("allowedFunctionNames") and config.get("mode") not in ("ANY", "VALIDATED"):
-        raise RequestRefused(
-            "tools",
-            "* GenerateContentRequest.tool_config.function_calling_config.allowed_function_names: "
-            "only allowed when the mode is ANY.\n",
-        )
+        raise _wrong("tools", _ALLOWED, "only allowed when the mode is ANY.")
 
 
 def names_declared(view: RequestView, state: ServerState) -> None:
     """A function that is named is there."""
     for name in array(calling(view.body).get("allowedFunctionNames")):
         if view.tools and name not in view.tool_names:
-            raise RequestRefused(
-                "tools",
-                "* GenerateContentRequest.tool_config.function_calling_config."
-                f"allowed_function_names: {name} is not in function_declarations.\n",
-            )
+            raise _wrong("tools", _ALLOWED, f"{name} is not in function_declarations.")
 
 
 def stops_are_texts(view: RequestView, state: ServerState) -> None:
@@ -314,37 +306,21 @@ def stops_are_texts(view: RequestView, state: ServerState) -> None:
     if stops is None:
         return
     if not all(isinstance(one, str) for one in array(stops)) or not isinstance(stops, list):
-        raise RequestRefused(
-            "parameter", "Invalid value at 'generation_config.stop_sequences' (TYPE_STRING)"
-        )
+        raise _invalid("parameter", "generation_config.stop_sequences", "TYPE_STRING")
     if (count := len(array(stops))) > _MOST:
-        raise RequestRefused(
-            "parameter",
-            "* GenerateContentRequest.generation_config.stop_sequences: the number of stop "
-            f"sequences must be at most {_MOST}, but got {count}.\n",
-        )
-
-
-def top_p(view: RequestView, state: ServerState) -> None:
-    """A share is 0 to 1."""
-    value = config_of(view.body).get("topP")
-    if isinstance(value, int | float) and not 0 <= value <= 1:
-        raise RequestRefused(
-            "parameter",
-            "* GenerateContentRequest.generation_config.top_p: top_p must be in the range "
-            "[0.0, 1.0].\n",
-        )
+        words = f"the number of stop sequences must be at most {_MOST}, but got {count}."
+        raise _wrong("parameter", "generation_config.stop_sequences", words)
 
 
 def form_known(view: RequestView, state: ServerState) -> None:
     """The answer is of a type that can be made."""
     kind = config_of(view.body).get("responseMimeType")
     if kind is not None and kind not in _TYPES:
-        raise RequestRefused(
+        raise _wrong(
             "parameter",
-            "* GenerateContentRequest.generation_config.response_mime_type: allowed mimetypes are "
-            "`text/plain`, `application/json`, `application/xml`, `application/yaml` and "
-            "`text/x.enum`.\n",
+            "generation_config.response_mime_type",
+            "allowed mimetypes are `text/plain`, `application/json`, `application/xml`, "
+            "`application/yaml` and `text/x.enum`.",
         )
 
 
@@ -353,11 +329,8 @@ def schema_is_json(view: RequestView, state: ServerState) -> None:
     config = config_of(view.body)
     schema = config.get("responseJsonSchema")
     if schema is not None and config.get("responseMimeType") != "application/json":
-        raise RequestRefused(
-            "parameter",
-            "* GenerateContentRequest.generation_config.response_schema: only allowed when "
-            "response_mime_type is `application/json`.\n",
-        )
+        words = "only allowed when response_mime_type is `application/json`."
+        raise _wrong("parameter", "generation_config.response_schema", words)
 
 
 def form_without_functions(view: RequestView, state: ServerState) -> None:

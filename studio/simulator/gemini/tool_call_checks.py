@@ -15,7 +15,7 @@ from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState, decode
 
 from . import request_checks as request
-from .request_checks import call_of, contents, response_of
+from .request_checks import call_of, contents, member, response_of
 
 _EQUAL = (
     "Please ensure that the number of function response parts is equal to the number of function "
@@ -180,7 +180,7 @@ def genuine_signatures(view: RequestView, state: ServerState) -> None:
 
 
 def _signature(part: Body) -> str:
-    return text(part.get("thoughtSignature") or part.get("thought_signature"))
+    return text(member(part, "thoughtSignature"))
 
 
 def _genuine(signature: str, part: Body, state: ServerState) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from studio.simulator.endpoint import (
     Endpoint,
+    called_functions,
     json_answer,
+    json_line,
     offered_functions,
     raw_arguments,
     strings,
@@ -16,14 +18,7 @@ from studio.simulator.endpoint import (
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
 from studio.simulator.json_read import Body, arguments, compact, obj, objs, text
 from studio.simulator.request_checks import RequestRefused
-from studio.simulator.request_view import (
-    Called,
-    Item,
-    RequestView,
-    Returned,
-    Said,
-    with_result_names,
-)
+from studio.simulator.request_view import Item, RequestView, Returned, Said
 from studio.simulator.script import Call, ServerTool, Text, Think, Turn
 from studio.simulator.state import ServerState
 
@@ -60,7 +55,7 @@ class OllamaEndpoint(Endpoint):
             api="ollama",
             model=text(body.get("model")),
             stream=body.get("stream") is not False,
-            items=with_result_names([item for message in kept for item in _items(message)]),
+            items=[item for message in kept for item in _items(message)],
             tools=offered_functions(tools),
             system="\n".join(
                 text(message.get("content")) for message in kept if message.get("role") == "system"
@@ -107,11 +102,8 @@ class OllamaEndpoint(Endpoint):
         }
         if not view.stream:
             return json_answer({**_line(view, _whole([row for row, _ in rows])), **last})
-        frames = [
-            Frame((compact({**_line(view, row), "done": False}) + "\n").encode(), weight)
-            for row, weight in rows
-        ]
-        frames.append(Frame((compact({**_line(view, {"content": ""}), **last}) + "\n").encode()))
+        frames = [json_line({**_line(view, row), "done": False}, weight) for row, weight in rows]
+        frames.append(json_line({**_line(view, {"content": ""}), **last}))
         return HttpResponse(frames, content_type="application/x-ndjson")
 
     def no_model(self, view: RequestView) -> RequestRefused:
@@ -121,13 +113,13 @@ class OllamaEndpoint(Endpoint):
         return json_answer({"error": str(refused)}, refused.status)
 
     def error_frame(self, kind: str, variant: str) -> Frame:
-        return Frame((compact({"error": _KINDS[kind]}) + "\n").encode())
+        return json_line({"error": _KINDS[kind]})
 
     def unknown(self, kind: str) -> list[Frame]:
         surprise: Body = {"surprise": {"kind": "new"}}
         if kind != "event":
             surprise = {"message": {"role": "assistant", "content": "", **surprise}}
-        return [Frame((compact({**surprise, "done": False}) + "\n").encode())]
+        return [json_line({**surprise, "done": False})]
 
 
 def window(body: Body) -> int:
@@ -158,17 +150,8 @@ def _items(message: Body) -> list[Item]:
             name = text(message.get("tool_name"))
             return [Returned(text(message.get("tool_call_id")), name, said)]
         case "assistant":
-            items: list[Item] = [Said("assistant", said)] if said else []
-            for call in objs(message.get("tool_calls")):
-                function = obj(call.get("function"))
-                items.append(
-                    Called(
-                        text(call.get("id")),
-                        text(function.get("name")),
-                        arguments(function.get("arguments")),
-                    )
-                )
-            return items
+            spoken = [Said("assistant", said)] if said else []
+            return [*spoken, *called_functions(message)]
         case "system":
             return [Said("system", said)]
         case _:

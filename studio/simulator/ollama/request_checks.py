@@ -5,10 +5,16 @@ pair up.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
-from studio.simulator.json_read import Body, array, compact, obj, objs, text
-from studio.simulator.request_checks import Check, RequestRefused, appended, decoded, word_set
+from studio.simulator.json_read import Body, array, compact, obj, objs
+from studio.simulator.request_checks import (
+    Check,
+    RequestRefused,
+    appended,
+    decoded,
+    one_message_a_turn,
+    word_set,
+)
 from studio.simulator.request_view import Called, RequestView, Returned
 from studio.simulator.state import ServerState
 
@@ -207,14 +213,6 @@ def answered_calls(view: RequestView, state: ServerState) -> None:
         if item is None and open_:
             names = ", ".join(call.name for call in open_)
             raise RequestRefused("pairing", f"house rule: calls without results: {names}")
-
-
-def one_message_a_turn(view: RequestView, state: ServerState) -> None:
-    """House rule: no two messages of one side in a row."""
-    found = [text(message.get("role")) for message in _messages(view)]
-    for role, following in pairwise(found):
-        if role == following and role in ("user", "assistant"):
-            raise RequestRefused("house", f"house rule: consecutive {role} messages")
 
 
 def known_parameters(view: RequestView, state: ServerState) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from studio.simulator.endpoint import (
     Endpoint,
     body_of,
+    event,
     fragments,
     json_answer,
     offered,
@@ -18,17 +19,10 @@ from studio.simulator.endpoint import (
     words,
 )
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
-from studio.simulator.json_read import Body, arguments, compact, joined, obj, objs, text
+from studio.simulator.json_read import Body, arguments, joined, obj, objs, text
 from studio.simulator.openai_chat.endpoint import error_answer, error_body, no_model
 from studio.simulator.request_checks import RequestRefused
-from studio.simulator.request_view import (
-    Called,
-    Item,
-    RequestView,
-    Returned,
-    Said,
-    with_result_names,
-)
+from studio.simulator.request_view import Called, Item, RequestView, Returned, Said
 from studio.simulator.script import Call, ServerTool, Text, Think, Turn, Usage
 from studio.simulator.state import ServerState
 
@@ -56,7 +50,7 @@ class ResponsesEndpoint(Endpoint):
             api="responses",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
-            items=with_result_names(items),
+            items=items,
             tools=offered(
                 [tool for tool in objs(body.get("tools")) if tool.get("type") == "function"],
                 "parameters",
@@ -111,8 +105,8 @@ class ResponsesEndpoint(Endpoint):
                 "tools": [],
                 "error": {"code": error["code"], "message": error["message"]},
             }
-            return _event("response.failed", response=failed, sequence_number=0)
-        return _event(
+            return event("response.failed", response=failed, sequence_number=0)
+        return event(
             "error",
             code=error["code"],
             message=error["message"],
@@ -124,15 +118,15 @@ class ResponsesEndpoint(Endpoint):
         item: Body = {"id": f"su_{uuid.uuid4().hex}", "type": "surprise_item", "surprise": "new"}
         if kind == "block":
             return [
-                _event(f"response.output_item.{stage}", item=item, output_index=90)
+                event(f"response.output_item.{stage}", item=item, output_index=90)
                 for stage in ("added", "done")
             ]
         name = "response.surprise.delta" if kind == "delta" else "response.surprise"
-        return [_event(name, surprise={"kind": "new"}, output_index=0, sequence_number=0)]
+        return [event(name, surprise={"kind": "new"}, output_index=0, sequence_number=0)]
 
     def stranger(self) -> list[Frame]:
         at: Body = {"item_id": "msg_unheard_of", "output_index": 99, "content_index": 0}
-        return [_event("response.output_text.delta", delta="?", sequence_number=0, **at)]
+        return [event("response.output_text.delta", delta="?", sequence_number=0, **at)]
 
     def odd_stop(self, frames: Sequence[Frame]) -> list[Frame]:
         *rest, last = frames
@@ -141,7 +135,7 @@ class ResponsesEndpoint(Endpoint):
             "status": "incomplete",
             "incomplete_details": {"reason": "surprise"},
         }
-        return [*rest, _event("response.incomplete", response=response, sequence_number=0)]
+        return [*rest, event("response.incomplete", response=response, sequence_number=0)]
 
 
 def _item(row: Body) -> Item | None:
@@ -281,11 +275,6 @@ def _response(turn: Turn, view: RequestView, state: ServerState) -> Body:
     }
 
 
-def _event(kind: str, tokens: float = 0.0, **fields: Any) -> Frame:
-    data = compact({"type": kind, **fields})
-    return Frame(f"event: {kind}\ndata: {data}\n\n".encode(), tokens)
-
-
 class _Stream:
     """Numbers the events of one response."""
 
@@ -295,7 +284,7 @@ class _Stream:
 
     def _add(self, kind: str, tokens: float = 0.0, **fields: Any) -> None:
         number = len(self._frames)
-        self._frames.append(_event(f"response.{kind}", tokens, **fields, sequence_number=number))
+        self._frames.append(event(f"response.{kind}", tokens, **fields, sequence_number=number))
 
     def frames(self, items: list[Body], state: ServerState) -> list[Frame]:
         final = self._response
@@ -307,27 +296,31 @@ class _Stream:
             if item["type"] == "reasoning":
                 # Never verifies: what comes with ``added`` is not to be sent back.
                 added |= {"summary": [], "encrypted_content": state.signer.sign("unfinished")}
-                self._add("output_item.added", item=added, output_index=index)
-                self._summary(index, item)
             elif item["type"] == "message":
                 added["content"] = []
-                self._add("output_item.added", item=added, output_index=index)
-                self._message(index, item)
             elif item["type"] == "function_call":
                 added["arguments"] = ""
-                self._add("output_item.added", item=added, output_index=index)
-                self._call(index, item)
-            else:
-                self._add("output_item.added", item=added, output_index=index)
-                for stage in ("in_progress", "searching", "completed"):
-                    kind = f"{item['type']}.{stage}"
-                    self._add(kind, item_id=item["id"], output_index=index)
+            self._add("output_item.added", item=added, output_index=index)
+            self._content(index, item)
             self._add("output_item.done", item=dict(item), output_index=index)
         for item in items:
             if item["type"] == "reasoning":
                 _encrypt(item, items, state, "completed", text(final["model"]))
         self._add(str(final["status"]), response={**final, "output": items})
         return self._frames
+
+    def _content(self, index: int, item: Body) -> None:
+        match item["type"]:
+            case "reasoning":
+                self._summary(index, item)
+            case "message":
+                self._message(index, item)
+            case "function_call":
+                self._call(index, item)
+            case _:
+                for stage in ("in_progress", "searching", "completed"):
+                    kind = f"{item['type']}.{stage}"
+                    self._add(kind, item_id=item["id"], output_index=index)
 
     def _summary(self, index: int, item: Body) -> None:
         for part in objs(item["summary"]):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 from studio.simulator.json_read import Body, array, compact, obj, objs, text
 from studio.simulator.openai_chat import parameter_checks as shared
-from studio.simulator.request_checks import RequestRefused, data_url, word_set
+from studio.simulator.openai_chat.parameter_checks import refuse
+from studio.simulator.request_checks import word_set
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
@@ -27,7 +27,6 @@ _ITEMS = (
     "additional_tools",
     "program",
 )
-_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _USERS = ("input_text", "input_image", "input_file", "input_audio")
 _ASSISTANTS = ("output_text", "refusal")
 _PARAMETERS = word_set(
@@ -39,22 +38,9 @@ _PARAMETERS = word_set(
 )
 
 
-def refuse(
-    rule: str, message: str, param: str = "input", code: str | None = None
-) -> RequestRefused:
-    """A refusal in OpenAI's form."""
-    return RequestRefused(rule, message, param=param, code=code)
-
-
 def rows(view: RequestView) -> list[Body]:
     """The input's items; none where the input is a string."""
     return objs(view.body.get("input"))
-
-
-def _missing(name: str, rule: str = "empty") -> RequestRefused:
-    return refuse(
-        rule, f"Missing required parameter: '{name}'.", name, "missing_required_parameter"
-    )
 
 
 def no_earlier_response(view: RequestView, state: ServerState) -> None:
@@ -81,17 +67,9 @@ def limit_in_range(view: RequestView, state: ServerState) -> None:
         )
 
 
-def effort(view: RequestView, state: ServerState) -> None:
-    """The effort is a known level, for a model that reasons."""
-    level = obj(view.body.get("reasoning")).get("effort")
-    shared.check_effort(view, level, "reasoning.effort")
-
-
 def temperature(view: RequestView, state: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none."""
-    shared.check_temperature(
-        view, "Unsupported parameter: 'temperature' is not supported with this model."
-    )
+    shared.check_temperature(view, shared.unsupported("temperature"))
 
 
 def no_stops(view: RequestView, state: ServerState) -> None:
@@ -105,29 +83,11 @@ def choice_of_tools(view: RequestView, state: ServerState) -> None:
     shared.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
 
 
-def _form(view: RequestView) -> Body:
-    return obj(obj(view.body.get("text")).get("format"))
-
-
-def form_known(view: RequestView, state: ServerState) -> None:
-    """The answer's form is a known one."""
-    shared.check_form_known(_form(view), "text.format")
-
-
-def schema_named(view: RequestView, state: ServerState) -> None:
-    """A schema has a name."""
-    shared.check_schema_named(_form(view), _form(view), "text.format")
-
-
-def schema_supported(view: RequestView, state: ServerState) -> None:
-    """A schema is one of an object, and a strict one says everything."""
-    shared.check_schema(_form(view), _form(view), "text.format.schema")
-
-
 def json_mentioned(view: RequestView, state: ServerState) -> None:
     """A request for any JSON object mentions JSON in a message, too."""
-    said = view.body.get("input")
-    if _form(view).get("type") == "json_object" and "json" not in compact(said).lower():
+    said = compact(view.body.get("input")).lower()
+    _, form, _ = shared.answer_form(view)
+    if form.get("type") == "json_object" and "json" not in said:
         raise refuse(
             "parameter",
             "Response input messages must contain the word 'json' in some form to use "
@@ -139,7 +99,7 @@ def tools_named(view: RequestView, state: ServerState) -> None:
     """A tool has its name at the top, unlike on Chat Completions."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
         if tool.get("type") == "function" and not tool.get("name"):
-            raise _missing(f"tools[{index}].name", "tools")
+            raise shared.missing("tools", f"tools[{index}].name")
 
 
 def tools_well_named(view: RequestView, state: ServerState) -> None:
@@ -148,20 +108,14 @@ def tools_well_named(view: RequestView, state: ServerState) -> None:
     named += [(f"input[{n}]", row) for n, row in enumerate(rows(view))]
     for place, body in named:
         plain = body.get("type") in ("function", "function_call") and bool(body.get("name"))
-        if plain and not _NAME.fullmatch(text(body["name"])):
-            raise refuse(
-                "tools",
-                f"Invalid '{place}.name': string does not match pattern. Expected a string that "
-                "matches the pattern '^[a-zA-Z0-9_-]+$'.",
-                f"{place}.name",
-                "invalid_value",
-            )
+        if plain and not shared.TOOL_NAME.fullmatch(text(body["name"])):
+            raise shared.not_plain("tools", f"{place}.name")
 
 
 def some_input(view: RequestView, state: ServerState) -> None:
     """There is something to answer."""
     if not isinstance(view.body.get("input"), str) and not rows(view):
-        raise _missing("input")
+        raise shared.missing("empty", "input")
 
 
 def known_items(view: RequestView, state: ServerState) -> None:
@@ -214,13 +168,8 @@ def strings(view: RequestView, state: ServerState) -> None:
         value: Any = row.get(name)
         lists = kind == "function_call_output" and isinstance(value, list)
         if name and not isinstance(value, str) and not lists:
-            raise refuse(
-                "content",
-                f"Invalid type for 'input[{index}].{name}': expected a string, but got "
-                f"{_kind(value)} instead.",
-                f"input[{index}].{name}",
-                "invalid_type",
-            )
+            expected = f"a string, but got {_kind(value)} instead"
+            raise shared.wrong_type("content", f"input[{index}].{name}", expected)
 
 
 def _kind(value: Any) -> str:
@@ -246,41 +195,21 @@ def parts_by_role(view: RequestView, state: ServerState) -> None:
     for place, role, part in _parts(view):
         known = _ASSISTANTS if role == "assistant" else _USERS
         if role != "output" and part.get("type") not in known:
-            names = [f"'{name}'" for name in known]
-            listed = (
-                " and ".join(names)
-                if len(names) == 2
-                else f"{', '.join(names[:-1])}, and {names[-1]}"
-            )
-            raise refuse(
-                "content",
-                f"Invalid value: '{part.get('type')}'. Supported values are: {listed}.",
-                place,
-                "invalid_value",
-            )
+            raise shared.unknown_value("content", part.get("type"), known, place)
 
 
 def output_parts(view: RequestView, state: ServerState) -> None:
     """An output holds text, pictures and files."""
     for place, role, part in _parts(view):
         if role == "output" and part.get("type") not in _USERS[:3]:
-            raise refuse(
-                "content",
-                f"Invalid value: '{part.get('type')}'. Supported values are: 'input_text', "
-                "'input_image', and 'input_file'.",
-                place,
-                "invalid_value",
-            )
+            raise shared.unknown_value("content", part.get("type"), _USERS[:3], place)
 
 
 def pictures(view: RequestView, state: ServerState) -> None:
     """A picture is a URL, or a ``data:`` URL of a format that can be read."""
     for place, _, part in _parts(view):
-        if part.get("type") != "input_image" or part.get("file_id"):
-            continue
-        if found := shared.bad_picture(text(part.get("image_url"))):
-            message, code = found
-            raise refuse("media", message.format(f"{place}.image_url"), place, code)
+        if part.get("type") == "input_image" and not part.get("file_id"):
+            shared.check_picture(text(part.get("image_url")), f"{place}.image_url", place)
 
 
 def files(view: RequestView, state: ServerState) -> None:
@@ -288,16 +217,11 @@ def files(view: RequestView, state: ServerState) -> None:
     for place, _, part in _parts(view):
         if part.get("type") != "input_file" or part.get("file_id") or part.get("file_url"):
             continue
-        if not part.get("filename"):
-            raise _missing(f"{place}.filename", "media")
-        if data_url(text(part.get("file_data")))[1] is None:
-            raise refuse(
-                "media",
-                f"Invalid '{place}.file_data'. Expected a base64-encoded data URL with a media "
-                "type (e.g. 'data:application/pdf;base64,…').",
-                f"{place}.file_data",
-                "invalid_value",
-            )
+        shared.check_file(
+            part,
+            place,
+            "a base64-encoded data URL with a media type (e.g. 'data:application/pdf;base64,…')",
+        )
 
 
 def known_parameters(view: RequestView, state: ServerState) -> None:

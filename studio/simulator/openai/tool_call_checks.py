@@ -13,12 +13,13 @@ import re
 
 from studio.simulator.json_read import Body, objs, text
 from studio.simulator.openai_chat import parameter_checks
+from studio.simulator.openai_chat.parameter_checks import refuse
 from studio.simulator.request_checks import Check, RequestRefused, appended
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
 from . import request_checks as request
-from .request_checks import refuse, rows
+from .request_checks import rows
 
 _ID = re.compile(r"(?:msg|fc|ws)_([0-9a-f]{40})[0-9a-f]{2}([0-9a-f]{2})")
 
@@ -59,10 +60,7 @@ def answered_calls(view: RequestView, state: ServerState) -> None:
 
 def single_outputs(view: RequestView, state: ServerState) -> None:
     """No call has more outputs than there are calls of its id."""
-    calls, outputs = (
-        _call_ids(view, "function_call"),
-        _call_ids(view, "function_call_output"),
-    )
+    calls, outputs = _call_ids(view, "function_call"), _call_ids(view, "function_call_output")
     for call_id in dict.fromkeys(calls):
         if outputs.count(call_id) > calls.count(call_id):
             raise refuse("pairing", f"Duplicate item found with id {call_id}.")
@@ -70,10 +68,7 @@ def single_outputs(view: RequestView, state: ServerState) -> None:
 
 def single_calls(view: RequestView, state: ServerState) -> None:
     """No id is called more often than it is answered."""
-    calls, outputs = (
-        _call_ids(view, "function_call"),
-        _call_ids(view, "function_call_output"),
-    )
+    calls, outputs = _call_ids(view, "function_call"), _call_ids(view, "function_call_output")
     for call_id in dict.fromkeys(calls):
         if calls.count(call_id) > outputs.count(call_id) > 0:
             raise refuse("pairing", f"Duplicate item found with id {call_id}.")
@@ -192,15 +187,15 @@ def outputs_in_order(view: RequestView, state: ServerState) -> None:
 RULES: tuple[Check, ...] = (
     request.no_earlier_response,
     request.limit_in_range,
-    request.effort,
+    parameter_checks.effort,
     request.temperature,
     parameter_checks.top_p,
     request.no_stops,
     parameter_checks.choice_known,
     request.choice_of_tools,
-    request.form_known,
-    request.schema_named,
-    request.schema_supported,
+    parameter_checks.form_known,
+    parameter_checks.schema_named,
+    parameter_checks.schema_supported,
     request.json_mentioned,
     request.tools_named,
     request.tools_well_named,

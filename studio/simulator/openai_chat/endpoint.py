@@ -9,6 +9,7 @@ from typing import Any
 
 from studio.simulator.endpoint import (
     Endpoint,
+    called_functions,
     fragments,
     json_answer,
     offered_functions,
@@ -19,16 +20,9 @@ from studio.simulator.endpoint import (
     words,
 )
 from studio.simulator.http import Frame, HttpRequest, HttpResponse
-from studio.simulator.json_read import Body, arguments, compact, joined, obj, objs, text
+from studio.simulator.json_read import Body, compact, joined, obj, objs, text
 from studio.simulator.request_checks import RequestRefused
-from studio.simulator.request_view import (
-    Called,
-    Item,
-    RequestView,
-    Returned,
-    Said,
-    with_result_names,
-)
+from studio.simulator.request_view import Item, RequestView, Returned, Said
 from studio.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.simulator.state import ServerState
 
@@ -119,7 +113,7 @@ class ChatEndpoint(Endpoint):
             api="chat",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
-            items=with_result_names(items),
+            items=items,
             tools=offered_functions(objs(body.get("tools"))),
             system="\n".join(
                 joined(message.get("content"))
@@ -206,17 +200,8 @@ def _items(message: Body) -> list[Item]:
         case "tool":
             return [Returned(text(message.get("tool_call_id")), "", said)]
         case "assistant":
-            items: list[Item] = [Said("assistant", said)] if said else []
-            for call in objs(message.get("tool_calls")):
-                function = obj(call.get("function"))
-                items.append(
-                    Called(
-                        text(call.get("id")),
-                        text(function.get("name")),
-                        arguments(function.get("arguments")),
-                    )
-                )
-            return items
+            spoken = [Said("assistant", said)] if said else []
+            return [*spoken, *called_functions(message)]
         case "system" | "developer":
             return [Said("system", said)]
         case _:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from studio.simulator.json_read import Body, array, obj, objs, text
-from studio.simulator.request_checks import RequestRefused, data_url
+from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
-from .parameter_checks import bad_picture, refuse
-
-EMPTY = "empty array. Expected an array with minimum length 1, but got an empty array instead."
+from .parameter_checks import (
+    check_file,
+    check_picture,
+    empty_array,
+    refuse,
+    unknown_value,
+    wrong_type,
+)
 
 
 def messages(view: RequestView) -> list[Body]:
@@ -20,6 +24,8 @@ def messages(view: RequestView) -> list[Body]:
 
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
+_LISTED = ("system", "assistant", "user", "function", "tool", "developer")
+"""What a refusal names."""
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
 
@@ -33,20 +39,14 @@ def _parts(view: RequestView) -> Iterator[tuple[int, str, int, Body]]:
 def some_messages(view: RequestView, state: ServerState) -> None:
     """There is something to answer."""
     if not messages(view):
-        raise refuse("empty", f"Invalid 'messages': {EMPTY}", "messages", "empty_array")
+        raise empty_array("messages")
 
 
 def roles(view: RequestView, state: ServerState) -> None:
     """Messages have roles that the API knows."""
     for index, message in enumerate(messages(view)):
         if (role := message.get("role")) not in _ROLES:
-            raise refuse(
-                "role",
-                f"Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', "
-                "'function', 'tool', and 'developer'.",
-                f"messages[{index}].role",
-                "invalid_value",
-            )
+            raise unknown_value("role", role, _LISTED, f"messages[{index}].role")
 
 
 def content_given(view: RequestView, state: ServerState) -> None:
@@ -65,8 +65,7 @@ def content_not_empty(view: RequestView, state: ServerState) -> None:
     """A list of parts has parts."""
     for index, message in enumerate(messages(view)):
         if message.get("content") == []:
-            place = f"messages[{index}].content"
-            raise refuse("empty", f"Invalid '{place}': {EMPTY}", place, "empty_array")
+            raise empty_array(f"messages[{index}].content")
 
 
 def known_parts(view: RequestView, state: ServerState) -> None:
@@ -117,41 +116,17 @@ def pictures(view: RequestView, state: ServerState) -> None:
     for index, _, number, part in _parts(view):
         if part.get("type") == "image_url":
             url = text(obj(part.get("image_url")).get("url"))
-            if found := bad_picture(url):
-                message, code = found
-                place = f"messages[{index}].content[{number}].image_url.url"
-                raise refuse("media", message.format(place), place, code)
+            place = f"messages[{index}].content[{number}].image_url.url"
+            check_picture(url, place, place)
 
 
 def files(view: RequestView, state: ServerState) -> None:
     """A file is known by its id, or comes with a name and readable data."""
     for index, _, number, part in _parts(view):
         file = obj(part.get("file"))
-        if part.get("type") != "file" or file.get("file_id"):
-            continue
-        place = f"messages[{index}].content[{number}].file"
-        if not file.get("filename"):
-            raise refuse(
-                "media",
-                f"Missing required parameter: '{place}.filename'.",
-                f"{place}.filename",
-                "missing_required_parameter",
-            )
-        if data_url(text(file.get("file_data")))[1] is None:
-            raise refuse(
-                "media",
-                f"Invalid '{place}.file_data'. Expected a base64-encoded data URL.",
-                f"{place}.file_data",
-                "invalid_value",
-            )
-
-
-def one_message_a_turn(view: RequestView, state: ServerState) -> None:
-    """House rule: no two messages of one side in a row."""
-    found = [text(message.get("role")) for message in messages(view)]
-    for role, following in pairwise(found):
-        if role == following and role in ("user", "assistant"):
-            raise refuse("house", f"house rule: consecutive {role} messages", "messages")
+        if part.get("type") == "file" and not file.get("file_id"):
+            place = f"messages[{index}].content[{number}].file"
+            check_file(file, place, "a base64-encoded data URL")
 
 
 def content_is_text_or_parts(view: RequestView, state: ServerState) -> None:
@@ -159,10 +134,5 @@ def content_is_text_or_parts(view: RequestView, state: ServerState) -> None:
     for index, message in enumerate(messages(view)):
         content = message.get("content")
         if content is not None and not isinstance(content, str) and content != array(content):
-            raise refuse(
-                "content",
-                f"Invalid type for 'messages[{index}].content': expected one of a string or array "
-                "of objects, but got an object instead.",
-                f"messages[{index}].content",
-                "invalid_type",
-            )
+            expected = "one of a string or array of objects, but got an object instead"
+            raise wrong_type("content", f"messages[{index}].content", expected)

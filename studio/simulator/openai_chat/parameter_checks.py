@@ -1,11 +1,12 @@
 """OpenAI: checks parameters and tools, for Chat Completions and for Responses.
 
-Responses uses the functions ``check_…``, ``choice_known`` and ``top_p`` too.
+Responses uses most of it: the refusals, the functions ``check_…``, and rules that it shares.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from studio.simulator.json_read import Body, array, compact, obj, objs, text
 from studio.simulator.request_checks import (
@@ -34,99 +35,144 @@ def reasons(model: str) -> bool:
     return _REASONS.match(model) is not None
 
 
-def check_effort(view: RequestView, effort: object, param: str) -> None:
-    """Raises RequestRefused for an unknown level, or for any with a model that does not reason."""
-    if effort is None:
+def effort(view: RequestView, state: ServerState) -> None:
+    """The effort is a known level, for a model that reasons."""
+    level, param = view.body.get("reasoning_effort"), "reasoning_effort"
+    if view.api == "responses":
+        level, param = obj(view.body.get("reasoning")).get("effort"), "reasoning.effort"
+    if level is None:
         return
     if _PLAIN.match(view.model):
-        raise RequestRefused(
-            "parameter",
-            f"Unsupported parameter: '{param}' is not supported with this model.",
-            param=param,
-            code="unsupported_parameter",
-        )
-    if effort not in _EFFORTS:
-        known = ", ".join(f"'{name}'" for name in _EFFORTS[:-1])
-        raise RequestRefused(
-            "parameter",
-            f"Invalid value: '{effort}'. Supported values are: {known}, and '{_EFFORTS[-1]}'.",
-            param=param,
-            code="invalid_value",
-        )
+        raise unsupported(param)
+    if level not in _EFFORTS:
+        raise unknown_value("parameter", level, _EFFORTS, param)
 
 
-def check_temperature(view: RequestView, unsupported: str) -> None:
+def check_temperature(view: RequestView, refusal: RequestRefused) -> None:
     """Raises RequestRefused for a temperature out of range, or for any with a reasoning model."""
     value = view.body.get("temperature")
     if not isinstance(value, int | float):
         return
-    for bad, side, limit in ((value < 0, "below minimum", 0), (value > 2, "above maximum", 2)):
-        if bad:
-            sign = ">=" if limit == 0 else "<="
-            raise RequestRefused(
-                "parameter",
-                f"Invalid 'temperature': decimal {side} value. Expected a value {sign} {limit}, "
-                f"but got {value} instead.",
-                param="temperature",
-                code=f"decimal_{side.replace('imum', '').replace(' ', '_')}_value",
-            )
-    effort = view.body.get("reasoning_effort") or obj(view.body.get("reasoning")).get("effort")
-    if value != 1 and reasons(view.model) and effort != "none":
-        raise RequestRefused(
+    _check_range("temperature", value, 2)
+    if value != 1 and _is_reasoning(view):
+        raise refusal
+
+
+def _check_range(param: str, value: float, most: int) -> None:
+    if not 0 <= value <= most:
+        side, sign = ("below_min", ">= 0") if value < 0 else ("above_max", f"<= {most}")
+        raise refuse(
             "parameter",
-            unsupported.format(value),
-            param="temperature",
-            code="unsupported_parameter" if "parameter" in unsupported else "unsupported_value",
+            f"Invalid '{param}': decimal {side.replace('_', ' ')}imum value. Expected a value "
+            f"{sign}, but got {value} instead.",
+            param,
+            f"decimal_{side}_value",
         )
 
 
-def bad_picture(url: str) -> tuple[str, str] | None:
-    """What is wrong with a picture's address, with a place to fill in, and its code."""
+def _is_reasoning(view: RequestView) -> bool:
+    """Whether the model reasons and was not told not to."""
+    effort = view.body.get("reasoning_effort") or obj(view.body.get("reasoning")).get("effort")
+    return reasons(view.model) and effort != "none"
+
+
+def check_picture(url: str, place: str, param: str) -> None:
+    """Raises RequestRefused for an address of no picture that can be read."""
     if url.startswith(("http://", "https://")):
-        return None
+        return
     kind, data = data_url(url)
     if not url.startswith("data:"):
-        return (
-            "Invalid '{}'. Expected a valid URL, but got a value with an invalid format.",
+        raise refuse(
+            "media",
+            f"Invalid '{place}'. Expected a valid URL, but got a value with an invalid format.",
+            param,
             "invalid_value",
         )
     if data is None:
-        return (
-            "Invalid '{}'. Expected a base64-encoded data URL with an image MIME type (e.g. "
+        raise refuse(
+            "media",
+            f"Invalid '{place}'. Expected a base64-encoded data URL with an image MIME type (e.g. "
             "'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU='), but got a value without the 'data:' "
             "prefix or with data that is not base64.",
+            param,
             "invalid_value",
         )
     if kind not in IMAGES or sniffed(data) not in ("", *IMAGES):
-        return (
+        raise refuse(
+            "media",
             "You uploaded an unsupported image. Please make sure your image has of one the "
             "following formats: ['png', 'jpeg', 'gif', 'webp'].",
+            param,
             "invalid_image_format",
         )
     if len(data) > _LIMIT:
-        return "The image at '{}' is larger than 20 MB.", "image_too_large"
-    return None
+        words = f"The image at '{place}' is larger than 20 MB."
+        raise refuse("media", words, param, "image_too_large")
 
 
-def refuse(rule: str, message: str, param: str, code: str | None = None) -> RequestRefused:
+def check_file(file: Body, place: str, expected: str) -> None:
+    """Raises RequestRefused for a file without a name, or with data that cannot be read."""
+    if not file.get("filename"):
+        raise missing("media", f"{place}.filename")
+    if data_url(text(file.get("file_data")))[1] is None:
+        param = f"{place}.file_data"
+        raise refuse("media", f"Invalid '{param}'. Expected {expected}.", param, "invalid_value")
+
+
+def refuse(
+    rule: str, message: str, param: str = "input", code: str | None = None
+) -> RequestRefused:
     """A refusal in OpenAI's form."""
     return RequestRefused(rule, message, param=param, code=code)
 
 
-def _quoted(names: tuple[str, ...]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:-1]) + f", and '{names[-1]}'"
+def unsupported(param: str) -> RequestRefused:
+    """The refusal of what this model does not take."""
+    words = f"Unsupported parameter: '{param}' is not supported with this model."
+    return refuse("parameter", words, param, "unsupported_parameter")
+
+
+def unknown_value(rule: str, value: object, known: Sequence[str], param: str) -> RequestRefused:
+    """The refusal of a value that is none of the known ones."""
+    *some, last = (f"'{name}'" for name in known)
+    words = " and ".join([*some, last]) if len(some) == 1 else f"{', '.join(some)}, and {last}"
+    message = f"Invalid value: '{value}'. Supported values are: {words}."
+    return refuse(rule, message, param, "invalid_value")
+
+
+def wrong_type(rule: str, param: str, expected: str) -> RequestRefused:
+    """The refusal of a value of another type."""
+    return refuse(rule, f"Invalid type for '{param}': expected {expected}.", param, "invalid_type")
+
+
+def missing(rule: str, param: str) -> RequestRefused:
+    """The refusal of a request that lacks something."""
+    message = f"Missing required parameter: '{param}'."
+    return refuse(rule, message, param, "missing_required_parameter")
+
+
+def empty_array(param: str) -> RequestRefused:
+    """The refusal of a list of nothing."""
+    words = "Expected an array with minimum length 1, but got an empty array instead."
+    return refuse("empty", f"Invalid '{param}': empty array. {words}", param, "empty_array")
+
+
+def not_plain(rule: str, param: str) -> RequestRefused:
+    """The refusal of a name with other letters than a tool's may have."""
+    return refuse(
+        rule,
+        f"Invalid '{param}': string does not match pattern. Expected a string that matches the "
+        "pattern '^[a-zA-Z0-9_-]+$'.",
+        param,
+        "invalid_value",
+    )
 
 
 def choice_known(view: RequestView, state: ServerState) -> None:
     """What is said of calling tools is known."""
     choice = view.body.get("tool_choice")
     if isinstance(choice, str) and choice not in _CHOICES:
-        raise refuse(
-            "parameter",
-            f"Invalid value: '{choice}'. Supported values are: {_quoted(_CHOICES)}.",
-            "tool_choice",
-            "invalid_value",
-        )
+        raise unknown_value("parameter", choice, _CHOICES, "tool_choice")
 
 
 def check_choice(view: RequestView, name: object) -> None:
@@ -154,68 +200,48 @@ def top_p(view: RequestView, state: ServerState) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise refuse(
-            "parameter",
-            "Invalid type for 'top_p': expected a decimal, but got something else instead.",
-            "top_p",
-            "invalid_type",
-        )
-    if not 0 <= value <= 1:
-        side = "above maximum" if value > 1 else "below minimum"
-        sign = "<= 1" if value > 1 else ">= 0"
-        raise refuse(
-            "parameter",
-            f"Invalid 'top_p': decimal {side} value. Expected a value {sign}, but got {value} "
-            "instead.",
-            "top_p",
-            f"decimal_{side.replace('imum', '').replace(' ', '_')}_value",
-        )
-    effort = view.body.get("reasoning_effort") or obj(view.body.get("reasoning")).get("effort")
-    if reasons(view.model) and effort != "none":
-        raise refuse(
-            "parameter",
-            "Unsupported parameter: 'top_p' is not supported with this model.",
-            "top_p",
-            "unsupported_parameter",
-        )
+        raise wrong_type("parameter", "top_p", "a decimal, but got something else instead")
+    _check_range("top_p", value, 1)
+    if _is_reasoning(view):
+        raise unsupported("top_p")
 
 
-def check_form_known(form: Body, place: str) -> None:
-    """Raises RequestRefused for a form of answers that nobody knows."""
+def answer_form(view: RequestView) -> tuple[str, Body, Body]:
+    """The place where a request says what form its answer has, the form, and its schema."""
+    if view.api == "responses":
+        form = obj(obj(view.body.get("text")).get("format"))
+        return "text.format", form, form
+    form = obj(view.body.get("response_format"))
+    return "response_format", form, obj(form.get("json_schema"))
+
+
+def form_known(view: RequestView, state: ServerState) -> None:
+    """The answer's form is a known one."""
+    place, form, _ = answer_form(view)
     if form and form.get("type") not in _FORMS:
-        raise refuse(
-            "parameter",
-            f"Invalid value: '{form.get('type')}'. Supported values are: {_quoted(_FORMS)}.",
-            f"{place}.type",
-            "invalid_value",
-        )
+        raise unknown_value("parameter", form.get("type"), _FORMS, f"{place}.type")
 
 
-def check_schema_named(form: Body, schema: Body, place: str) -> None:
-    """Raises RequestRefused where a schema lacks its plain name."""
+def schema_named(view: RequestView, state: ServerState) -> None:
+    """A schema has a plain name."""
+    place, form, schema = answer_form(view)
     if form.get("type") != "json_schema":
         return
+    if schema is not form:
+        place += ".json_schema"
     if "name" not in schema:
-        raise refuse(
-            "parameter",
-            f"Missing required parameter: '{place}.name'.",
-            f"{place}.name",
-            "missing_required_parameter",
-        )
+        raise missing("parameter", f"{place}.name")
     if not _NAME.fullmatch(text(schema["name"])):
-        raise refuse(
-            "parameter",
-            f"Invalid '{place}.name': string does not match pattern. Expected a string that "
-            "matches the pattern '^[a-zA-Z0-9_-]+$'.",
-            f"{place}.name",
-            "invalid_value",
-        )
+        raise not_plain("parameter", f"{place}.name")
 
 
-def check_schema(form: Body, schema: Body, place: str) -> None:
-    """Raises RequestRefused for a schema of no object, or one that strict mode does not take."""
+def schema_supported(view: RequestView, state: ServerState) -> None:
+    """A schema is one of an object, and a strict one says everything."""
+    place, form, schema = answer_form(view)
     if form.get("type") != "json_schema":
         return
+    if schema is form:
+        place += ".schema"
     begin = f"Invalid schema for response_format '{text(schema.get('name'))}': "
     kind = obj(schema.get("schema")).get("type")
     if kind != "object":
@@ -238,12 +264,7 @@ def stops_are_texts(view: RequestView, state: ServerState) -> None:
     if stop is None or isinstance(stop, str):
         return
     if not isinstance(stop, list) or not all(isinstance(one, str) for one in array(stop)):
-        raise refuse(
-            "parameter",
-            "Invalid type for 'stop': expected one of a string or array of strings.",
-            "stop",
-            "invalid_type",
-        )
+        raise wrong_type("parameter", "stop", "one of a string or array of strings")
     if (count := len(array(stop))) > _MOST:
         raise refuse(
             "parameter",
@@ -257,12 +278,7 @@ def stops_are_texts(view: RequestView, state: ServerState) -> None:
 def stops_supported(view: RequestView, state: ServerState) -> None:
     """A reasoning model takes no stop texts."""
     if view.body.get("stop") is not None and reasons(view.model):
-        raise refuse(
-            "parameter",
-            "Unsupported parameter: 'stop' is not supported with this model.",
-            "stop",
-            "unsupported_parameter",
-        )
+        raise unsupported("stop")
 
 
 def choice_of_tools(view: RequestView, state: ServerState) -> None:
@@ -271,30 +287,10 @@ def choice_of_tools(view: RequestView, state: ServerState) -> None:
     check_choice(view, function.get("name"))
 
 
-def _form(view: RequestView) -> Body:
-    return obj(view.body.get("response_format"))
-
-
-def form_known(view: RequestView, state: ServerState) -> None:
-    """The answer's form is a known one."""
-    check_form_known(_form(view), "response_format")
-
-
-def schema_named(view: RequestView, state: ServerState) -> None:
-    """A schema has a name."""
-    schema = obj(_form(view).get("json_schema"))
-    check_schema_named(_form(view), schema, "response_format.json_schema")
-
-
-def schema_supported(view: RequestView, state: ServerState) -> None:
-    """A schema is one of an object, and a strict one says everything."""
-    check_schema(_form(view), obj(_form(view).get("json_schema")), "response_format")
-
-
 def json_mentioned(view: RequestView, state: ServerState) -> None:
     """A request for any JSON object mentions JSON in a message, too."""
     said = compact(view.body.get("messages")).lower()
-    if _form(view).get("type") == "json_object" and "json" not in said:
+    if obj(view.body.get("response_format")).get("type") == "json_object" and "json" not in said:
         raise refuse(
             "parameter",
             "'messages' must contain the word 'json' in some form, to use 'response_format' of "
@@ -303,18 +299,13 @@ def json_mentioned(view: RequestView, state: ServerState) -> None:
         )
 
 
-def effort(view: RequestView, state: ServerState) -> None:
-    """The effort is a known level, for a model that reasons."""
-    check_effort(view, view.body.get("reasoning_effort"), "reasoning_effort")
-
-
 def temperature(view: RequestView, state: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none but its own."""
-    check_temperature(
-        view,
-        "Unsupported value: 'temperature' does not support {} with this model. Only the default "
-        "(1) value is supported.",
+    words = (
+        f"Unsupported value: 'temperature' does not support {view.body.get('temperature')} with "
+        "this model. Only the default (1) value is supported."
     )
+    check_temperature(view, refuse("parameter", words, "temperature", "unsupported_value"))
 
 
 def limit_named(view: RequestView, state: ServerState) -> None:
@@ -334,14 +325,7 @@ def tools_named(view: RequestView, state: ServerState) -> None:
     for index, tool in enumerate(objs(view.body.get("tools"))):
         function = obj(tool.get("function"))
         if tool.get("type") == "function" and not TOOL_NAME.fullmatch(text(function.get("name"))):
-            place = f"tools[{index}].function.name"
-            raise refuse(
-                "tools",
-                f"Invalid '{place}': string does not match pattern. Expected a string that "
-                "matches the pattern '^[a-zA-Z0-9_-]+$'.",
-                place,
-                "invalid_value",
-            )
+            raise not_plain("tools", f"tools[{index}].function.name")
 
 
 def known_parameters(view: RequestView, state: ServerState) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from studio.simulator.json_read import Body, obj, objs, text
-from studio.simulator.request_checks import Check, appended
+from studio.simulator.request_checks import Check, appended, one_message_a_turn
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
 from . import message_checks, parameter_checks
-from .parameter_checks import refuse
+from .parameter_checks import empty_array, not_plain, refuse, wrong_type
 
 _UNASKED = (
     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message "
@@ -92,37 +92,22 @@ def calls_not_empty(view: RequestView, state: ServerState) -> None:
     """A list of calls has calls."""
     for index, message in enumerate(message_checks.messages(view)):
         if message.get("tool_calls") is not None and not objs(message["tool_calls"]):
-            place = f"messages[{index}].tool_calls"
-            raise refuse(
-                "empty", f"Invalid '{place}': {message_checks.EMPTY}", place, "empty_array"
-            )
+            raise empty_array(f"messages[{index}].tool_calls")
 
 
 def arguments_are_text(view: RequestView, state: ServerState) -> None:
     """A call's arguments travel as a string."""
     for place, call in _calls(view):
         if not isinstance(obj(call.get("function")).get("arguments"), str):
-            place = f"{place}.function.arguments"
-            raise refuse(
-                "content",
-                f"Invalid type for '{place}': expected a string, but got an object instead.",
-                place,
-                "invalid_type",
-            )
+            expected = "a string, but got an object instead"
+            raise wrong_type("content", f"{place}.function.arguments", expected)
 
 
 def calls_well_named(view: RequestView, state: ServerState) -> None:
     """Calls in the history have plain names."""
     for place, call in _calls(view):
         if not parameter_checks.TOOL_NAME.fullmatch(text(obj(call.get("function")).get("name"))):
-            place = f"{place}.function.name"
-            raise refuse(
-                "content",
-                f"Invalid '{place}': string does not match pattern. Expected a string that "
-                "matches the pattern '^[a-zA-Z0-9_-]+$'.",
-                place,
-                "invalid_value",
-            )
+            raise not_plain("content", f"{place}.function.name")
 
 
 def ids_short(view: RequestView, state: ServerState) -> None:
@@ -172,7 +157,7 @@ RULES: tuple[Check, ...] = (
 )
 HOUSE: tuple[Check, ...] = (
     parameter_checks.known_parameters,
-    message_checks.one_message_a_turn,
+    one_message_a_turn,
     results_in_order,
     appended,
 )
