@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -44,27 +44,35 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.cli.doctor.keychain_check import check_keychain
     from studio.cli.doctor.local_checks import DISK, LocalChecks
     from studio.cli.doctor.network_checks import NetworkChecks
+    from studio.processes.daemon_thread import in_daemon_thread
 
     paths, console = context.paths, context.console
     local = LocalChecks(paths)
-    settings = await local.settings()
+
+    def here(
+        name: str, look: Callable[[], Finding], late: str = DISK, seconds: float = 4.0
+    ) -> Check:
+        return Check(name, partial(in_daemon_thread, look), seconds, late)
+
+    settings = asyncio.create_task(_found(here("Settings", local.settings, seconds=2.0)))
+    await settings  # the other checks need them
     network = NetworkChecks(paths, local.values, offline=options.offline)
     checks = [
-        Check("Program", local.program),
-        Check("Folders", local.folders, late=DISK),
-        settings,
-        Check("Database", local.database, late=DISK),
+        here("Program", local.program),
+        here("Folders", local.folders),
+        here("Database", local.database),
         Check("Keychain", partial(check_keychain, network.keychain), late="Restart the keychain."),
         *network.providers(),
         Check("Network", network.network, late="Look at the connection and its name server."),
-        Check("Sandbox", local.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),
-        Check("Built-in model", local.builtin, late=DISK),
-        Check("Display", check_display, late=DISK),
-        Check("Tools", local.tools, late=f"A file in {paths.tools} does not come to its end."),
-        Check("Agents", local.agents, late=DISK),
-        Check("Server port", local.port, late="Look at the name server, for server_host."),
+        here("Sandbox", local.sandbox, "Commands of agents would wait too: docs/sandbox.md"),
+        here("Built-in model", local.builtin),
+        here("Display", check_display),
+        here("Tools", local.tools, f"A file in {paths.tools} does not come to its end."),
+        here("Agents", local.agents),
+        here("Server port", local.port, "Look at the name server, for server_host."),
     ]
     running = [asyncio.create_task(_found(one)) for one in checks]
+    running.insert(2, settings)
     found: list[Finding] = []
     stuck = False
     for task in running:
@@ -106,12 +114,8 @@ async def _found(check: Check) -> tuple[Finding, bool]:
         return replace(finding, text=redact(finding.text)), False
     except Exception as error:  # one check that fails must not hide the others
         text = redact(f"could not be looked at: {type(error).__name__}: {error}")
-        return Finding(
-            check.name,
-            "warning",
-            text,
-            "Run it with another home to see whether it is the data: AGENT_STUDIO_HOME",
-        ), False
+        advice = "Run it with another home to see whether it is the data: AGENT_STUDIO_HOME"
+        return Finding(check.name, "warning", text, advice), False
 
 
 def _print(console: Console, finding: Finding) -> None:

@@ -10,8 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from studio.processes.daemon_thread import in_daemon_thread
-
 from . import Finding
 
 PACKAGES = {
@@ -55,15 +53,11 @@ _MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
 _PLUGINS = {"xcb": ("libqxcb.so",), "wayland": ("libqwayland.so", "libqwayland-generic.so")}
 
 
-async def check_display() -> Finding:
-    """Check the display on Linux; other systems have what is needed."""
-    if not sys.platform.startswith("linux"):
-        return Finding("Display", "ok", "the system’s own")
-    return await in_daemon_thread(_display)
-
-
-def _display() -> Finding:
+def check_display() -> Finding:
+    """Check the display on Linux; other systems have what is needed. Blocks."""
     name = "Display"
+    if not sys.platform.startswith("linux"):
+        return Finding(name, "ok", "the system’s own")
     x11, wayland = os.environ.get("DISPLAY", ""), os.environ.get("WAYLAND_DISPLAY", "")
     wanted = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
     where = ", ".join(filter(None, [wayland and f"Wayland {wayland}", x11 and f"X11 {x11}"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import importlib.metadata
 import importlib.util
@@ -24,7 +23,6 @@ import studio
 from studio.agent.agent_files import AgentFiles
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
-from studio.processes.daemon_thread import in_daemon_thread
 from studio.processes.sandbox import find_sandbox
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
@@ -33,7 +31,7 @@ from studio.storage.migrations import LATEST
 from studio.storage.paths import Paths
 from studio.tools.discovery import discover
 
-from . import Check, Finding
+from . import Finding
 
 OLDEST, NEXT = (3, 11), (3, 15)
 """Versions of Python: the first that works, and the first that was not tried."""
@@ -50,13 +48,13 @@ DRIFT = 120.0
 
 
 class LocalChecks:
-    """Checks one installation; ``values`` are its settings, or the defaults."""
+    """Checks one installation, in threads; ``values`` are its settings, or the defaults."""
 
     def __init__(self, paths: Paths) -> None:
         self.values = Settings()
         self._paths = paths
 
-    async def program(self) -> Finding:
+    def program(self) -> Finding:
         """Check versions, without importing the packages."""
         here, name = sys.version_info[:2], "Program"
         text = f"Agent Studio {studio.__version__}, Python {platform.python_version()}"
@@ -66,22 +64,15 @@ class LocalChecks:
         try:
             qt = importlib.metadata.version("PySide6-Essentials")
         except importlib.metadata.PackageNotFoundError:
-            return Finding(
-                name,
-                "broken",
-                f"{text}, no Qt",
-                "Without it there is no window: pip install PySide6-Essentials",
-            )
+            advice = "Without it there is no window: pip install PySide6-Essentials"
+            return Finding(name, "broken", f"{text}, no Qt", advice)
         text += f", Qt {qt} on {platform.system()} {platform.machine()}"
         if here == (3, 11) and qt.startswith("6.12."):
             advice = "It crashes with Python 3.11: pip install 'PySide6-Essentials<6.12'"
             return Finding(name, "broken", text, advice)
         return Finding(name, "ok", text)
 
-    async def folders(self) -> Finding:
-        return await in_daemon_thread(self._folders)
-
-    def _folders(self) -> Finding:
+    def folders(self) -> Finding:
         paths, name = self._paths, "Folders"
         folders = list(dict.fromkeys((paths.data, paths.config, paths.cache, paths.logs)))
         for folder in folders:
@@ -89,12 +80,8 @@ class LocalChecks:
             if not there.is_dir():
                 return Finding(name, "broken", f"{there} is no folder", f"Move {there} away.")
             if not os.access(there, os.W_OK | os.X_OK):
-                return Finding(
-                    name,
-                    "broken",
-                    f"{there} cannot be written",
-                    f"Allow writing to {there}, or name another place in AGENT_STUDIO_HOME.",
-                )
+                advice = f"Allow writing to {there}, or name another place in AGENT_STUDIO_HOME."
+                return Finding(name, "broken", f"{there} cannot be written", advice)
         there = next(place for place in (paths.data, *paths.data.parents) if place.exists())
         free = shutil.disk_usage(there).free
         text = f"{paths.data}, {_size(free)} free"
@@ -106,18 +93,8 @@ class LocalChecks:
             return Finding(name, "warning", text, f"Keep it to yourself: chmod 700 {paths.data}")
         return Finding(name, "ok", text)
 
-    async def settings(self) -> Check:
+    def settings(self) -> Finding:
         """Read the settings for the other checks; leaves the file as it is, also a broken one."""
-        finding = Finding("Settings", "warning", "no answer within 2 s", DISK)
-        with suppress(TimeoutError):
-            finding = await asyncio.wait_for(in_daemon_thread(self._settings), 2.0)
-
-        async def found() -> Finding:
-            return finding
-
-        return Check("Settings", found)
-
-    def _settings(self) -> Finding:
         path, name = self._paths.settings, "Settings"
         try:
             data = json.loads(path.read_bytes().decode("utf-8-sig"))
@@ -129,27 +106,19 @@ class LocalChecks:
             text = f"{path} cannot be read: {error.strerror or error}"
             return Finding(name, "broken", text, "Allow reading it, or move it away.")
         except (ValueError, RecursionError) as error:
-            return Finding(
-                name,
-                "warning",
-                f"{path} is not valid: {error}",
-                "Correct that line. Else the next start sets the file aside and uses the defaults.",
+            advice = (
+                "Correct that line. Else the next start sets the file aside and uses the defaults."
             )
+            return Finding(name, "warning", f"{path} is not valid: {error}", advice)
         self.values = Settings.from_json(cast("JsonObject", data))
         return Finding(name, "ok", str(path))
 
-    async def database(self) -> Finding:
-        return await in_daemon_thread(self._database)
-
-    def _database(self) -> Finding:
+    def database(self) -> Finding:
         path, name = self._paths.database, "Database"
         if not path.exists():
             return Finding(name, "ok", "none yet, the first start makes it")
-        size = sum(
-            file.stat().st_size
-            for file in (path, path.with_name(f"{path.name}-wal"))
-            if file.exists()
-        )
+        files = (path, path.with_name(f"{path.name}-wal"))
+        size = sum(file.stat().st_size for file in files if file.exists())
         if not os.access(path, os.R_OK | os.W_OK):
             advice = "Allow reading and writing the file and its folder."
             return Finding(name, "broken", f"{path} cannot be read and written", advice)
@@ -162,24 +131,21 @@ class LocalChecks:
                     return Finding(name, "broken", text, "Install the newer version again.")
                 sound = _integrity(db)
         except sqlite3.Error as error:
-            advice = (
-                _COPY_FIRST
-                if primary_code(error) in DAMAGED
-                else "Close what else uses it, and try again."
-            )
+            damaged = primary_code(error) in DAMAGED
+            advice = _COPY_FIRST if damaged else "Close what else uses it, and try again."
             return Finding(name, "broken", str(explain_error(error, path)), advice)
         if sound not in ("ok", ""):
             return Finding(name, "broken", f"{path} is damaged: {sound}", _COPY_FIRST)
         much = "sound" if sound else "sound as far as it was looked at"
         return Finding(name, "ok", f"{path}, {_size(size)}, {much}")
 
-    async def sandbox(self) -> Finding:
+    def sandbox(self) -> Finding:
         """Run a command in the sandbox."""
         paths, name = self._paths, "Sandbox"
         private = (paths.data, paths.config, paths.cache, paths.logs)
         wanted = self.values.sandbox
-        found = await in_daemon_thread(lambda: find_sandbox(private, wanted=wanted))
-        await in_daemon_thread(found.close)
+        found = find_sandbox(private, wanted=wanted)
+        found.close()
         if found.kind != "none":
             return Finding(name, "ok", f"{found.label}, and a command ran in it")
         text = f"commands run unconfined. {found.reason}".rstrip(".")
@@ -192,10 +158,7 @@ class LocalChecks:
                 advice = "This computer does not let programs create namespaces: docs/sandbox.md"
         return Finding(name, "warning" if advice else "note", text, advice)
 
-    async def builtin(self) -> Finding:
-        return await in_daemon_thread(self._builtin)
-
-    def _builtin(self) -> Finding:
+    def builtin(self) -> Finding:
         name, chosen = "Built-in model", self.values.builtin_model
         how = "Type `make run` in the program's folder, or `pip install xllamacpp`."
         if importlib.util.find_spec("xllamacpp") is None:
@@ -219,24 +182,20 @@ class LocalChecks:
             return Finding(name, "warning", TOO_OLD, "Use another provider, or Ollama.")
         return Finding(name, "ok", f"{file.name}, {_size(size)}")
 
-    async def tools(self) -> Finding:
+    def tools(self) -> Finding:
         """Load the tool files, as each start of the program does."""
-        folder = self._paths.tools
-        found = await in_daemon_thread(lambda: discover(folders=[folder]))
+        found = discover(folders=[self._paths.tools])
         return _loaded("Tools", len(found.tools), found.problems)
 
-    async def agents(self) -> Finding:
+    def agents(self) -> Finding:
         library = AgentFiles(self._paths.resources / "agents", self._paths.agents)
-        found = await library.load(Path.cwd())
+        found = library.read(Path.cwd())
         if not found.by_name:
             text = f"none, not even in {self._paths.resources}"
             return Finding("Agents", "broken", text, "Install the program again.")
         return _loaded("Agents", len(found.by_name), found.problems)
 
-    async def port(self) -> Finding:
-        return await in_daemon_thread(self._port)
-
-    def _port(self) -> Finding:
+    def port(self) -> Finding:
         name, host, port = "Server port", self.values.server_host, self.values.server_port
         if not 0 <= port <= 65_535:
             advice = "Choose one from 1 to 65535: agent-studio config set server_port 8765"
