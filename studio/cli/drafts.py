@@ -81,19 +81,19 @@ def conflict_json(conflict: Conflict) -> JsonObject:
     }
 
 
-DECISIONS: dict[str, tuple[DraftDecision, DraftStatus]] = {
-    "approve": ("approve", "approved"),
-    "discard": ("discard", "discarded"),
-    "undo": ("undo", "undone"),
+_DECIDED: dict[DraftDecision, DraftStatus] = {
+    "approve": "approved",
+    "discard": "discarded",
+    "undo": "undone",
 }
 _DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move": "Moved"}
 
 
 async def decide_drafts(
-    session: Session, draft_ids: Sequence[str], word: str, console: Console
+    session: Session, draft_ids: Sequence[str], decision: DraftDecision, console: Console
 ) -> int:
     """Carry out one decision about several drafts; returns the exit code."""
-    decision, wanted = DECISIONS[word]
+    wanted = _DECIDED[decision]
     decided = await session.review.decide_all(decision, draft_ids)
     details = {draft.id: detail for draft, detail in session.transcript.draft_details}
     for draft_id, status in decided.items():

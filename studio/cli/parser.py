@@ -7,8 +7,9 @@ and completion start as quickly as Python itself.
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .exit_codes import USAGE
@@ -53,6 +54,11 @@ class CommandParser(argparse.ArgumentParser):
         if add_arguments is not None:
             add_arguments(self)
 
+    def add_subcommands(self, helps: Mapping[str, str]) -> dict[str, CommandParser]:
+        """Add a parser for each subcommand, by its name; ``helps`` has a line about each."""
+        what = self.add_subparsers(dest="what", required=True, metavar="WHAT")
+        return {name: what.add_parser(name, help=text) for name, text in helps.items()}
+
     def parse_known_args(  # type: ignore[override]  (the base class overloads by namespace)
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
@@ -84,6 +90,23 @@ class CommandParser(argparse.ArgumentParser):
         return ""
 
 
+def provider_option(parser: CommandParser, default: str = "") -> None:
+    from studio.providers.registry import PROVIDER_TITLES
+
+    names = list(PROVIDER_TITLES)
+    parser.add_argument(
+        "--provider", choices=names, metavar="PROVIDER", help=f"{', '.join(names)}{default}"
+    )
+
+
+def answerer_options(parser: CommandParser, default: str = "") -> None:
+    """Add who answers: the provider, with its ``default`` in words, the model and the agent."""
+    provider_option(parser, default)
+    first = "default: your setting, else the first listed"
+    parser.add_argument("--model", metavar="MODEL", help=first)
+    parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+
+
 def day(text: str) -> float:
     """Parses a date: when that local day begins, in seconds since the epoch."""
     from datetime import date, datetime, time
@@ -94,19 +117,20 @@ def day(text: str) -> float:
         raise argparse.ArgumentTypeError("a date is written like 2026-11-01") from None
 
 
-def number(text: str) -> int:
-    """Parses the number of a permission rule."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("the number of a rule is needed, as in permissions list")
-    return int(text)
+def _whole_number(least: int, most: float, why: str) -> Callable[[str], int]:
+    """A parser of whole numbers; ``why`` is the error for everything else."""
+
+    def parse(text: str) -> int:
+        if text.isdecimal() and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(why)
+
+    return parse
 
 
-def steps(text: str) -> int:
-    """Parses a number of steps."""
-    wanted = int(text) if text.isdecimal() else 0
-    if not 1 <= wanted <= MAX_STEPS:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MAX_STEPS:,} is needed")
-    return wanted
+number = _whole_number(0, math.inf, "the number of a rule is needed, as in permissions list")
+steps = _whole_number(1, MAX_STEPS, f"a number from 1 to {MAX_STEPS:,} is needed")
+port = _whole_number(0, 65535, "a port is a number from 0 to 65535")
 
 
 def caps(text: str) -> Caps:
@@ -117,12 +141,4 @@ def caps(text: str) -> Caps:
     wanted = Caps(int(form[2] or 0), float(form[1] or 0)) if form else Caps()
     if not (wanted.tokens or wanted.dollars):
         raise argparse.ArgumentTypeError("a budget is dollars, like 0.50, or tokens, like 20000tok")
-    return wanted
-
-
-def port(text: str) -> int:
-    """Parses a port of this computer."""
-    wanted = int(text) if text.isdecimal() else -1
-    if not 0 <= wanted <= 65535:
-        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,16 @@ async def find_session_id(engine: Engine, start: str) -> str:
             raise ConfigurationError("There is no session yet to go on in.")
         return start
     found = [info.id for info in await engine.sessions.list() if info.id.startswith(start)]
+    return only_session(found, start)
+
+
+def only_session(found: Sequence[str], start: str, where: str = "") -> str:
+    """The one of these ids, which all begin so; raises ConfigurationError if there is not one."""
     if start in found:
         return start
     if len(found) != 1:
         many = "more than one session" if found else "no session"
-        raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
+        raise ConfigurationError(f"There is {many}{where} with an id that begins with {start}.")
     return found[0]
 
 

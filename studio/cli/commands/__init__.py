@@ -1,10 +1,10 @@
 """The commands of the command line: one module each, and their registry.
 
 A command's module has two functions: ``arguments`` adds its arguments to a parser, ``run``
-does the work. To add a command, add the module, its line in ``COMMANDS`` and its line here; see
-docs/extending/command.md. A module is imported when its command is named, and imports the
-engine, asyncio and other large modules only inside of functions: ``--help`` and Tab would
-wait for them.
+does the work and returns an exit code. To add a command, add the module, its line in
+``COMMANDS`` and its line here; see docs/extending/command.md. A module is imported when its
+command is named, and imports the engine, asyncio and other large modules only inside of
+functions: ``--help`` and Tab would wait for them.
 
 - ``acp``: lets an editor work with the agents.
 - ``agents``: lists, shows, creates and checks agent files.
@@ -28,14 +28,12 @@ wait for them.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from keyword import iskeyword
-from typing import Protocol, cast
+from types import ModuleType
 
 from studio import __version__
-from studio.cli.command_context import CommandContext
 from studio.cli.parser import CommandParser, HelpFormatter
 
 COMMANDS = {
@@ -61,22 +59,10 @@ COMMANDS = {
 """Each command with the line that the help has about it, in the help's order."""
 
 
-class Command(Protocol):
-    """The functions of a command's module."""
-
-    def arguments(self, parser: CommandParser) -> None:
-        """Add the command's arguments."""
-        ...
-
-    async def run(self, context: CommandContext, options: argparse.Namespace) -> int:
-        """Run the command; returns the exit code, see ``exit_codes``."""
-        ...
-
-
-def load_command(name: str) -> Command:
+def load_command(name: str) -> ModuleType:
     """Import the module of a command: ``import_`` for the name ``import``."""
     module = f"{name}_" if iskeyword(name) else name.replace("-", "_")
-    return cast("Command", import_module(f"{__name__}.{module}"))
+    return import_module(f"{__name__}.{module}")
 
 
 def build_parser() -> CommandParser:
@@ -90,10 +76,9 @@ def build_parser() -> CommandParser:
     root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, text in COMMANDS.items():
-        commands.add_parser(name, help=text, add_arguments=_arguments_of(name))
+        commands.add_parser(name, help=text, add_arguments=partial(_add_arguments, name))
     return root
 
 
-def _arguments_of(name: str) -> Callable[[CommandParser], None]:
-    """Adds the arguments of a command; imports its module when called."""
-    return lambda parser: load_command(name).arguments(parser)
+def _add_arguments(name: str, parser: CommandParser) -> None:
+    load_command(name).arguments(parser)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,14 +26,13 @@ ROLES = {
 
 
 def arguments(parser: CommandParser) -> None:
-    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    made = {
-        "list": what.add_parser("list", help="all agents"),
-        "show": what.add_parser("show", help="one agent: what it may do, where it is from"),
-        "new": what.add_parser("new", help="create an agent file of your own"),
-        "check": what.add_parser("check", help="look for mistakes in every agent file"),
+    helps = {
+        "list": "all agents",
+        "show": "one agent: what it may do, where it is from",
+        "new": "create an agent file of your own",
+        "check": "look for mistakes in every agent file",
     }
-    for name, one in made.items():
+    for name, one in parser.add_subcommands(helps).items():
         if name in ("show", "new"):
             one.add_argument("name", metavar="NAME", help="the agent's name")
         if name != "new":
@@ -85,23 +83,21 @@ async def _show(engine: Engine, folder: Path, options: argparse.Namespace, conso
     from studio.providers.registry import PROVIDER_TITLES
 
     one = await engine.agent(options.name, folder)
-    tools = _tools(engine, one)
+    tools, origin = _tools(engine, one), _origin(engine, one)
+    rules = {
+        verdict: [str(rule) for rule in one.permissions if rule.verdict == verdict]
+        for verdict in ("allow", "ask", "deny")
+    }
     if options.json:
-        fields = asdict(one)
-        fields["permissions"] = {
-            verdict: [str(rule) for rule in one.permissions if rule.verdict == verdict]
-            for verdict in ("allow", "ask", "deny")
-        }
-        console.write_json({**fields, "offered": tools, "origin": _origin(engine, one)}, indent=2)
+        told = {**asdict(one), "permissions": rules, "offered": tools, "origin": origin}
+        console.write_json(told, indent=2)
         return DONE
     limits = engine.limits(one, one.mode)
     steps = "1 step" if limits.steps == 1 else f"{limits.steps} steps"
+    provider = PROVIDER_TITLES.get(one.provider, one.provider)
     facts = {
-        "From": f"{_origin(engine, one)}, {one.source}",
-        "Model": " on ".join(
-            filter(None, (one.model, PROVIDER_TITLES.get(one.provider, one.provider)))
-        )
-        or "your choice",
+        "From": f"{origin}, {one.source}",
+        "Model": " on ".join(filter(None, (one.model, provider))) or "your choice",
         "Mode": f"{one.mode}, {steps} and {limits.seconds:g} s at most",
         "May": ROLES[one.role],
         "Tools": ", ".join(tools) or "none",
@@ -109,12 +105,9 @@ async def _show(engine: Engine, folder: Path, options: argparse.Namespace, conso
         "Temperature": f"{one.temperature:g}" if one.temperature is not None else "",
         "Caps": _caps(one),
         "Masks": ", ".join(one.mask),
-        **{
-            f"{verdict.capitalize()}s" if verdict != "deny" else "Refuses": ", ".join(
-                str(rule) for rule in one.permissions if rule.verdict == verdict
-            )
-            for verdict in ("allow", "ask", "deny")
-        },
+        "Allows": ", ".join(rules["allow"]),
+        "Asks": ", ".join(rules["ask"]),
+        "Refuses": ", ".join(rules["deny"]),
     }
     console.write(f"{one.name}\n\n" + (f"{one.description}\n\n" if one.description else ""))
     for name, words in facts.items():
@@ -155,7 +148,7 @@ async def _check(
         count += await asyncio.to_thread(_files, place)
         problems += found.problems
         for one in found.by_name.values():
-            problems += await asyncio.to_thread(_mistakes, one, set(engine.tools()))
+            problems += await asyncio.to_thread(_mistakes, one, {"*", *engine.tools()})
     if options.json:
         console.write_json({"files": count, "problems": problems})
         return USAGE if problems else DONE
@@ -172,41 +165,26 @@ def _files(folder: Path) -> int:
 
 
 def _mistakes(one: Agent, tools: set[str]) -> list[str]:
-    """Find agents that name something that does not exist."""
+    """Find what an agent names and what does not exist; ``tools`` are the names there are."""
     from studio.agent.permission.content_filter import parse_kinds
     from studio.providers.registry import PROVIDER_TITLES
 
+    mistakes: dict[str, str] = {}
+    if one.provider not in ("", *PROVIDER_TITLES):
+        mistakes["provider"] = f"there is no provider {one.provider}: {', '.join(PROVIDER_TITLES)}"
+    if names := [name for name in one.tools if name not in tools]:
+        mistakes["tools"] = f"there is no tool {', '.join(names)}"
+    try:
+        parse_kinds(one.mask)
+    except ConfigurationError as error:
+        mistakes["mask"] = str(error).rstrip(".")
+    if names := [rule.tool for rule in one.permissions if rule.tool not in tools]:
+        mistakes["permissions"] = f"a rule is about {', '.join(names)}, and there is no such tool"
     lines = Path(one.source).read_text("utf-8-sig").splitlines()
     found: list[str] = []
-
-    def look(key: str, mistake: Callable[[], str]) -> None:
-        if words := mistake():
-            number = next((n for n, line in enumerate(lines, 1) if line.startswith(key)), 1)
-            found.append(f"{one.source}, line {number}: {words}")
-
-    def provider() -> str:
-        known = one.provider in ("", *PROVIDER_TITLES)
-        return "" if known else f"there is no provider {one.provider}: {', '.join(PROVIDER_TITLES)}"
-
-    def unknown() -> str:
-        names = [name for name in one.tools if name != "*" and name not in tools]
-        return f"there is no tool {', '.join(names)}" if names else ""
-
-    def masks() -> str:
-        try:
-            parse_kinds(one.mask)
-        except ConfigurationError as error:
-            return str(error).rstrip(".")
-        return ""
-
-    def rules() -> str:
-        names = [rule.tool for rule in one.permissions if rule.tool not in {"*", *tools}]
-        return f"a rule is about {', '.join(names)}, and there is no such tool" if names else ""
-
-    look("provider", provider)
-    look("tools", unknown)
-    look("mask", masks)
-    look("permissions", rules)
+    for key, words in mistakes.items():
+        number = next((n for n, line in enumerate(lines, 1) if line.startswith(key)), 1)
+        found.append(f"{one.source}, line {number}: {words}")
     return found
 
 

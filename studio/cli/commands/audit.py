@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, get_args
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
 from studio.cli.parser import SESSION, CommandParser, day
-from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -96,16 +95,8 @@ def _row(entry: AuditEntry) -> str:
 
 async def _find_session_id(engine: Engine, start: str) -> str:
     """Find a session like ``find_session_id``, also one that is deleted."""
-    from studio.cli.saved_sessions import LAST, find_session_id
+    from studio.cli.saved_sessions import LAST, find_session_id, only_session
 
     if start in ("", LAST):
         return await find_session_id(engine, start)
-    found = await engine.store.audited(start)
-    if start in found:
-        return start
-    if len(found) != 1:
-        many = "more than one session" if found else "no session"
-        raise ConfigurationError(
-            f"There is {many} in the audit with an id that begins with {start}."
-        )
-    return found[0]
+    return only_session(await engine.store.audited(start), start, " in the audit")

@@ -8,23 +8,12 @@ from pathlib import Path
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import USAGE
-from studio.cli.parser import SESSION, CommandParser
+from studio.cli.parser import SESSION, CommandParser, answerer_options
 
 
 def arguments(parser: CommandParser) -> None:
-    from studio.providers.registry import PROVIDER_TITLES
-
     parser.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
-    parser.add_argument(
-        "--provider",
-        choices=list(PROVIDER_TITLES),
-        metavar="PROVIDER",
-        help=", ".join(PROVIDER_TITLES),
-    )
-    parser.add_argument(
-        "--model", metavar="MODEL", help="default: your setting, else the first listed"
-    )
-    parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+    answerer_options(parser)
     parser.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     parser.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -99,8 +99,7 @@ def arguments(parser: CommandParser) -> None:
         "~/.zshrc, after compinit; fish: agent-studio completion fish | source; PowerShell: "
         "agent-studio completion powershell | Out-String | Invoke-Expression."
     )
-    shells = ("bash", "zsh", "fish", "powershell")
-    parser.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
+    parser.add_argument("shell", choices=[*SCRIPTS], metavar="SHELL", help=", ".join(SCRIPTS))
     words = parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     words.required = False  # what is typed so far; nobody types this
 
@@ -245,46 +244,32 @@ def _values(
         return [(str(one), "") for one in action.choices]
     if action.type is Path:
         return [(FILES, "")]
-    command = line.commands[0] if line.commands else ""
-    return _stored(command, str(action.metavar), line, paths, folder)
+    return _stored(action, line, paths, folder)
 
 
-def _stored(command: str, metavar: str, line: _Line, paths: Paths, folder: Path) -> Iterable[Named]:
+def _stored(action: argparse.Action, line: _Line, paths: Paths, folder: Path) -> Iterable[Named]:
     """Stored names for an argument, found by the word that the help has for it."""
-    folders = [paths.resources / "agents", paths.agents, folder / ".agents" / "agents"]
-    kinds: dict[tuple[str, str], Callable[[], Iterable[Named]]] = {
-        ("", "AGENT"): lambda: completion_index.agents(folders),
-        ("agents", "NAME"): lambda: completion_index.agents(folders),
-        ("", "MODEL"): lambda: _models(line, paths),
-        ("", "ID"): lambda: [
-            *completion_index.sessions(paths.database),
-            ("last", "the session used last"),
-        ],
-        ("config", "KEY"): _settings,
-        ("", "SCHEMA"): lambda: [(FILES, "")],
-    }
-    if (command, action_of(line)) == ("drafts", "ids"):
-        return completion_index.drafts(paths.database)
-    find = kinds.get((command, metavar)) or kinds.get(("", metavar))
-    return find() if find is not None else []
+    match line.commands[0] if line.commands else "", action.metavar:
+        case (_, "AGENT") | ("agents", "NAME"):
+            folders = [paths.resources / "agents", paths.agents, folder / ".agents" / "agents"]
+            return completion_index.agents(folders)
+        case _, "MODEL":
+            given, built_in = line.values.get("provider"), paths.resources / "models.json"
+            provider = given or completion_index.default_provider(paths.settings)
+            return completion_index.models(paths.models, built_in, paths.settings, provider)
+        case "drafts", "ID" if action.dest == "ids":
+            return completion_index.drafts(paths.database)
+        case _, "ID":
+            sessions = completion_index.sessions(paths.database)
+            return [*sessions, ("last", "the session used last")]
+        case "config", "KEY":
+            from studio.storage.config.settings import field_types
 
-
-def action_of(line: _Line) -> str:
-    """The name of the argument for the next word."""
-    action = line.waits or line.positional()
-    return action.dest if action is not None else ""
-
-
-def _models(line: _Line, paths: Paths) -> list[Named]:
-    provider = line.values.get("provider") or completion_index.default_provider(paths.settings)
-    built_in = paths.resources / "models.json"
-    return completion_index.models(paths.models, built_in, paths.settings, provider)
-
-
-def _settings() -> list[Named]:
-    from studio.storage.config.settings import field_types
-
-    return [(name, "") for name in field_types()]
+            return [(name, "") for name in field_types()]
+        case _, "SCHEMA":
+            return [(FILES, "")]
+        case _:
+            return []
 
 
 def _joined(words: list[str]) -> tuple[list[str], int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
@@ -14,7 +13,6 @@ from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
 from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
-from studio.domain.jsonvalue import Json
 
 if TYPE_CHECKING:
     from studio.cli.console import Console
@@ -36,14 +34,13 @@ def arguments(parser: CommandParser) -> None:
         "Settings by name, as in settings.json; an entry of a group is GROUP.NAME, like "
         "base_urls.ollama. API keys are no settings: they are in your keychain."
     )
-    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    made = {
-        "list": what.add_parser("list", help="all settings"),
-        "get": what.add_parser("get", help="one setting"),
-        "set": what.add_parser("set", help="change a setting"),
-        "path": what.add_parser("path", help="where the file is"),
+    helps = {
+        "list": "all settings",
+        "get": "one setting",
+        "set": "change a setting",
+        "path": "where the file is",
     }
-    for name, one in made.items():
+    for name, one in parser.add_subcommands(helps).items():
         if name in ("get", "set"):
             one.add_argument("key", metavar="KEY", help="its name")
         if name == "set":
@@ -157,7 +154,8 @@ def _read(key: str, text: str, hint: Any) -> object:
         try:
             value = _WORDS.get(text.strip().lower()) if hint is bool else json.loads(text)
         except (ValueError, RecursionError):
-            value = [one.strip() for one in text.split(",")] if _is_list(hint) and text else text
+            is_list = get_origin(hint) is list and get_args(hint)[0] is str
+            value = [one.strip() for one in text.split(",")] if is_list and text else text
     if get_origin(hint) is list and not text.strip():
         value = []
     if hint is float and matches_type(value, float):
@@ -165,10 +163,6 @@ def _read(key: str, text: str, hint: Any) -> object:
     if not matches_type(value, hint):
         raise ConfigurationError(f"{key} is {_takes(hint)}, not “{text}”.")
     return value
-
-
-def _is_list(hint: Any) -> bool:
-    return get_origin(hint) is list and get_args(hint)[0] is str
 
 
 def _takes(hint: Any) -> str:
@@ -184,25 +178,31 @@ def _takes(hint: Any) -> str:
     return {bool: "true or false", int: "a whole number", float: "a number"}.get(hint, "a text")
 
 
-def _check(name: str, value: object, entry: str, paths: Paths) -> None:
+def _check(name: str, value: Any, entry: str, paths: Paths) -> None:
     """Check what the type does not cover; raises ConfigurationError. Reads files: for a thread."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value < 1e9:
+    if type(value) in (int, float) and not 0 <= value < 1e9:
         raise ConfigurationError(f"{name} is a number from 0 on.")
-    entries = {entry: value} if entry else value
-    checks: dict[str, Callable[[], object]] = {
-        "default_provider": lambda: _provider(cast("str", value)),
-        "base_urls": lambda: [_address(url) for url in cast("dict[str, str]", entries).values()],
-        "searxng_url": lambda: _address(cast("str", value)),
-        "trace_endpoint": lambda: _address(cast("str", value)),
-        "mask": lambda: _masks(cast("list[str]", value)),
-        "default_agent": lambda: _agent(cast("str", value), paths),
-        "builtin_model": lambda: _file(cast("str", value)),
-    }
-    if name in ("base_urls", "default_model", "enabled_models", "own_models"):
-        for provider in cast("dict[str, Json]", entries):
-            _provider(provider)
-    if check := checks.get(name):
-        check()
+    entries: dict[str, Any] = {entry: value} if entry else value
+    match name:
+        case "default_provider":
+            _provider(value)
+        case "base_urls" | "default_model" | "enabled_models" | "own_models":
+            for provider in entries:
+                _provider(provider)
+            for url in entries.values() if name == "base_urls" else ():
+                _address(url)
+        case "searxng_url" | "trace_endpoint":
+            _address(value)
+        case "mask":
+            from studio.agent.permission.content_filter import parse_kinds
+
+            parse_kinds(value)
+        case "default_agent":
+            _agent(value, paths)
+        case "builtin_model" if value and not Path(value).is_file():
+            raise ConfigurationError(f"There is no file {value}.")
+        case _:
+            pass
 
 
 def _provider(name: str) -> None:
@@ -229,27 +229,13 @@ def _address(url: str) -> None:
         raise ConfigurationError("An address with a password is not kept in a file.")
 
 
-def _masks(entries: list[str]) -> None:
-    from studio.agent.permission.content_filter import parse_kinds
-
-    parse_kinds(entries)
-
-
 def _agent(name: str, paths: Paths) -> None:
-    import asyncio
-
     from studio.agent.agent_files import AgentFiles
 
-    library = AgentFiles(paths.resources / "agents", paths.agents)
-    found = asyncio.run(library.load(Path.cwd()))
+    found = AgentFiles(paths.resources / "agents", paths.agents).read(Path.cwd())
     if name and found.get(name) is None:
         known = ", ".join(sorted(found.by_name))
         raise ConfigurationError(f"There is no agent {name}. Known are {known}.")
-
-
-def _file(path: str) -> None:
-    if path and not Path(path).is_file():
-        raise ConfigurationError(f"There is no file {path}.")
 
 
 def _shown(value: object) -> Any:

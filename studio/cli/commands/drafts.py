@@ -19,25 +19,28 @@ if TYPE_CHECKING:
     from studio.cli.console import Console
     from studio.domain.sessions import DraftEntry
 
+DECISIONS = ("approve", "discard", "undo")
+
 
 def arguments(parser: CommandParser) -> None:
-    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="what waits for you, newest first")
-    listing.add_argument("--done", action="store_true", help="what is decided instead")
-    listing.add_argument("--json", action="store_true", help="print JSON")
-    show = what.add_parser("show", help="what a draft changes, and what its file changed to")
-    show.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
-    show.add_argument("--json", action="store_true", help="print JSON")
-    for name, text in (
-        ("approve", "write, delete or move the files"),
-        ("discard", "leave the files as they are"),
-        ("undo", "put back what approved drafts changed"),
-    ):
-        several = what.add_parser(name, help=text)
-        several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
-    resolve = what.add_parser("resolve", help="make a draft again where its file changed meanwhile")
-    resolve.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
-    text = resolve.add_mutually_exclusive_group(required=True)
+    made = parser.add_subcommands(
+        {
+            "list": "what waits for you, newest first",
+            "show": "what a draft changes, and what its file changed to",
+            "approve": "write, delete or move the files",
+            "discard": "leave the files as they are",
+            "undo": "put back what approved drafts changed",
+            "resolve": "make a draft again where its file changed meanwhile",
+            "edit": "give a draft a text of your own, in your editor",
+        }
+    )
+    made["list"].add_argument("--done", action="store_true", help="what is decided instead")
+    for name in ("show", "resolve", "edit"):
+        about = "the draft's id, or its first letters"
+        made[name].add_argument("ids", metavar="ID", nargs=1, help=about)
+    for name in DECISIONS:
+        made[name].add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
+    text = made["resolve"].add_mutually_exclusive_group(required=True)
     text.add_argument(
         "--use",
         choices=("merged", "draft", "file"),
@@ -45,19 +48,17 @@ def arguments(parser: CommandParser) -> None:
         help="merged: both changes; draft: as the agent wants it; file: as it is now",
     )
     text.add_argument("--from", dest="source", type=Path, metavar="FILE", help="your own text")
-    resolve.add_argument("--json", action="store_true", help="print JSON")
-    edit = what.add_parser("edit", help="give a draft a text of your own, in your editor")
-    edit.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
-    edit.add_argument(
+    made["edit"].add_argument(
         "--from",
         dest="source",
         type=Path,
         metavar="FILE",
         help="take the text from a file, - is standard input; default: $VISUAL, else $EDITOR",
     )
-    edit.add_argument("--json", action="store_true", help="print JSON")
-    for command in what.choices.values():
-        command.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+    for name, one in made.items():
+        if name not in DECISIONS:
+            one.add_argument("--json", action="store_true", help="print JSON")
+        one.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
@@ -86,14 +87,11 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
     if options.what == "show":
         return await _show(engine, entries[0], options, console)
-    if options.what == "resolve":
-        from studio.cli.drafts_edit import resolve
+    if options.what not in DECISIONS:
+        from studio.cli.drafts_edit import edit, resolve
 
-        return await resolve(engine, entries[0], options, console)
-    if options.what == "edit":
-        from studio.cli.drafts_edit import edit
-
-        return await edit(engine, entries[0], options, console)
+        change = edit if options.what == "edit" else resolve
+        return await change(engine, entries[0], options, console)
     code = DONE
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]

@@ -7,18 +7,11 @@ from dataclasses import asdict
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, PROVIDER
-from studio.cli.parser import CommandParser
+from studio.cli.parser import CommandParser, provider_option
 
 
 def arguments(parser: CommandParser) -> None:
-    from studio.providers.registry import PROVIDER_TITLES
-
-    parser.add_argument(
-        "--provider",
-        choices=list(PROVIDER_TITLES),
-        metavar="PROVIDER",
-        help=", ".join(PROVIDER_TITLES),
-    )
+    provider_option(parser)
     parser.add_argument("--refresh", action="store_true", help="ask the provider again")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -31,39 +31,35 @@ _TRUST: dict[Trust, str] = {
 
 
 def arguments(parser: CommandParser) -> None:
-    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="your rules, and those of this folder or a session")
+    made = parser.add_subcommands(
+        {
+            "list": "your rules, and those of this folder or a session",
+            "add": "add a rule: 'TOOL' or 'TOOL(PATTERN)'",
+            "remove": "remove a rule",
+            "test": "what would happen if an agent asked for this",
+            "trust": "let the files in a folder's .agents widen what agents may do",
+            "untrust": "take that back",
+        }
+    )
+    listing, add, remove, test, *trusting = made.values()
     listing.add_argument("--json", action="store_true", help="print JSON")
-    add = what.add_parser("add", help="add a rule: 'TOOL' or 'TOOL(PATTERN)'")
     add.add_argument("rule", metavar="RULE", help="'run(pytest *)', for example; it allows")
     verdict = add.add_mutually_exclusive_group()
     verdict.add_argument("--deny", action="store_true", help="refuse what it matches")
     verdict.add_argument("--ask", action="store_true", help="always ask about what it matches")
-    remove = what.add_parser("remove", help="remove a rule")
     remove.add_argument("number", type=number, metavar="N", help="its number in the list")
-    test = what.add_parser("test", help="what would happen if an agent asked for this")
     test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
-    test.add_argument(
-        "--agent",
-        metavar="AGENT",
-        default="",
-        help="default: the session’s, your setting, Coder",
-    )
+    agent = "default: the session’s, your setting, Coder"
+    test.add_argument("--agent", metavar="AGENT", default="", help=agent)
     test.add_argument("--json", action="store_true", help="print JSON")
-    for one, default in (
-        (listing, "the current folder"),
-        (add, "everywhere"),
-        (test, "the current folder"),
-    ):
+    for one in (listing, add, test):
+        default = "everywhere" if one is add else "the current folder"
         where = one.add_mutually_exclusive_group()
         where.add_argument("--folder", type=Path, metavar="DIR", help=f"default: {default}")
         where.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
     remove.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
-    for name, text in (
-        ("trust", "let the files in a folder's .agents widen what agents may do"),
-        ("untrust", "take that back"),
-    ):
-        what.add_parser(name, help=text).add_argument("folder", type=Path, metavar="DIR")
+    for one in trusting:
+        one.add_argument("folder", type=Path, metavar="DIR")
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:

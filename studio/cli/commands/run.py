@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from studio.cli.command_context import CommandContext
-from studio.cli.parser import SESSION, CommandParser, caps, steps
+from studio.cli.parser import SESSION, CommandParser, answerer_options, caps, steps
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -28,7 +28,6 @@ STANDARD = Path("-")
 def arguments(parser: CommandParser) -> None:
     from studio.domain.agents import NO_CAPS, Mode
     from studio.domain.models import EFFORTS
-    from studio.providers.registry import PROVIDER_TITLES
 
     parser.too_many_hint = "A message of several words is put in quotes."
     parser.description = (
@@ -43,17 +42,7 @@ def arguments(parser: CommandParser) -> None:
         help="what to say; - or nothing reads standard input; "
         "what is piped in beside a message is attached to it",
     )
-    parser.add_argument(
-        "--provider",
-        choices=list(PROVIDER_TITLES),
-        metavar="PROVIDER",
-        help=f"{', '.join(PROVIDER_TITLES)}; "
-        "default: your setting, else one with a key, else builtin",
-    )
-    parser.add_argument(
-        "--model", metavar="MODEL", help="default: your setting, else the first listed"
-    )
-    parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+    answerer_options(parser, "; default: your setting, else one with a key, else builtin")
     parser.add_argument(
         "--mode",
         choices=get_args(Mode),

@@ -13,29 +13,23 @@ from studio.domain.errors import ConfigurationError
 
 
 def arguments(parser: CommandParser) -> None:
-    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="all sessions, newest first")
-    listing.add_argument("--json", action="store_true", help="print JSON")
-    for name, text in (
-        ("show", "print a session"),
-        ("events", "print all that happened in a session as JSON"),
-        ("native", "print the provider's own history as JSON"),
-    ):
-        one = what.add_parser(name, help=text)
-        one.add_argument("id", metavar="ID", help=SESSION)
-
-    context = what.add_parser("context", help="how much of the model's context each part takes")
-    context.add_argument("id", metavar="ID", help=SESSION)
-    context.add_argument("--json", action="store_true", help="print JSON")
-
-    for name, text in (
-        ("undo", "put back the files that a turn changed"),
-        ("redo", "apply the changes of a turn again"),
-    ):
-        one = what.add_parser(name, help=text)
-        one.add_argument("id", metavar="ID", help=SESSION)
-        one.add_argument("turn", metavar="TURN", nargs="?", default="", help="default: the last")
-        one.add_argument("--json", action="store_true", help="print JSON")
+    helps = {
+        "list": "all sessions, newest first",
+        "show": "print a session",
+        "events": "print all that happened in a session as JSON",
+        "native": "print the provider's own history as JSON",
+        "context": "how much of the model's context each part takes",
+        "undo": "put back the files that a turn changed",
+        "redo": "apply the changes of a turn again",
+    }
+    for name, one in parser.add_subcommands(helps).items():
+        if name != "list":
+            one.add_argument("id", metavar="ID", help=SESSION)
+        if name in ("undo", "redo"):
+            about = "default: the last"
+            one.add_argument("turn", metavar="TURN", nargs="?", default="", help=about)
+        if name in ("list", "context", "undo", "redo"):
+            one.add_argument("--json", action="store_true", help="print JSON")
 
 
 async def run(context: CommandContext, options: Namespace) -> int:

@@ -31,13 +31,13 @@ EFFECTS: dict[Effect, str] = {
 
 
 def arguments(parser: CommandParser) -> None:
-    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    made = {
-        "list": what.add_parser("list", help="all tools, and files that could not be loaded"),
-        "show": what.add_parser("show", help="one tool: what a model is told of it"),
-        "new": what.add_parser("new", help="create a tool file of your own"),
-        "test": what.add_parser("test", help="run a tool in a folder"),
+    helps = {
+        "list": "all tools, and files that could not be loaded",
+        "show": "one tool: what a model is told of it",
+        "new": "create a tool file of your own",
+        "test": "run a tool in a folder",
     }
+    made = parser.add_subcommands(helps)
     for name, one in made.items():
         if name != "list":
             one.add_argument("name", metavar="NAME", help="the tool's name")
