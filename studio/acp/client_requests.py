@@ -10,6 +10,7 @@ from acp.interfaces import Client
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 from pydantic import ValidationError
 
+from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
@@ -76,12 +77,9 @@ class ClientRequests:
                 content=[self._updates.change(draft)],
             )
             chosen = await self._chosen(call, DRAFT)
-            if chosen == "approve":
-                await self._session.review.decide(draft.id, "approve")
-            elif chosen == "discard":
-                await self._session.review.decide(draft.id, "discard")
-            else:
+            if not chosen:
                 return
+            await self._session.review.decide(draft.id, cast("DraftDecision", chosen))
 
     async def _permission(self, question: Question) -> None:
         options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]

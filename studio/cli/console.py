@@ -252,11 +252,8 @@ async def _read(patience: float | None, limit: int) -> bytes:
             return b""
         return bytes(data)
 
-    async def first() -> None:
-        await begun.wait()
-
     reading = asyncio.ensure_future(in_daemon_thread(read))
-    waiting = asyncio.ensure_future(first())
+    waiting = asyncio.ensure_future(begun.wait())
     try:
         await asyncio.wait(
             [reading, waiting], timeout=patience, return_when=asyncio.FIRST_COMPLETED

@@ -98,12 +98,12 @@ async def _read_own_text(source: Path, original: str) -> str:
     Lines that did not change keep the line ends of ``original``. Raises ToolFailed if
     the file is not text.
     """
-    if str(source) == "-":
-        return await asyncio.to_thread(
-            _decode_own_text, await read_stdin(), "Standard input", original
-        )
-    data = await asyncio.to_thread(read_whole, source, str(source))
-    return await asyncio.to_thread(_decode_own_text, data, str(source), original)
+    name = str(source)
+    if name == "-":
+        data, name = await read_stdin(), "Standard input"
+    else:
+        data = await asyncio.to_thread(read_whole, source, name)
+    return await asyncio.to_thread(_decode_own_text, data, name, original)
 
 
 def _decode_own_text(data: bytes, name: str, original: str) -> str:

@@ -57,7 +57,7 @@ class TextPrinter:
         if self._held is not None:
             self._held.append(event)
         else:
-            self._print(event)
+            self._show(event, self._transcript.apply(event))
 
     @contextmanager
     def quiet(self) -> Generator[None]:
@@ -68,10 +68,7 @@ class TextPrinter:
         finally:
             held, self._held = self._held, None
             for event in held:
-                self._print(event)
-
-    def _print(self, event: Event) -> None:
-        self._show(event, self._transcript.apply(event))
+                self.event(event)
 
     def _show(self, event: Event, index: int | None) -> None:
         """Print an event; ``index`` is the transcript's block that it changed."""

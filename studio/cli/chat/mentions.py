@@ -56,9 +56,7 @@ async def attach_mentions(text: str, folder: Path) -> MentionMessage:
     message = MentionMessage(whole)
     for path, name in paths.items():
         message.files[name] = await attach(path)
-        check_total_size(
-            [*message.files.values()]
-        )  # before the next is read: a text may name thousands
+        check_total_size([*message.files.values()])  # each time: a text may name thousands
     return message
 
 

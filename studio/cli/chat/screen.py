@@ -14,7 +14,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from typing import ClassVar
 
 from prompt_toolkit import PromptSession
@@ -86,12 +85,6 @@ class ChatScreen(Console, ABC):
         """Redraw the moving part soon, where there is one."""
 
 
-@dataclass
-class _Question:
-    prompt: str
-    answer: asyncio.Future[str | None]
-
-
 class PromptScreen(ChatScreen):
     """A console with a prompt that can be used while text is printed."""
 
@@ -104,7 +97,8 @@ class PromptScreen(ChatScreen):
         self.paint = AnsiPainter(colours=not os.environ.get("NO_COLOR"))
         self._input = create_input(sys.stdin)
         self._output = create_output(sys.stdout)
-        self._questions: list[_Question] = []
+        self._questions: list[tuple[str, asyncio.Future[str | None]]] = []
+        """Each prompt with its answer."""
         self._line = ""
         self._blank = False
         self._tabbed = False
@@ -127,7 +121,7 @@ class PromptScreen(ChatScreen):
         )
         self._answers: PromptSession[object] = PromptSession(
             history=DummyHistory(),
-            key_bindings=self._answer_keys(),
+            key_bindings=self._stop_keys(),
             erase_when_done=True,
             style=_STYLE,
             input=self._input,
@@ -212,21 +206,22 @@ class PromptScreen(ChatScreen):
             if said is not _ASIDE:
                 return said if isinstance(said, str) else None
             while self._questions:
-                await self._ask(self._questions.pop(0))
+                await self._ask(*self._questions.pop(0))
         return None
 
     async def line(self, prompt: str) -> str | None:
         """Ask for one line, typed after the prompt appeared; None at the end of the input."""
-        question = _Question(prompt, asyncio.get_running_loop().create_future())
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        question = prompt, answer
         self._questions.append(question)
         taking = asyncio.create_task(self._interrupt_prompt())
         try:
-            return await question.answer
+            return await answer
         finally:
             taking.cancel()
             if question in self._questions:
                 self._questions.remove(question)
-            elif not question.answer.done() or question.answer.cancelled():
+            elif not answer.done() or answer.cancelled():
                 self._end(self._answers, None)
 
     def interrupted(self) -> None:
@@ -265,27 +260,26 @@ class PromptScreen(ChatScreen):
                 return
             await asyncio.sleep(max(wait, FRAME))
 
-    async def _ask(self, question: _Question) -> None:
-
+    async def _ask(self, prompt: str, answer: asyncio.Future[str | None]) -> None:
         def taken_back() -> None:  # while the prompt was being made
-            if question.answer.done() or self._left:
+            if answer.done() or self._left:
                 self._end(self._answers, None)
 
-        if question.answer.done():
+        if answer.done():
             return
         clear_typeahead(self._input)
         with suppress(OSError, ValueError):
             discard_typed(self._input.fileno())
         try:
             said = await self._answers.prompt_async(
-                self._above(question.prompt), pre_run=taken_back, handle_sigint=False
+                self._above(prompt), pre_run=taken_back, handle_sigint=False
             )
         except (EOFError, KeyboardInterrupt):
             said = None
-        answer = said if isinstance(said, str) else None
-        if not question.answer.done():
-            self.say(f"{question.prompt}{answer or ''}")
-            question.answer.set_result(answer)
+        text = said if isinstance(said, str) else None
+        if not answer.done():
+            self.say(f"{prompt}{text or ''}")
+            answer.set_result(text)
 
     def _end_if_left(self) -> None:
         """End the prompt if the person left while it was being made."""
@@ -337,7 +331,7 @@ class PromptScreen(ChatScreen):
                 buffer.complete_next()
 
     def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
+        keys = self._stop_keys()
 
         @keys.add("enter", filter=~has_completions | ~Condition(self._chosen))
         def accept(event: KeyPressEvent) -> None:
@@ -361,17 +355,13 @@ class PromptScreen(ChatScreen):
         def newline(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
-        @keys.add("c-c")
-        def stop(_: KeyPressEvent) -> None:
-            self.interrupted()
-
         @keys.add("c-d", filter=Condition(lambda: not self._messages.default_buffer.text))
         def leave(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
 
         return keys
 
-    def _answer_keys(self) -> KeyBindings:
+    def _stop_keys(self) -> KeyBindings:
         keys = KeyBindings()
 
         @keys.add("c-c")

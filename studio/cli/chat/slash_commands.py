@@ -6,12 +6,12 @@ import asyncio
 import re
 import shutil
 import textwrap
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import Any, get_args
 
 from studio.agent.attachments import attach, check_total_size
 from studio.agent.session.event_channel import EventEnvelope
@@ -24,7 +24,7 @@ from studio.cli.saved_sessions import (
     undo_or_redo,
 )
 from studio.domain.agents import PermissionMode
-from studio.domain.blocks import SummaryBlock, TextBlock, UserBlock
+from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Notice, Summarised
 from studio.domain.messages import Text
@@ -38,14 +38,13 @@ LISTED = 15
 COLUMN = 32
 """The column where descriptions begin in the list of commands."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
-_Run: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class _Command:
     """A slash command. ``takes`` is what completion offers; ``beside`` allows it during a turn."""
 
-    run: _Run
+    run: Callable[[str], Coroutine[Any, Any, None]]
     about: str
     takes: Kind = ""
     shape: str = ""
@@ -119,11 +118,11 @@ class SlashCommands:
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")
         elif command.beside:
-            self._chat.run_aside(self._run(command, rest))
+            self._chat.run_aside(command.run(rest))
         elif self._chat.working:
             self._say(f"{name} has to wait until the agent is done. Ctrl-C stops it.")
         else:
-            self._chat.start(self._run(command, rest))
+            self._chat.start(command.run(rest))
         return True
 
     def offers(self, kind: Kind) -> Sequence[Offer]:
@@ -146,9 +145,6 @@ class SlashCommands:
 
     def _say(self, text: str) -> None:
         self._chat.screen.say(text)
-
-    async def _run(self, command: _Command, rest: str) -> None:
-        await command.run(rest)
 
     async def _help(self, _: str) -> None:
         for name, one in self.all.items():
@@ -285,7 +281,9 @@ class SlashCommands:
     async def _summary(self, words: str) -> None:
         session = self._chat.session
         what, _, text = words.partition(" ")
-        summary = self._summary_block()
+        summary = session.transcript.summary
+        if summary is None:
+            raise ConfigurationError("Nothing of this chat is summed up. /compact does that.")
         if what in ("", "show"):
             self._chat.screen.markdown(summary.text)
         elif what == "edit":
@@ -297,12 +295,6 @@ class SlashCommands:
                 await session.context.undo_summary(summary.summary_id)
         else:
             raise ConfigurationError("Say what: /summary show, /summary edit TEXT, /summary undo")
-
-    def _summary_block(self) -> SummaryBlock:
-        summary = self._chat.session.transcript.summary
-        if summary is None:
-            raise ConfigurationError("Nothing of this chat is summed up. /compact does that.")
-        return summary
 
     async def _pin(self, what: str) -> None:
         kind = TextBlock if what == "answer" else UserBlock
