@@ -73,8 +73,14 @@ class Dialect(ABC):
         return BadRequest(f"No tool call found for the result of call {call_id}.", param="messages")
 
     def model_body(self, model: ListedModel) -> JsonObject:
-        """Return the body that describes a model."""
-        return openai_common.model_body(model)
+        """Return the body that describes a model. OpenAI has no ``name``; Open WebUI shows it."""
+        return {
+            "id": model.id,
+            "object": "model",
+            "created": model.created,
+            "owned_by": model.owner,
+            "name": model.title,
+        }
 
     def models_body(self, models: Sequence[ListedModel]) -> JsonObject:
         """Return the body that lists models."""

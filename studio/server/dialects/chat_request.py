@@ -8,20 +8,19 @@ and Open WebUI read it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, cast
+from typing import Literal, cast
 
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Block, Image, Message, Reasoning, Said, Text, ToolResult
 from studio.domain.models import EFFORTS, Generation
-from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, BadRequest, join_texts
+from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, join_texts
 
 from .attachments import read_file, read_image
 from .client_tools import ClientTools, parse_call, schema_of
 from .fields import Fields
 from .openai_common import NO_LOGPROBS, choose, refuse_services
 
-_Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool", "function"]
-_ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool", "function")
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 class Conversation:
@@ -46,8 +45,7 @@ class Conversation:
         return instructions, tuple(self._messages)
 
     def take(self, message: Fields) -> None:
-        role = message.one_of("role", _ROLES)
-        match role:
+        match message.needed_one_of("role", _ROLES):
             case "tool":
                 call_id = message.needed("tool_call_id")
                 self._answer(message, "tool_call_id", call_id)
@@ -58,12 +56,9 @@ class Conversation:
                 self._instruct(message)
             case "user":
                 self._add("user", _named(message, _content(message, "text and pictures or files")))
-            case "assistant":
-                self._add(
-                    "assistant", [*_thoughts(message), *_said(message), *self._calls(message)]
-                )
-            case None:
-                message.needed("role")
+            case _:  # the assistant
+                blocks = [*_thoughts(message), *_said(message), *self._calls(message)]
+                self._add("assistant", blocks)
 
     def _instruct(self, message: Fields) -> None:
         text = join_texts([part.text for part in _texts(message)])
@@ -90,9 +85,7 @@ class Conversation:
         for call in message.objects("tool_calls"):
             if (kind := call.text("type", "function")) != "function":
                 raise call.refused("type", f"Calls of type “{kind}” are not known here.")
-            function = call.inner("function")
-            if function is None:
-                raise call.wrong("function", "an object")
+            function = call.needed_object("function")
             calls.append(self._call(call.needed("id"), function))
         if (function := message.inner("function_call")) is not None:
             call_id = f"{message.at}.function_call"
@@ -175,14 +168,9 @@ def _part(part: Fields) -> Said:
         case "image_url":
             if isinstance(part.get("image_url"), str):
                 return read_image(part, "image_url")  # some leave the object out
-            image = part.inner("image_url")
-            if image is None:
-                raise part.wrong("image_url", "an object")
-            return read_image(image, "url")
+            return read_image(part.needed_object("image_url"), "url")
         case "file":
-            file = part.inner("file")
-            if file is None:
-                raise part.wrong("file", "an object")
+            file = part.needed_object("file")
             if file.get("file_id") is not None and file.get("file_data") is None:
                 why = f"“{file.place('file_id')}”: this server keeps no files."
                 raise file.refused("file_id", f"{why} Send the data in “file_data”.")
@@ -195,9 +183,6 @@ def _part(part: Fields) -> Said:
 
 STOPS = 4
 """Texts at which an answer ends, at most."""
-
-_Format: TypeAlias = Literal["text", "json_object", "json_schema"]
-_FORMATS: tuple[_Format, ...] = ("text", "json_object", "json_schema")
 
 
 def read_request(body: JsonObject) -> ApiRequest:
@@ -254,7 +239,7 @@ def _conversation(fields: Fields) -> tuple[str, tuple[Message, ...]]:
     instructions, messages = conversation.told()
     if not messages:
         why = "“messages” is missing or says nothing."
-        raise BadRequest(why, param="messages", code="missing_required_parameter")
+        raise fields.refused("messages", why, "missing_required_parameter")
     return instructions, messages
 
 
@@ -263,10 +248,7 @@ def _tools(fields: Fields) -> ClientTools:
     for tool in fields.objects("tools"):
         if (kind := tool.text("type", "function")) != "function":
             raise tool.refused("type", f"Tools of type “{kind}” are not known here.")
-        function = tool.inner("function")
-        if function is None:
-            raise tool.wrong("function", "an object")
-        offered.take(function, "parameters")
+        offered.take(tool.needed_object("function"), "parameters")
     return offered
 
 
@@ -279,16 +261,12 @@ def _stop(fields: Fields) -> tuple[str, ...]:
 
 
 def _schema(fields: Fields) -> JsonObject | None:
-    wanted = fields.inner("response_format")
-    match wanted and wanted.one_of("type", _FORMATS):
+    wanted = fields.inner("response_format") or Fields({})
+    match wanted.one_of("type", ("text", "json_object", "json_schema")):
         case "json_object":
             return {}
         case "json_schema":
-            assert wanted is not None
-            described = wanted.inner("json_schema")
-            if described is None:
-                raise wanted.wrong("json_schema", "an object")
-            return schema_of(described, "schema")
+            return schema_of(wanted.needed_object("json_schema"), "schema")
         case _:
             return None
 

@@ -50,11 +50,12 @@ class Fields:
     def needed(self, name: str) -> str:
         """Read a required text that may not be empty."""
         if not (value := self.text(name)):
-            place = self.place(name)
-            raise BadRequest(
-                f"“{place}” is missing.", param=place, code="missing_required_parameter"
-            )
+            raise self._missing(name)
         return value
+
+    def _missing(self, name: str) -> BadRequest:
+        place = self.place(name)
+        return BadRequest(f"“{place}” is missing.", param=place, code="missing_required_parameter")
 
     def flag(self, name: str, default: bool) -> bool:
         value = self.get(name)
@@ -94,6 +95,13 @@ class Fields:
                 return choice
         raise self.wrong(name, f"one of {', '.join(choices)}")
 
+    def needed_one_of(self, name: str, choices: Collection[T]) -> T:
+        """Read one of these texts, which is required."""
+        found = self.one_of(name, choices)
+        if found is None:
+            raise self._missing(name)
+        return found
+
     def inner(self, name: str) -> Fields | None:
         """The object in a field."""
         value = self.get(name)
@@ -102,6 +110,13 @@ class Fields:
         if not isinstance(value, dict):
             raise self.wrong(name, "an object")
         return Fields(value, self.place(name))
+
+    def needed_object(self, name: str) -> Fields:
+        """The object in a field, which is required."""
+        found = self.inner(name)
+        if found is None:
+            raise self.wrong(name, "an object")
+        return found
 
     def items(self, name: str) -> list[Json]:
         """The list in a field, empty where there is none."""
@@ -123,10 +138,10 @@ class Fields:
 
     def objects(self, name: str) -> list[Fields]:
         """The objects of the list in a field."""
-        return [self._object(name, index, one) for index, one in enumerate(self.items(name))]
-
-    def _object(self, name: str, index: int, value: Json) -> Fields:
-        at = f"{name}[{index}]"
-        if not isinstance(value, dict):
-            raise self.wrong(at, "an object")
-        return Fields(value, self.place(at))
+        found: list[Fields] = []
+        for index, one in enumerate(self.items(name)):
+            at = f"{name}[{index}]"
+            if not isinstance(one, dict):
+                raise self.wrong(at, "an object")
+            found.append(Fields(one, self.place(at)))
+        return found

@@ -31,9 +31,6 @@ from .fields import Fields
 NO_THREADS = "thread_unsupported_request"
 """The code at which Anthropic's library sends the whole conversation instead."""
 
-_Role: TypeAlias = Literal["user", "assistant", "system"]
-_ROLES: tuple[_Role, ...] = ("user", "assistant", "system")
-_Kind: TypeAlias = Literal["base64", "text"]
 _PLAIN = "text/plain"
 _NAME = "document"
 
@@ -55,15 +52,13 @@ class Conversation:
         return join_texts(self._instructions), tuple(self._messages)
 
     def take(self, message: Fields) -> None:
-        match message.one_of("role", _ROLES):
+        match message.needed_one_of("role", ("user", "assistant", "system")):
             case "user":
                 self._add("user", _blocks(message, self._of_user))
             case "assistant":
                 self._add("assistant", _blocks(message, self._of_assistant))
             case "system":
                 self._instruct(words(message, "content"))
-            case None:
-                message.needed("role")
 
     def _instruct(self, text: str) -> None:
         if self._messages and text:
@@ -187,15 +182,12 @@ def _document(block: Fields) -> File:
     return File(name, source.needed("media_type"), read_base64(source, "data"))
 
 
-def _source(block: Fields, kinds: tuple[_Kind, ...]) -> Fields:
-    source = block.inner("source")
-    if source is None:
-        raise block.wrong("source", "an object")
+def _source(block: Fields, kinds: Sequence[str]) -> Fields:
+    source = block.needed_object("source")
     if source.text("type") in ("url", "file"):
         why = f"“{source.at}”: this server fetches and keeps no files. Send the data itself."
         raise source.refused("type", why)
-    if source.one_of("type", kinds) is None:
-        source.needed("type")
+    source.needed_one_of("type", kinds)
     return source
 
 
@@ -206,8 +198,6 @@ _CHOICES: dict[_Choice, ToolChoice] = {
     "tool": "required",
     "none": "none",
 }
-_Thinking: TypeAlias = Literal["enabled", "adaptive", "between_tools", "disabled"]
-_THINKING: tuple[_Thinking, ...] = ("enabled", "adaptive", "between_tools", "disabled")
 _BUDGETS: tuple[tuple[int, Effort], ...] = ((4_096, "low"), (16_384, "medium"))
 """Tokens for thinking, up to which an effort is meant; "high" beyond."""
 
@@ -286,10 +276,7 @@ def _choice(fields: Fields, offered: ClientTools) -> tuple[ToolChoice, str]:
     chosen = fields.inner("tool_choice")
     if chosen is None:
         return "auto", ""
-    kind = chosen.one_of("type", _CHOICES)
-    if kind is None:
-        chosen.needed("type")
-        return "auto", ""
+    kind = chosen.needed_one_of("type", _CHOICES)
     if kind == "any" and not offered.specs:
         raise fields.refused("tool_choice", "A call is required, but there are no “tools”.")
     return _CHOICES[kind], offered.chosen(chosen) if kind == "tool" else ""
@@ -297,12 +284,11 @@ def _choice(fields: Fields, offered: ClientTools) -> tuple[ToolChoice, str]:
 
 def _effort(fields: Fields) -> Effort | None:
     """The effort that ``thinking`` asks for; None leaves it to the model."""
-    thinking = fields.inner("thinking")
-    match thinking and thinking.one_of("type", _THINKING):
+    thinking = fields.inner("thinking") or Fields({})
+    match thinking.one_of("type", ("enabled", "adaptive", "between_tools", "disabled")):
         case "disabled":
             return "none"
         case "enabled":
-            assert thinking is not None
             budget = thinking.count("budget_tokens") or 0
             for most, effort in _BUDGETS:
                 if budget <= most:
@@ -324,6 +310,5 @@ def _schema(form: Fields | None) -> JsonObject | None:
     """``output_format`` is what the API called it while it was a beta; LiteLLM still does."""
     if form is None:
         return None
-    if form.one_of("type", ("json_schema",)) is None:
-        form.needed("type")
+    form.needed_one_of("type", ("json_schema",))
     return schema_of(form, "schema")

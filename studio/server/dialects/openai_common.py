@@ -1,4 +1,4 @@
-"""The shapes that OpenAI's two APIs share: tool choice, errors, models, the end of a stream."""
+"""The shapes that OpenAI's two APIs share: tool choice, errors, the end of a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.models import Generation, ToolChoice
 from studio.domain.tools import ToolSpec
-from studio.server.contract import ListedModel
 
 from .client_tools import ClientTools
 from .fields import Fields
@@ -16,6 +15,7 @@ from .fields import Fields
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
 NO_LOGPROBS = "Log probabilities cannot be had here."
+_ERRORS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CHOICES: tuple[ToolChoice, ...] = ("none", "auto", "required")
 
 
@@ -29,8 +29,7 @@ def choose(
     tools = tuple(offered.specs.values())
     choice: ToolChoice | None
     if isinstance(fields.get("tool_choice"), dict):
-        chosen = fields.inner("tool_choice")
-        assert chosen is not None
+        chosen = fields.needed_object("tool_choice")
         match chosen.text("type"):
             case "function":
                 name = offered.chosen(chosen.inner("function") or chosen)
@@ -63,15 +62,8 @@ def _allowed(allowed: Fields, offered: ClientTools) -> Sequence[str]:
 
 def error_type(status: int) -> str:
     """The ``type`` that goes with a status, as OpenAI's service has them."""
-    match status:
-        case 401:
-            return "authentication_error"
-        case 403:
-            return "permission_error"
-        case 429:
-            return "rate_limit_error"
-        case _:
-            return "server_error" if status >= 500 else "invalid_request_error"
+    other = "server_error" if status >= 500 else "invalid_request_error"
+    return _ERRORS.get(status, other)
 
 
 def error_body(message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
@@ -83,15 +75,4 @@ def error_body(message: str, *, status: int, code: str = "", param: str = "") ->
             "param": param or None,
             "code": code or None,
         }
-    }
-
-
-def model_body(model: ListedModel) -> JsonObject:
-    """The description of a model. OpenAI has no ``name``; Open WebUI and others show it."""
-    return {
-        "id": model.id,
-        "object": "model",
-        "created": model.created,
-        "owned_by": model.owner,
-        "name": model.title,
     }

@@ -10,7 +10,7 @@ belongs together, and so do the outputs that answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, cast
 
 from studio.domain.jsonvalue import JsonObject
@@ -43,13 +43,6 @@ class ResponsesInput:
         self._earlier = earlier
         self._names: dict[str, str] = {}
         """Of the calls so far, by id."""
-        self._readers: dict[str, Callable[[Fields], None]] = {
-            "message": self._message,
-            "function_call": self._call,
-            "function_call_output": self._output,
-            "reasoning": self._nothing,
-            "item_reference": self._reference,
-        }
 
     def told(self) -> tuple[str, tuple[Message, ...]]:
         """The instructions and the conversation; instructions alone count as a user's message."""
@@ -70,10 +63,21 @@ class ResponsesInput:
         kind = item.text("type")
         if not kind:  # the short form of a message, and that of a reference
             kind = "message" if item.get("role") is not None else "item_reference"
-        reader = self._readers.get(kind)
-        if reader is None:
-            raise item.refused("type", f"Items of type “{kind}” are not known here.")
-        reader(item)
+        match kind:
+            case "message":
+                self._message(item)
+            case "function_call":
+                self._call(item)
+            case "function_call_output":
+                self._output(item)
+            case "reasoning":
+                pass  # the native history has it
+            case "item_reference":
+                why = "Items cannot be referred to by their ids here. Send the items themselves,"
+                instead = "or go on from an answer with “previous_response_id”."
+                raise item.refused("type", f"{why} {instead}")
+            case _:
+                raise item.refused("type", f"Items of type “{kind}” are not known here.")
 
     def _message(self, item: Fields) -> None:
         role = item.one_of("role", _ROLES)
@@ -110,16 +114,6 @@ class ResponsesInput:
             raise item.refused("call_id", why, "invalid_value")
         content = [_shown(item, part) for part in _content(item, "output")]
         self._add("results", [ToolResult(call_id, name, tuple(content))])
-
-    def _nothing(self, item: Fields) -> None:
-        """Ignore reasoning: the native history has it."""
-
-    def _reference(self, item: Fields) -> None:
-        raise item.refused(
-            "type",
-            "Items cannot be referred to by their ids here. Send the items themselves,"
-            " or go on from an answer with “previous_response_id”.",
-        )
 
     def _add(self, side: _Side, blocks: Sequence[Block]) -> None:
         """Add blocks; consecutive ones of a side become one message."""
@@ -278,10 +272,7 @@ def _schema(fields: Fields) -> JsonObject | None:
     kind = text.inner("format")
     if kind is None:
         return None
-    match kind.one_of("type", ("text", "json_object", "json_schema")):
-        case None:
-            kind.needed("type")
-            return None
+    match kind.needed_one_of("type", ("text", "json_object", "json_schema")):
         case "text":
             return None
         case "json_object":
