@@ -71,10 +71,9 @@ class AccessGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, named = Headers(scope=scope), _relative(scope)
-        send = _numbered(scope, send)
         origin = headers.get("origin")
-        if origin is not None and self._welcome(origin):
-            send = _shared(send, origin)
+        welcome = origin is not None and self._welcome(origin)
+        send = _numbered(scope, send, origin if welcome else None)
         try:
             fault = self._foreign(scope, headers, named)
             if fault is None and _preflight(scope, headers):
@@ -224,36 +223,26 @@ def _allowed(headers: Headers) -> Response:
     return Response(status_code=204, headers=allowed)
 
 
-def _numbered(scope: Scope, send: Send) -> Send:
+def _numbered(scope: Scope, send: Send, origin: str | None) -> Send:
     """Gives every response a number of its own, under the header names of both APIs.
 
-    The log names it where a response failed.
+    The log names it where a response failed. The pages of ``origin`` may read the response.
     """
     number = scope["state"]["request"] = f"req_{uuid.uuid4().hex}"
+    added = [(name, number.encode()) for name in NUMBERS]
+    if origin is not None:
+        added += [
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", b", ".join(NUMBERS)),
+            (b"vary", b"origin"),
+        ]
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             if (status := message["status"]) >= 500:
                 what = f"{scope['method']} {scope['path'][:100]!a}"
                 log.warning("%s: %s was answered with %d", number, what, status)
-            numbers = [(name, number.encode()) for name in NUMBERS]
-            message["headers"] = [*message.get("headers", ()), *numbers]
-        await send(message)
-
-    return sending
-
-
-def _shared(send: Send, origin: str) -> Send:
-    """Lets the page of an allowed origin read the answer."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [
-                *message.get("headers", ()),
-                (b"access-control-allow-origin", origin.encode("latin-1")),
-                (b"access-control-expose-headers", b", ".join(NUMBERS)),
-                (b"vary", b"origin"),
-            ]
+            message["headers"] = [*message.get("headers", ()), *added]
         await send(message)
 
     return sending

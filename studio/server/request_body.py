@@ -83,7 +83,7 @@ def parse(data: bytes) -> JsonObject:
     try:
         value: Json = json.loads(
             text,
-            object_hook=_Objects().met,
+            object_hook=_counted(),
             parse_constant=_constant,
             parse_float=_number,
             parse_int=_whole_number,
@@ -100,18 +100,16 @@ def parse(data: bytes) -> JsonObject:
     return value
 
 
-class _Objects:
-    """Counts the objects of a body while it is read."""
+def _counted() -> Callable[[JsonObject], JsonObject]:
+    """Counts the objects of a body while it is read; raises BadRequest for one too many."""
+    left = iter(range(MOST))
 
-    def __init__(self) -> None:
-        self._count = 0
-
-    def met(self, value: JsonObject) -> JsonObject:
-        """Raises BadRequest for one too many."""
-        self._count += 1
-        if self._count > MOST:
+    def met(value: JsonObject) -> JsonObject:
+        if next(left, None) is None:
             raise _too_many("objects", MOST)
         return value
+
+    return met
 
 
 def _check(value: Json, halves: bool) -> None:

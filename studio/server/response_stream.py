@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any, TypeAlias
 
-from starlette.types import Receive, Send
-
-from studio.domain.jsonvalue import JsonObject
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from .contract import (
     ApiRequest,
@@ -163,26 +161,37 @@ _STREAM = (
 class HttpResponse:
     """Sends one response, streamed or whole, and stops when the client disconnects.
 
-    ``speak`` makes the dialect's writer once the response has begun, ``ping`` is
-    sent in a pause.
+    ``speak`` makes the dialect's writer once the response has begun, ``refuse`` the response
+    for an error that kept it from beginning; ``ping`` is sent in a pause.
     """
 
     def __init__(
-        self, run: ResponseStream, speak: Callable[[], ResponseWriter], *, stream: bool, ping: bytes
+        self,
+        run: ResponseStream,
+        speak: Callable[[], ResponseWriter],
+        refuse: Callable[[ApiError], Response],
+        *,
+        stream: bool,
+        ping: bytes,
     ) -> None:
         self._run = run
         self._speak = speak
+        self._refuse = refuse
         self._stream = stream
         self._ping = ping
 
-    async def __call__(self, receive: Receive, send: Send) -> ApiError | None:
-        """Returns the error that kept the answer from beginning; then nothing was sent."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._run.read():
-            work = self._streamed(send) if self._stream else self._whole(send)
-            return await _while_there(receive, work)
+            work = self._streamed(send) if self._stream else self._whole(scope, receive, send)
+            fault = await _while_there(receive, work)
+        if fault is not None:
+            await self._refuse(fault)(scope, receive, send)
 
     async def _streamed(self, send: Send) -> ApiError | None:
-        """The status goes out with the first part, or after a pause."""
+        """The status goes out with the first part, or after a pause.
+
+        Returns the error that kept the answer from beginning; then nothing was sent.
+        """
         taken, parts = 0, await self._run.after(0, PAUSE)
         if parts and isinstance(parts[0], Outcome) and self._run.fault is not None:
             return self._run.fault
@@ -201,7 +210,7 @@ class HttpResponse:
                 return None
             parts = await self._run.after(taken, PAUSE)
 
-    async def _whole(self, send: Send) -> ApiError | None:
+    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> ApiError | None:
         taken = 0
         spoken: ResponseWriter | None = None
         while True:
@@ -213,18 +222,8 @@ class HttpResponse:
                 spoken.frames(part)
             taken += len(parts)
             if isinstance(parts[-1], Outcome):
-                await _send(send, spoken.body())
+                await JSONResponse(spoken.body())(scope, receive, send)
                 return None
-
-
-async def _send(send: Send, body: JsonObject) -> None:
-    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(data)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": data})
 
 
 async def _while_there(

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from studio.agent.engine import Engine
 from studio.domain.jsonvalue import JsonObject
@@ -52,7 +52,7 @@ class Routes:
             Route("/v1/models/{name:path}", self._model),
             *(Route(path, self._counted, methods=["POST"]) for path in counts),
             Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
-            *(Route(path, _Answered(self._answer), methods=["POST"]) for path in paths),
+            *(Route(path, self._answer, methods=["POST"]) for path in paths),
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,10 +124,10 @@ class Routes:
             headers["allow"] = scope["state"]["allowed"]
         return JSONResponse(body, status, headers)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, request: Request) -> HttpResponse:
         """One request for an answer, in any of the APIs."""
-        headers, dialect = Headers(scope=scope), _dialect(scope)
-        data, body = await self._body(receive)
+        scope, dialect = request.scope, _dialect(request.scope)
+        data, body = await self._body(request)
         big = len(data) > request_body.BIG
         api_request = await request_body.run_off_loop(
             lambda: replace(dialect.read_request(body), big=big), big=big
@@ -136,21 +136,20 @@ class Routes:
             api_request,
             dialect.name,
             data,
-            key=headers.get("idempotency-key", "").strip(),
+            key=request.headers.get("idempotency-key", "").strip(),
             client=scope["state"]["client"],
         )
-        delivery = HttpResponse(
+        return HttpResponse(
             run,
             lambda: dialect.response_writer(api_request, run.about, body),
+            lambda fault: self.refuse(scope, fault),
             stream=api_request.stream,
             ping=dialect.ping,
         )
-        fault = await delivery(receive, send)
-        if fault is not None:
-            await self.refuse(scope, fault)(scope, receive, send)
 
-    async def _body(self, receive: Receive) -> tuple[bytes, JsonObject]:
-        data = await request_body.read(receive, self._engine.settings.values.server_body_limit)
+    async def _body(self, request: Request) -> tuple[bytes, JsonObject]:
+        limit = self._engine.settings.values.server_body_limit
+        data = await request_body.read(request.receive, limit)
         return data, await request_body.read_from(data, lambda: request_body.parse(data))
 
     async def _health(self, _: Request) -> Response:
@@ -178,21 +177,11 @@ class Routes:
         return JSONResponse(await self._stored.get(answer))
 
     async def _counted(self, request: Request) -> Response:
-        data, body = await self._body(request.receive)
+        data, body = await self._body(request)
         dialect = _dialect(request.scope)
         api_request = await request_body.read_from(data, lambda: dialect.read_count_request(body))
         tokens = await count_tokens(self._engine, api_request, self._folder)
         return JSONResponse(dialect.count_body(tokens))
-
-
-class _Answered:
-    """What is ASGI itself, for routes that would take a function for a simpler kind."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
 
 
 def _dialect(scope: Scope) -> Dialect:
