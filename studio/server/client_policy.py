@@ -7,7 +7,6 @@ clients allow more; their other rules, the agent's file and the project's rules 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
 from studio.agent.engine import Engine
@@ -28,21 +27,16 @@ def client_policy(engine: Engine) -> Policy:
 
     Such a rule may be one that denies, so no request is answered then.
     """
-    rules = client_rules(engine.settings.values.server_rules, engine.tools())
-    return Policy("ask", {"server": rules}, cautious=True)
-
-
-def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, object]) -> list[Rule]:
-    """Parse the setting with the person's rules for clients; raises ConfigurationError."""
     rules: list[Rule] = []
-    for verdict, texts in written.items():
+    tools = engine.tools()
+    for verdict, texts in engine.settings.values.server_rules.items():
         if verdict not in get_args(Verdict):
             raise ConfigurationError(
                 f"“{verdict}” in the rules for the server’s clients is no verdict. "
                 f"Known are {', '.join(get_args(Verdict))}."
             )
         rules += [parse_rule(text, tools, cast("Verdict", verdict)) for text in texts]
-    return rules
+    return Policy("ask", {"server": rules}, cautious=True)
 
 
 class PermissionForwarder:

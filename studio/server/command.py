@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -42,11 +42,11 @@ async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, path
     """
     if options.show_token or options.renew_token:
         return await _token(ServerToken(Keychain(), paths.data), renew=options.renew_token)
-    if not options.with_parent:
-        return await _serve(build, options)
     try:
         return await _serve(build, options)
     except StudioError as error:
+        if not options.with_parent:
+            raise
         _tell({"error": str(error)})
         return 1
 
@@ -65,7 +65,7 @@ async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> 
             folder=await _folder(engine, options.folder),
         )
         ended = asyncio.Event()
-        with _Signals(ended.set):
+        with _on_signals(ended.set):
             await serving.start()
             following = asyncio.create_task(_follow(engine))
             try:
@@ -128,27 +128,20 @@ async def _token(token: ServerToken, *, renew: bool) -> int:
     return 0
 
 
-class _Signals:
+@contextmanager
+def _on_signals(end: Callable[[], None]) -> Generator[None]:
     """Handles SIGTERM and a closed terminal by a clean end; the loop itself handles Ctrl+C.
 
     Where a closed terminal is ignored (nohup), the server goes on.
     """
-
-    def __init__(self, end: Callable[[], None]) -> None:
-        self._end = end
-        self._heard: list[int] = []
-
-    def __enter__(self) -> None:
-        if sys.platform == "win32":
-            return
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                asyncio.get_running_loop().add_signal_handler(number, self._end)
-                self._heard.append(number)
-
-    def __exit__(self, *_: object) -> None:
-        for number in self._heard:
-            asyncio.get_running_loop().remove_signal_handler(number)
+    loop = asyncio.get_running_loop()
+    with ExitStack() as handlers:
+        if sys.platform != "win32":
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    loop.add_signal_handler(number, end)
+                    handlers.callback(loop.remove_signal_handler, number)
+        yield
 
 
 class Parent:

@@ -13,6 +13,7 @@ import json
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import (
@@ -130,22 +131,14 @@ def conversation_digest(request: ApiRequest, dialect: str, messages: Sequence[Me
 
 def _canonical(messages: Sequence[Message]) -> Iterator[Json]:
     """What each side says, consecutive messages of one side joined."""
-    role, blocks = "", list[Block]()
-    for message in messages:
-        if message.role != role:
-            yield from _side(role, blocks)
-            role, blocks = message.role, []
-        blocks += message.blocks
-    yield from _side(role, blocks)
-
-
-def _side(role: str, blocks: Sequence[Block]) -> Iterator[Json]:
-    if role == "assistant":  # its words may come back in other pieces
-        words = "".join(block.text for block in blocks if isinstance(block, Text)).strip()
-        calls = [block for block in blocks if isinstance(block, ToolCall)]
-        yield [role, words, *([call.id, call.name, _arguments(call)] for call in calls)]
-    elif blocks:
-        yield [role, *(said for block in blocks if (said := _block(block)) is not None)]
+    for role, side in groupby(messages, key=lambda message: message.role):
+        blocks = [block for message in side for block in message.blocks]
+        if role == "assistant":  # its words may come back in other pieces
+            words = "".join(block.text for block in blocks if isinstance(block, Text)).strip()
+            calls = [block for block in blocks if isinstance(block, ToolCall)]
+            yield [role, words, *([call.id, call.name, _arguments(call)] for call in calls)]
+        elif blocks:
+            yield [role, *(said for block in blocks if (said := _block(block)) is not None)]
 
 
 def _arguments(call: ToolCall) -> Json:
@@ -174,12 +167,8 @@ def _hash(data: bytes) -> str:
 class KnownConversations:
     """Remembers which turn answered each of the last conversations."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self) -> None:
         self._places: OrderedDict[bytes, TurnRef] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     def take(self, known: bytes) -> TurnRef | None:
         """Return the turn that answered a conversation, and forget it."""
@@ -189,5 +178,5 @@ class KnownConversations:
         """Remember an answer; the oldest one is forgotten for it."""
         self._places.pop(known, None)
         self._places[known] = place
-        while len(self._places) > self._kept:
+        if len(self._places) > KEPT:
             self._places.popitem(last=False)

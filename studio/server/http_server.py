@@ -146,7 +146,7 @@ class HttpServer:
         self._port = port
         self.folder = folder
         self._responder = Responder(engine, folder)
-        self._responses: IdempotentResponses | None = None
+        self._responses = IdempotentResponses(self._responder, IdempotencyStore(engine.database))
         self._server: _Server | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -186,7 +186,7 @@ class HttpServer:
     @property
     def answering(self) -> int:
         """Answers that are being made."""
-        return 0 if self._responses is None else self._responses.running
+        return self._responses.running
 
     @property
     def connected(self) -> int:
@@ -195,7 +195,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         """End every answer, then every connection; within ``STOP_SECONDS``."""
-        if self._server is None or self._running is None or self._responses is None:
+        if self._server is None or self._running is None:
             return
         self._server.should_exit = True
         try:
@@ -211,8 +211,6 @@ class HttpServer:
 
     def _app(self) -> ASGIApp:
         engine = self._engine
-        store = IdempotencyStore(engine.database)
-        self._responses = IdempotentResponses(self._responder, store)
         stored = StoredResponses(engine, self._responder.lookup)
         routes = Routes(engine, self._responses, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY_ADDRESS}

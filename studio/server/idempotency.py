@@ -40,16 +40,9 @@ class _Kept:
 class IdempotentResponses:
     """Starts responses, and recognises requests that were made before."""
 
-    def __init__(
-        self,
-        responder: Responder,
-        store: IdempotencyStore,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, responder: Responder, store: IdempotencyStore) -> None:
         self._responder = responder
         self._store = store
-        self._clock = clock
         self._kept: dict[str, _Kept] = {}
         self._runs: set[ResponseStream] = set()
         self._beginning = asyncio.Lock()
@@ -67,7 +60,7 @@ class IdempotentResponses:
         if self._closed:
             raise BadRequest(STOPPING.message, status=STOPPING.status, code=STOPPING.code)
         if not key:
-            return self._new(request, dialect, self._clock())
+            return self._new(request, dialect, time.time())
         if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
             raise BadRequest(
                 f"An Idempotency-Key is printable ASCII, {LONGEST_KEY} characters at most.",
@@ -81,7 +74,7 @@ class IdempotentResponses:
     async def _known(
         self, request: ApiRequest, dialect: str, key: str, body: str
     ) -> ResponseStream:
-        now = self._clock()
+        now = time.time()
         self._forget(now)
         kept = self._kept.get(key)
         if kept is not None and kept.body == body and kept.run.fault is None:

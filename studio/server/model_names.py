@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.engine import Engine
-from studio.domain.errors import ConfigurationError
 from studio.providers.registry import PROVIDER_TITLES
 
 from .contract import BadRequest, ListedModel
@@ -69,21 +69,10 @@ async def _listing(engine: Engine, model: str) -> str:
     if found := _lists(engine, providers, model):
         return found
     unasked = [name for name in providers if not engine.catalogue.listing(name).models]
-    asking = [asyncio.ensure_future(_asked(engine, name)) for name in unasked]
-    if asking:
-        try:
-            await asyncio.wait(asking, timeout=_PATIENCE)
-        finally:
-            for task in asking:
-                task.cancel()
+    with suppress(TimeoutError):
+        asking = asyncio.gather(*map(engine.list_models, unasked), return_exceptions=True)
+        await asyncio.wait_for(asking, _PATIENCE)
     return _lists(engine, unasked, model)
-
-
-async def _asked(engine: Engine, provider: str) -> None:
-    try:
-        await engine.list_models(provider)
-    except ConfigurationError:
-        return
 
 
 def _lists(engine: Engine, providers: Sequence[str], model: str) -> str:

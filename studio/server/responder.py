@@ -15,7 +15,6 @@ from typing import TypeAlias
 from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.prompts import NOBODY_ANSWERS
-from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -43,7 +42,7 @@ _ENDED = "Agent Studio ended in the middle of it, and it is not known all that w
 
 
 async def refuse_if_tools_ran(
-    engine: Engine, place: TurnRef, since: float, turns: Collection[str] = ()
+    engine: Engine, place: TurnRef, since: float, turns: Collection[str]
 ) -> None:
     """Raise BadRequest (409) if a tool has run for a request: it would run twice.
 
@@ -153,16 +152,15 @@ class Responder:
         if matched is None:
             turns = {event.turn_id for event in events if isinstance(event, TurnStarted)}
             await refuse_if_tools_ran(self._engine, place, since, turns)
-            async with aclosing(self.answer(request, dialect, begun)) as parts:
-                async for part in parts:
-                    yield part
-            return
-        answer.earlier = earlier
-        # If it was cut before it took them.
-        results = (
-            await run_off_loop(lambda: split_conversation(request.messages), big=request.big)
-        ).results
-        async with aclosing(self._answer_in(replace(matched, results=results), answer)) as parts:
+            again = self.answer(request, dialect, begun)
+        else:
+            answer.earlier = earlier
+            split = await run_off_loop(
+                lambda: split_conversation(request.messages), big=request.big
+            )
+            # The results, if it was cut before it took them.
+            again = self._answer_in(replace(matched, results=split.results), answer)
+        async with aclosing(again) as parts:
             async for part in parts:
                 yield part
 
@@ -179,13 +177,22 @@ class Responder:
         permissions = PermissionForwarder(self._engine, session)
         ends: list[ResponsePart] = []
         try:
-            async with aclosing(self._turn(matched, answer.request)) as envelopes:
+            turn = session.turn(
+                matched.said,
+                mode="background",
+                within=client_policy(self._engine),
+                tools=answer.request.tools,
+                results=matched.results,
+                generation=answer.request.generation,
+            )
+            async with aclosing(turn) as envelopes:
                 async for envelope in envelopes:
                     event = envelope.event
                     match event:
                         case TurnStarted() if answer.place is None:
                             matched.hold.begun.set()
-                            answer.begin(TurnRef(session.info.id, event.turn_id))
+                            answer.place = TurnRef(session.info.id, event.turn_id)
+                            answer.begun(answer.place)
                             for part in answer.earlier:
                                 yield part
                         case AwaitingPermission():
@@ -209,23 +216,10 @@ class Responder:
         for part in ends:  # a client may go on from it as soon as it has the last one
             yield part
 
-    def _turn(
-        self, matched: SessionMatch, request: ApiRequest
-    ) -> AsyncGenerator[EventEnvelope, None]:
-        session = matched.session
-        return session.turn(
-            matched.said,
-            mode="background",
-            within=client_policy(self._engine),
-            tools=request.tools,
-            results=matched.results,
-            generation=request.generation,
-        )
-
 
 @dataclass(slots=True)
 class _Answer:
-    """A response that is being made."""
+    """A response that is being made. ``begun`` is called with its turn."""
 
     request: ApiRequest
     dialect: str
@@ -234,7 +228,3 @@ class _Answer:
     earlier: Sequence[ResponsePart] = ()
     """What was told before it was cut short."""
     place: TurnRef | None = None
-
-    def begin(self, place: TurnRef) -> None:
-        self.place = place
-        self.begun(place)

@@ -260,8 +260,9 @@ class SessionLookup:
                 )
                 return SessionMatch(session, hold, new.said, new.results, found=True)
             if not new.results:
-                turn_id = _turn_of(transcript.blocks[after])
-                branch = await self._engine.sessions.branch(session.info.id, turn_id)
+                begins = transcript.blocks[after]
+                assert isinstance(begins, AgentBlock | UserBlock)
+                branch = await self._engine.sessions.branch(session.info.id, begins.turn_id)
                 return SessionMatch(branch, self._new_hold(branch.info.id), new.said)
         whole = (*_open_ended(transcript.blocks[:after]), *request.messages)
         check_tool_results(whole, dialect)
@@ -319,11 +320,6 @@ def _after(blocks: Sequence[TranscriptBlock], turn_id: str) -> int | None:
             if not stuck:
                 return index
     return len(blocks) if inside else None
-
-
-def _turn_of(block: TranscriptBlock) -> str:
-    assert isinstance(block, AgentBlock | UserBlock)
-    return block.turn_id
 
 
 def _open_ended(blocks: Sequence[TranscriptBlock]) -> list[Message]:

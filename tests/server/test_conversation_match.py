@@ -148,14 +148,15 @@ def test_no_two_conversations_are_taken_for_one(one: list[Message], other: list[
         assert repr(said(one)) == repr(said(other))
 
 
-def test_the_oldest_answer_is_forgotten() -> None:
-    known = KnownConversations(kept=2)
+def test_the_oldest_answer_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.server.conversation_digest.KEPT", 2)
+    known = KnownConversations()
     places = [TurnRef(f"{n}" * 32, "t" * 32) for n in range(3)]
     for n, place in enumerate(places):
         known.keep(bytes([n]), place)
-    assert len(known) == 2
     assert known.take(b"\0") is None
     assert known.take(b"\1") == places[1]
+    assert known.take(b"\2") == places[2]
     assert known.take(b"\1") is None, "only the first who asks hears of it"
 
 
