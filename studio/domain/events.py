@@ -463,20 +463,8 @@ class TurnComplete:
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted
-Event: TypeAlias = (
-    TurnStarted
-    | Recounted
-    | StepStarted
-    | TextDelta
-    | ReasoningDelta
-    | ReasoningEnded
-    | CallStarted
-    | StepEnded
-    | Silent
-    | RetryScheduled
-    | Retried
-    | HistoryBegun
-    | Told
+CallEvent: TypeAlias = (
+    CallStarted
     | ToolQueued
     | ToolStarted
     | ToolOutput
@@ -485,6 +473,21 @@ Event: TypeAlias = (
     | PermissionResolved
     | AwaitingReply
     | ReplyGiven
+)
+Event: TypeAlias = (
+    TurnStarted
+    | Recounted
+    | StepStarted
+    | TextDelta
+    | ReasoningDelta
+    | ReasoningEnded
+    | StepEnded
+    | Silent
+    | RetryScheduled
+    | Retried
+    | HistoryBegun
+    | Told
+    | CallEvent
     | DraftCreated
     | DraftResolved
     | MessageQueued

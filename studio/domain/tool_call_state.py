@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from .blocks import ToolBlock, TranscriptBlock
 from .events import (
     AwaitingPermission,
     AwaitingReply,
+    CallEvent,
     CallStarted,
     PermissionResolved,
     ReplyGiven,
@@ -18,18 +19,6 @@ from .events import (
 )
 from .messages import Image, ToolCall, ToolResult
 from .permissions import Question
-
-CallEvent: TypeAlias = (
-    CallStarted
-    | ToolQueued
-    | ToolStarted
-    | ToolOutput
-    | ToolFinished
-    | AwaitingPermission
-    | PermissionResolved
-    | AwaitingReply
-    | ReplyGiven
-)
 
 
 class ToolCallState:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, assert_never
+from typing import Literal
 
 from .agents import Mode
 from .blocks import (
@@ -31,8 +31,6 @@ from .blocks import (
 )
 from .drafts import Draft
 from .events import (
-    AwaitingPermission,
-    AwaitingReply,
     CallStarted,
     DraftCreated,
     DraftResolved,
@@ -45,12 +43,10 @@ from .events import (
     MessageQueued,
     MessageTaken,
     Notice,
-    PermissionResolved,
     Pinned,
     ReasoningDelta,
     ReasoningEnded,
     Recounted,
-    ReplyGiven,
     Retried,
     RetryScheduled,
     Routed,
@@ -63,10 +59,6 @@ from .events import (
     SummaryUndone,
     TextDelta,
     Told,
-    ToolFinished,
-    ToolOutput,
-    ToolQueued,
-    ToolStarted,
     Topic,
     TurnComplete,
     TurnStarted,
@@ -145,21 +137,9 @@ class Transcript:
                 self.steps = event.step
                 return None
             case TextDelta():
-                last = self.blocks[-1] if self.blocks else None
-                if isinstance(last, TextBlock) and last.live:
-                    last.text += event.text
-                else:
-                    self._settle()
-                    self.blocks.append(TextBlock(event.text))
-                return len(self.blocks) - 1
+                return self._grow(TextBlock, event.text)
             case ReasoningDelta():
-                last = self.blocks[-1] if self.blocks else None
-                if isinstance(last, ReasoningBlock) and last.live:
-                    last.text += event.text
-                else:
-                    self._settle()
-                    self.blocks.append(ReasoningBlock(event.text))
-                return len(self.blocks) - 1
+                return self._grow(ReasoningBlock, event.text)
             case ReasoningEnded():
                 for index in range(len(self.blocks) - 1, -1, -1):
                     block = self.blocks[index]
@@ -169,20 +149,6 @@ class Transcript:
                     if isinstance(block, AgentBlock):
                         break
                 return None
-            case (
-                CallStarted()
-                | ToolQueued()
-                | ToolStarted()
-                | ToolOutput()
-                | ToolFinished()
-                | AwaitingPermission()
-                | PermissionResolved()
-                | AwaitingReply()
-                | ReplyGiven()
-            ):
-                if isinstance(event, CallStarted):
-                    self._settle()
-                return self._calls.apply(event, self.steps)
             case StepEnded():
                 if not event.beside:
                     self.last_usage, self.last_sent = event.usage, event.sent
@@ -191,8 +157,7 @@ class Transcript:
             case Silent():
                 return None
             case RetryScheduled():
-                self._settle()
-                self.blocks.append(
+                return self._add(
                     RetryBlock(
                         event.attempt,
                         event.attempts,
@@ -202,7 +167,6 @@ class Transcript:
                         event.provider,
                     )
                 )
-                return len(self.blocks) - 1
             case Retried():
                 return self._waited("resumed", event.seconds)
             case HistoryBegun():
@@ -213,10 +177,9 @@ class Transcript:
                 self.told[event.topic] = event.text
                 return None
             case DraftCreated():
-                self._settle()
-                self._drafts[event.draft.id] = len(self.blocks)
-                self.blocks.append(DraftBlock(event.draft, turn_id=self._turn_id))
-                return len(self.blocks) - 1
+                index = self._add(DraftBlock(event.draft, turn_id=self._turn_id))
+                self._drafts[event.draft.id] = index
+                return index
             case DraftResolved():
                 index = self._drafts.get(event.draft_id)
                 if index is not None:
@@ -232,22 +195,18 @@ class Transcript:
                 self.queued.pop(event.message_id, None)
                 return None
             case Steered():
-                self._settle()
                 self._attach(event.said)
-                self.blocks.append(UserBlock(self._turn_id, event.said, steered=True))
-                return len(self.blocks) - 1
+                return self._add(UserBlock(self._turn_id, event.said, steered=True))
             case Summarised():
-                self._settle()
                 for block in self.blocks:
                     if isinstance(block, SummaryBlock) and block.state == "holds":
                         block.state = "replaced"
-                self.blocks.append(
+                self.stale = SUMMED_UP
+                return self._add(
                     SummaryBlock(
                         event.summary_id, event.text, event.blocks, event.before, event.after
                     )
                 )
-                self.stale = SUMMED_UP
-                return len(self.blocks) - 1
             case SummaryEdited():
                 return self._edited(event)
             case SummaryUndone():
@@ -270,10 +229,8 @@ class Transcript:
                     self.exposed_by_own = event.own or (self.exposed_by_own and not stronger)
                 return None
             case Routed():
-                self._settle()
                 self.total_usage += event.usage
-                self.blocks.append(NoticeBlock(event.why))
-                return len(self.blocks) - 1
+                return self._add(NoticeBlock(event.why))
             case FilesChanged():
                 index, block = self._files(event.turn_id)
                 block.paths, block.undone, block.left = event.paths, False, ()
@@ -283,19 +240,17 @@ class Transcript:
                 block.undone, block.left, block.drafts = event.undone, event.left, event.drafts
                 return index
             case Notice():
-                self._settle()
-                self.blocks.append(NoticeBlock(event.text))
-                return len(self.blocks) - 1
+                return self._add(NoticeBlock(event.text))
             case Failed():
-                self._settle()
-                self.blocks.append(
+                return self._add(
                     FailureBlock(event.fault, event.title, event.detail, event.provider)
                 )
-                return len(self.blocks) - 1
             case TurnComplete():
                 return self._end(event)
-            case _:
-                assert_never(event)
+            case _:  # all others are about calls
+                if isinstance(event, CallStarted):
+                    self._settle()
+                return self._calls.apply(event, self.steps)
 
     def tool(self, call_id: str) -> ToolBlock | None:
         """The newest call with this id."""
@@ -317,10 +272,6 @@ class Transcript:
         return [block.draft for block in self.blocks if isinstance(block, DraftBlock)]
 
     @property
-    def waiting_drafts(self) -> list[Draft]:
-        return [draft for draft in self.drafts if draft.status == "waiting"]
-
-    @property
     def turn_id(self) -> str:
         """The id of the last turn; empty before the first."""
         return self._turn_id
@@ -329,14 +280,6 @@ class Transcript:
     def draft_details(self) -> list[tuple[Draft, str]]:
         """Each draft with the newest detail of its state, such as why it could not be written."""
         return [(b.draft, b.detail) for b in self.blocks if isinstance(b, DraftBlock)]
-
-    def drafts_of(self, turn_id: str) -> list[Draft]:
-        """The drafts that were made in a turn."""
-        return [
-            block.draft
-            for block in self.blocks
-            if isinstance(block, DraftBlock) and block.turn_id == turn_id
-        ]
 
     @property
     def last_calls(self) -> list[ToolBlock]:
@@ -392,10 +335,8 @@ class Transcript:
         return first
 
     def _edited(self, event: SummaryEdited) -> int | None:
-        index = self._summary(event.summary_id)
-        if index is not None:
-            block = self.blocks[index]
-            assert isinstance(block, SummaryBlock)
+        index, block = self._summary(event.summary_id)
+        if block is not None:
             block.text = event.text
             if block.state == "holds":
                 self.stale = EDITED
@@ -403,11 +344,9 @@ class Transcript:
 
     def _undone(self, event: SummaryUndone) -> int | None:
         """Make the previous summary active again; returns the index of the first changed block."""
-        index = self._summary(event.summary_id)
-        if index is None:
+        index, block = self._summary(event.summary_id)
+        if index is None or block is None:
             return None
-        block = self.blocks[index]
-        assert isinstance(block, SummaryBlock)
         held, block.state = block.state == "holds", "undone"
         if held:
             self.stale = UNDONE
@@ -418,25 +357,37 @@ class Transcript:
                     return earlier
         return index
 
-    def _summary(self, summary_id: str) -> int | None:
+    def _summary(self, summary_id: str) -> tuple[int, SummaryBlock] | tuple[None, None]:
         for index, block in enumerate(self.blocks):
             if isinstance(block, SummaryBlock) and block.summary_id == summary_id:
-                return index
-        return None
+                return index, block
+        return None, None
 
     def _files(self, turn_id: str) -> tuple[int, FilesBlock]:
         for index, block in enumerate(self.blocks):
             if isinstance(block, FilesBlock) and block.turn_id == turn_id:
                 return index, block
-        self._settle()
         made = FilesBlock(turn_id, ())
-        self.blocks.append(made)
-        return len(self.blocks) - 1, made
+        return self._add(made), made
 
     def _attach(self, said: Sequence[Said]) -> None:
         for part in said:
             if not self.attached and not isinstance(part, Text):
                 self.attached = part.name if isinstance(part, File) else "a picture"
+
+    def _add(self, block: TranscriptBlock) -> int:
+        """Close the live block, and add one after it; returns its index."""
+        self._settle()
+        self.blocks.append(block)
+        return len(self.blocks) - 1
+
+    def _grow(self, kind: type[TextBlock] | type[ReasoningBlock], text: str) -> int:
+        """Add text to the live block of this kind, or begin one."""
+        last = self.blocks[-1] if self.blocks else None
+        if isinstance(last, kind) and last.live:
+            last.text += text
+            return len(self.blocks) - 1
+        return self._add(kind(text))
 
     def _settle(self) -> int | None:
         """Close the live block at the end, if there is one."""

@@ -6,7 +6,6 @@ import functools
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.retry_policy import RetryPolicy
+from studio.agent.session.native_history import NativeHistory
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import UsageTotal, format_dollars, request_total, total, totals_by_key
 from studio.domain.ledger import LedgerEntry, Sent, UsageRow
@@ -280,11 +280,10 @@ async def test_h9_histories_that_grow_are_read_from_a_real_cache(
         assert not home.simulator.violations
 
 
-@dataclass
-class Chain:
-    chain: list[str]
-    epoch: int = 1
-    why: str = ""
+def history(*chain: str) -> NativeHistory:
+    made = NativeHistory(None, "s")  # type: ignore[arg-type]  # nothing is stored
+    made.epoch, made.chain = 1, [*chain]
+    return made
 
 
 async def test_h9_an_older_part_that_changed_is_told() -> None:
@@ -293,15 +292,15 @@ async def test_h9_an_older_part_that_changed_is_told() -> None:
     request = Request("claude-opus-5-5", [], "", [])
     ledger = CacheLedger()
     used = Used(input=20_000, output=5)
-    sent = await ledger.settle(ledger.expect(provider, request, Chain(["a", "b"])), used)
+    sent = await ledger.settle(ledger.expect(provider, request, history("a", "b")), used)
     assert (sent.items, sent.prefix, sent.expected) == (1, "b", 0)
-    sent = await ledger.settle(ledger.expect(provider, request, Chain(["a", "c", "d"])), used)
+    sent = await ledger.settle(ledger.expect(provider, request, history("a", "c", "d")), used)
     assert sent.broke == "An earlier part of the conversation changed." and sent.lost > 0
     less = Used(input=2_000, output=5)
-    short = await ledger.settle(ledger.expect(provider, request, Chain(["a", "e"])), less)
+    short = await ledger.settle(ledger.expect(provider, request, history("a", "e")), less)
     assert 0 < short.lost < sent.lost / 5  # no more than what was sent this time
     kept = Used(input=2_000, cache_read=1_800, output=5)
-    short = await ledger.settle(ledger.expect(provider, request, Chain(["a", "e"])), kept)
+    short = await ledger.settle(ledger.expect(provider, request, history("a", "e")), kept)
     assert (short.broke, short.lost) == ("", 0.0)
 
 

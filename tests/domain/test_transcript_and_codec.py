@@ -51,7 +51,8 @@ def test_the_fold_tells_the_story() -> None:
     tool = transcript.blocks[10]
     assert isinstance(tool, ToolBlock)
     assert (tool.state, tool.output, tool.answer, tool.question) == ("done", "a.txt", "once", None)
-    assert not transcript.running and not transcript.questions and not transcript.waiting_drafts
+    assert not transcript.running and not transcript.questions
+    assert all(draft.status != "waiting" for draft in transcript.drafts)
     assert transcript.total_usage == Usage(10, 1, 2, 3, 1)
 
 

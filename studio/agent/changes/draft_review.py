@@ -39,19 +39,15 @@ class DraftReview:
         return (await self.decide_all(decision, [draft_id]))[draft_id]
 
     async def decide_all(
-        self, decision: DraftDecision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
+        self, decision: DraftDecision, draft_ids: Sequence[str]
     ) -> dict[str, DraftStatus]:
         """Carry out one decision about several drafts, in the order they were made.
 
-        With ``turn_id`` it is about all drafts of that turn that wait. A draft that fails
-        leaves the others decided. Returns the state that each draft has then; one note tells
-        the model about all of them. Raises ConfigurationError if the folder is gone or a
-        draft is unknown.
+        A draft that fails leaves the others decided. Returns the state that each draft has
+        then; one note tells the model about all of them. Raises ConfigurationError if the
+        folder is gone or a draft is unknown.
         """
         self._session.require_sound()
-        if turn_id:
-            drafts = self._session.transcript.drafts_of(turn_id)
-            draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
         before = {known.id: known.status for known in self._drafts.all if known.id in draft_ids}
         if unknown := set(draft_ids) - before.keys():
             raise ConfigurationError(f"There is no draft {min(unknown)}.")

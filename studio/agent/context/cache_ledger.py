@@ -10,26 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from studio.agent.session.native_history import NativeHistory
 from studio.domain.ledger import LedgerEntry, Sent, canonical_json
 from studio.domain.models import Effort, ModelInfo, Usage
 from studio.providers.base import PromptCache, Provider, Request
 from studio.providers.pricing import cache_loss
 
 UNEXPLAINED = "Nothing changed here. The provider had dropped it."
-
-
-class Prefix(Protocol):
-    """What the ledger reads of a history.
-
-    ``chain`` holds the digest before each item and, at its end, of the whole history;
-    ``why`` says why this epoch began.
-    """
-
-    epoch: int
-    why: str
-    chain: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +47,7 @@ class CacheLedger:
         else:
             self._effort_known = True
 
-    def expect(self, provider: Provider, request: Request, history: Prefix) -> Sent:
+    def expect(self, provider: Provider, request: Request, history: NativeHistory) -> Sent:
         """Begin the entry of a request that is about to be sent."""
         chain = history.chain
         sent = Sent(history.epoch, len(chain) - 1, chain[-1])
@@ -89,7 +77,12 @@ class CacheLedger:
         return sent
 
     def _changed(
-        self, last: _Request, provider: str, request: Request, history: Prefix, caching: PromptCache
+        self,
+        last: _Request,
+        provider: str,
+        request: Request,
+        history: NativeHistory,
+        caching: PromptCache,
     ) -> str:
         """Which part of the request changed, as a sentence; empty if none."""
         if (last.provider, last.model) != (provider, request.model):

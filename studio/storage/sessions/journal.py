@@ -54,14 +54,13 @@ class Journal:
     """Takes a session's events as they happen and writes them in small batches.
 
     An event is on disk at most 250 ms after ``append``, or when ``flush``
-    returns. After a write that fails ``on_error`` is called, the events stay here,
-    the write is tried again, and ``flush`` raises while it fails.
+    returns. After a write that fails the events stay here, the write is tried again, and
+    ``flush`` raises while it fails.
     All methods are called on the event loop.
     """
 
     def __init__(self, db: Database, session_id: str, owner: str) -> None:
         self.session_id = session_id
-        self.on_error: Callable[[StorageError], None] | None = None
         self.closed = False
         self.running = False
         """Whether a turn was started here and is not complete."""
@@ -210,23 +209,19 @@ class Journal:
         error = done.exception()
         if self.closed:
             return
-        if error is None:
-            self._first = self._first and not batch
-            self._stored = upto
-            if (last := done.result()) is not None:
-                alone = self.newest in (None, last - len(batch))
-                self.newest = last if alone else -1
-            if leaving:
-                self._leaving = False
-            if self._buffer or self._leaving:
-                self._wake(FLUSH_AFTER)
+        if error is not None:
+            self._buffer = batch + self._buffer
+            self._wake(RETRY_AFTER)
             return
-        self._buffer = batch + self._buffer
-        self._wake(RETRY_AFTER)
-        if self.on_error is not None:
-            if not isinstance(error, StorageError):
-                error = StorageError(f"This chat could not be saved: {error}")
-            self.on_error(error)
+        self._first = self._first and not batch
+        self._stored = upto
+        if (last := done.result()) is not None:
+            alone = self.newest in (None, last - len(batch))
+            self.newest = last if alone else -1
+        if leaving:
+            self._leaving = False
+        if self._buffer or self._leaving:
+            self._wake(FLUSH_AFTER)
 
 
 def _joins(last: Event, event: Event) -> bool:

@@ -39,14 +39,6 @@ class StoredHistory:
     chain: list[str] = field(default_factory=lambda: [""])
     damage: str = ""
 
-    @property
-    def beginning(self) -> str:
-        return self.chain[0]
-
-    @property
-    def digest(self) -> str:
-        return self.chain[-1]
-
 
 @dataclass(frozen=True, slots=True)
 class EpochInfo:

@@ -135,8 +135,8 @@ async def test_a_set_of_drafts_is_decided_together(tmp_path: Path) -> None:
         drafts = {draft.path: draft for draft in session.drafts.waiting()}
         assert list(drafts) == ["a", "b", "d", "e"]
         (home.folder / "a").write_text("mine\n")
-        turn_id = session.transcript.turn_id
-        decided = await session.review.decide_all("approve", turn_id=turn_id)
+        ids = [draft.id for draft in drafts.values()]
+        decided = await session.review.decide_all("approve", ids)
         assert [decided[drafts[path].id] for path in "abde"] == [
             "conflict",
             "approved",

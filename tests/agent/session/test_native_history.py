@@ -94,7 +94,7 @@ async def test_the_chain_proves_that_requests_grow(tmp_path: Path) -> None:
         entries = await home.engine.store.ledger(identifier)
         native = await home.engine.store.native(identifier)
         assert native is not None and len(entries) == 4
-        chain = [native.beginning]
+        chain = native.chain[:1]
         for item in native.items:
             chain.append(chain_next(chain[-1], canonical_json(item)))
         for entry in entries:

@@ -118,7 +118,7 @@ async def test_each_item_carries_the_chain_to_it(db: Database, store: SessionSto
     chain = [chain_start("You help.", TOOLS)]
     for item in ITEMS:
         chain.append(chain_next(chain[-1], canonical_json(item)))
-    assert (native.beginning, native.digest) == (chain[0], chain[-1])
+    assert native.chain == chain
     rows = await db.read(lambda c: c.execute("SELECT digest FROM native ORDER BY seq").fetchall())
     assert [digest for (digest,) in rows] == chain[1:]
 
@@ -138,7 +138,7 @@ async def test_older_epochs_stay_readable(store: SessionStore) -> None:
     old, now = await store.native("s", first), await store.native("s")
     assert old is not None and old.items == ITEMS and old.why == ""
     assert now is not None and now.why == "The model changed." and now.damage == ""
-    assert now.digest == now.beginning == chain_start("", [])
+    assert now.chain == [chain_start("", [])]
     assert await store.native("s", 99) is None
 
 
@@ -452,7 +452,7 @@ async def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> N
     assert [epoch.items for epoch in await store.epochs("s")] == [3, 3]
     native = await store.native("s")
     assert native is not None and native.items == ITEMS and native.damage == ""
-    assert native.beginning == chain_start("You help.", TOOLS)
+    assert native.chain[0] == chain_start("You help.", TOOLS)
     await store.append_native("s", 2, ITEMS)
     native = await store.native("s")
     assert native is not None and native.items == ITEMS * 2 and native.damage == ""
