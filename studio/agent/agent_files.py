@@ -16,12 +16,13 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from studio.domain.agents import HUES, Agent, Caps, Role
+from studio.domain.agents import HUES, Agent, Caps, Mode, Role
 from studio.domain.errors import ConfigurationError
 from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule
@@ -31,26 +32,6 @@ MAX_FILE_BYTES = 200_000
 """Bytes of an agent file."""
 MAX_PARSED = 1_000
 PROJECT_AGENTS = Path(".agents") / "agents"
-_KEYS = {
-    "name",
-    "description",
-    "provider",
-    "model",
-    "tools",
-    "permissions",
-    "mode",
-    "icon",
-    "hue",
-    "effort",
-    "temperature",
-    "steps",
-    "seconds",
-    "parallel_tools",
-    "tokens",
-    "dollars",
-    "role",
-    "mask",
-}
 MAX_TEMPERATURE = 2.0
 """The highest temperature any provider takes."""
 MAX_STEPS = 1_000
@@ -171,73 +152,29 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
     prompt = "\n".join(lines[end + 1 :]).strip()
     if not prompt and data.get("tools", "*"):
         raise ValueError(f"line {end + 1}: the instructions below the frontmatter are missing")
+    values: dict[str, Any] = {"name": path.stem}
     key = ""
     try:
         for key in data:
-            if key not in _KEYS:
-                raise ValueError(f"unknown key {key!r}; known are {', '.join(sorted(_KEYS))}")
-        words: dict[str, str] = {}
-        for key in ("name", "description", "provider", "model"):
-            words[key] = _word(data, key)
-        key = "mode"
-        mode = _word(data, key) or "background"
-        if mode not in ("inline", "background"):
-            raise ValueError(f"mode is inline or background, not {mode!r}")
-        key = "hue"
-        hue = _word(data, key) or "slate"
-        if hue not in HUES:
-            raise ValueError(f"hue is one of {', '.join(HUES)}, not {hue!r}")
-        key = "effort"
-        effort = _word(data, key) or None
-        if effort is not None and effort not in EFFORTS:
-            raise ValueError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}")
-        key = "temperature"
-        temperature = _temperature(data.get(key))
-        key = "role"
-        role = _word(data, key) or "all"
-        if role not in ROLES:
-            raise ValueError(f"role is one of {', '.join(ROLES)}, not {role!r}")
-        key = "steps"
-        steps = int(_amount(data, key, MAX_STEPS, whole=True))
-        key = "seconds"
-        seconds = _amount(data, key, MAX_SECONDS)
-        key = "parallel_tools"
-        parallel_tools = int(_amount(data, key, MAX_PARALLEL, whole=True))
-        key = "tokens"
-        tokens = int(_amount(data, key, whole=True))
-        key = "dollars"
-        dollars = _amount(data, key)
-        key = "mask"
-        mask = _names(data.get(key) or [], key)
-        key = "permissions"
-        rules = _rules(data.get(key))
-        key = "tools"
-        tools = _names(data.get(key, "*"), key)
-        key = "icon"
-        icon = _word(data, key) or "sparkle"
+            if key not in _READERS:
+                raise ValueError(f"unknown key {key!r}; known are {', '.join(sorted(_READERS))}")
+        for key, read in _READERS.items():
+            if key in data and (value := read(data[key], key)) not in ("", None):
+                values[key] = value
     except ValueError as error:
         raise ValueError(f"line {_line_of(key, lines, end)}: {error}") from error
-    return Agent(
-        name=words["name"] or path.stem,
-        description=words["description"],
-        prompt=prompt,
-        provider=words["provider"],
-        model=words["model"],
-        tools=tools,
-        mode=mode,
-        permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
-        effort=effort,
-        temperature=temperature,
-        steps=steps if trusted else 0,
-        seconds=seconds if trusted else 0.0,
-        parallel_tools=parallel_tools if trusted else 0,
-        caps=Caps(tokens, dollars),
-        role=role,
+    caps = Caps(values.pop("tokens", 0), values.pop("dollars", 0.0))
+    agent = Agent(**values, prompt=prompt, caps=caps, source=str(path))
+    if trusted:
+        return agent
+    return replace(
+        agent,
+        permissions=tuple(rule for rule in agent.permissions if rule.verdict != "allow"),
+        steps=0,
+        seconds=0.0,
+        parallel_tools=0,
         # An untrusted pattern could take without end.
-        mask=tuple(name for name in mask if trusted or "=" not in name),
-        icon=icon,
-        hue=hue,
-        source=str(path),
+        mask=tuple(name for name in agent.mask if "=" not in name),
     )
 
 
@@ -267,8 +204,7 @@ def _line_of(key: str, lines: list[str], end: int) -> int:
     return next(found, 2)
 
 
-def _word(data: dict[str, Any], key: str) -> str:
-    value = data.get(key)
+def _word(value: Any, key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str | int | float):
@@ -276,20 +212,25 @@ def _word(data: dict[str, Any], key: str) -> str:
     return str(value).strip()
 
 
-def _temperature(value: Any) -> float | None:
+def _choice(value: Any, key: str, *, of: Sequence[str]) -> str:
+    word = _word(value, key)
+    if word and word not in of:
+        known = " or ".join(of) if len(of) == 2 else f"one of {', '.join(of)}"
+        raise ValueError(f"{key} is {known}, not {word!r}")
+    return word
+
+
+def _temperature(value: Any, key: str) -> float | None:
     if value is None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 <= value <= MAX_TEMPERATURE:
-        raise ValueError(f"temperature is a number from 0 to {MAX_TEMPERATURE:g}")
+        raise ValueError(f"{key} is a number from 0 to {MAX_TEMPERATURE:g}")
     return float(value)
 
 
-def _amount(
-    data: dict[str, Any], key: str, most: float = math.inf, *, whole: bool = False
-) -> float:
-    """A number of steps, seconds, tools, tokens or dollars; 0 if it is missing."""
-    value = data.get(key)
+def _amount(value: Any, key: str, *, most: float = math.inf, whole: bool = False) -> float:
+    """A number of steps, seconds, tools, tokens or dollars; 0 for null."""
     if value is None:
         return 0
     kinds = int if whole else int | float
@@ -297,6 +238,10 @@ def _amount(
         end = f" up to {most:,.0f}" if most < math.inf else ""
         raise ValueError(f"{key} is a {'whole ' if whole else ''}number above 0{end}")
     return value
+
+
+def _mask(value: Any, key: str) -> tuple[str, ...]:
+    return _names(value or [], key)
 
 
 def _names(value: Any, key: str) -> tuple[str, ...]:
@@ -307,18 +252,19 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
     return tuple(name for name in _texts(cast("list[object]", value), key) if name)
 
 
-def _rules(value: Any) -> list[Rule]:
+def read_rules(value: Any, what: str) -> tuple[Rule, ...]:
+    """Rules from their lists in YAML; ValueError names the mistake, in ``what``."""
     if value is None:
-        return []
+        return ()
     if not isinstance(value, dict):
-        raise ValueError("permissions has lists under allow, ask and deny")
+        raise ValueError(f"{what} has lists under allow, ask and deny")
     rules: list[Rule] = []
-    for verdict, patterns in cast("dict[str, Any]", value).items():
+    for verdict, patterns in cast("dict[Any, Any]", value).items():
         if verdict not in ("allow", "ask", "deny"):
-            raise ValueError(f"permissions has allow, ask and deny, not {verdict!r}")
+            raise ValueError(f"{what} has allow, ask and deny, not {verdict!r}")
         items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
         rules += [Rule.parse(item, verdict) for item in _texts(items, verdict)]
-    return rules
+    return tuple(rules)
 
 
 def _texts(items: list[object], key: str) -> list[str]:
@@ -327,6 +273,28 @@ def _texts(items: list[object], key: str) -> list[str]:
         raise ValueError(f"{key} is a list of texts")
     return cast("list[str]", items)
 
+
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "name": _word,
+    "description": _word,
+    "provider": _word,
+    "model": _word,
+    "mode": partial(_choice, of=get_args(Mode)),
+    "hue": partial(_choice, of=HUES),
+    "effort": partial(_choice, of=EFFORTS),
+    "temperature": _temperature,
+    "role": partial(_choice, of=ROLES),
+    "steps": partial(_amount, most=MAX_STEPS, whole=True),
+    "seconds": partial(_amount, most=MAX_SECONDS),
+    "parallel_tools": partial(_amount, most=MAX_PARALLEL, whole=True),
+    "tokens": partial(_amount, whole=True),
+    "dollars": _amount,
+    "mask": _mask,
+    "permissions": read_rules,
+    "tools": _names,
+    "icon": _word,
+}
+"""What reads each key of the frontmatter; an empty text or None stands for the default."""
 
 MAX_NAME_LENGTH = 60
 _TEMPLATE = """\

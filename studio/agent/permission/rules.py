@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
-from studio.agent.agent_files import PROJECT_AGENTS
+from studio.agent.agent_files import PROJECT_AGENTS, read_rules
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Layer, Rule, Verdict
 from studio.storage.config.permission_rules import (
@@ -201,7 +201,7 @@ def read_project(folder: Path) -> ProjectRules:
         head = f"{name}\n{content is not None}\n{len(mark)}\n"
         total.update(head.encode(errors="surrogatepass") + mark)  # any name that a disk has
     try:
-        rules = tuple(_rules(data or b""))
+        rules = _rules(data or b"")
     except ValueError as error:
         return ProjectRules((), total.hexdigest(), problem=f"{path}: {error}")
     empty = data is None and not found
@@ -220,9 +220,9 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def _rules(data: bytes) -> list[Rule]:
+def _rules(data: bytes) -> tuple[Rule, ...]:
     if not data:
-        return []
+        return ()
     import yaml
 
     if len(data) > MAX_FILE_BYTES:
@@ -231,20 +231,7 @@ def _rules(data: bytes) -> list[Rule]:
         loaded: Any = yaml.safe_load(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise ValueError("this is not valid YAML") from error
-    if loaded is None:
-        return []
-    if not isinstance(loaded, dict):
-        raise ValueError("it has lists under allow, ask and deny")
-    rules: list[Rule] = []
-    for verdict, patterns in cast("dict[Any, Any]", loaded).items():
-        if verdict not in ("allow", "ask", "deny"):
-            raise ValueError(f"it has allow, ask and deny, not {verdict!r}")
-        items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
-        for item in items:
-            if not isinstance(item, str):
-                raise ValueError(f"{verdict} is a list of texts")
-            rules.append(Rule.parse(item, verdict))
-    return rules
+    return read_rules(loaded, "it")
 
 
 async def _name(folder: Path | None) -> str:

@@ -22,7 +22,9 @@ from typing import (
     Any,
     Literal,
     TypeAlias,
+    TypedDict,
     Union,
+    Unpack,
     cast,
     get_args,
     get_origin,
@@ -198,45 +200,36 @@ def _said(name: str, error: BaseException) -> str:
     return f"{name} failed: {kind}: {text}" if text else f"{name} failed: {kind}."
 
 
+class ToolOptions(TypedDict, total=False):
+    """What ``@tool`` may say of a tool, see ``ToolSpec``."""
+
+    effect: Effect
+    target: str
+    verb: str
+    done: str
+    icon: str
+    alone: bool
+    time_limit: float | None
+    untrusted: bool
+    sends: bool
+    steady: bool
+
+
 @overload
 def tool(function: Function, /) -> Tool: ...
 @overload
+def tool(*, name: str = "", **options: Unpack[ToolOptions]) -> Callable[[Function], Tool]: ...
 def tool(
-    *,
-    effect: Effect = "act",
-    target: str = "",
-    verb: str = "",
-    done: str = "",
-    icon: str = "wrench",
-    alone: bool = False,
-    time_limit: float | None = 60.0,
-    untrusted: bool = False,
-    sends: bool = False,
-    steady: bool = True,
-    name: str | None = None,
-) -> Callable[[Function], Tool]: ...
-def tool(
-    function: Function | None = None,
-    /,
-    *,
-    effect: Effect = "act",
-    target: str = "",
-    verb: str = "",
-    done: str = "",
-    icon: str = "wrench",
-    alone: bool = False,
-    time_limit: float | None = 60.0,
-    untrusted: bool = False,
-    sends: bool = False,
-    steady: bool = True,
-    name: str | None = None,
+    function: Function | None = None, /, *, name: str = "", **options: Unpack[ToolOptions]
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a tool of a function; see ``ToolSpec`` for the meaning of the parameters.
+    """Make a tool of a function; see ``ToolSpec`` for the meaning of the options.
 
     A coroutine function runs on the event loop, any other in a thread. The
     name is the function's, without an underscore at its end. Raises TypeError
-    if a hint, the docstring or the target is missing.
+    if a hint, the docstring or the target is missing, and for an unknown option.
     """
+    if unknown := options.keys() - ToolOptions.__annotations__.keys():
+        raise TypeError(f"tool() has no option {', '.join(sorted(unknown))}")
 
     def make(function: Function) -> Tool:
         own = name or function.__name__.rstrip("_")
@@ -244,23 +237,11 @@ def tool(
             raise TypeError(f"“{own}” is no name for a tool: use letters, digits, _ and -.")
         injected, hints = _parameters(function, own)
         description, about = _read_docstring(function, own, set(hints))
-        if target and target not in hints:
-            raise TypeError(f"{own} has no parameter “{target}” to be its target.")
-        spec = ToolSpec(
-            name=own,
-            description=description,
-            schema=_schema(function, own, hints, about),
-            effect=effect,
-            target=target,
-            verb=verb or own.replace("_", " ").capitalize(),
-            done=done or verb or own.replace("_", " ").capitalize(),
-            icon=icon,
-            alone=alone,
-            time_limit=time_limit,
-            untrusted=untrusted,
-            sends=sends,
-            steady=steady,
-        )
+        spec = ToolSpec(own, description, _schema(function, own, hints, about), **options)
+        if spec.target and spec.target not in hints:
+            raise TypeError(f"{own} has no parameter “{spec.target}” to be its target.")
+        verb = spec.verb or own.replace("_", " ").capitalize()
+        spec = replace(spec, verb=verb, done=spec.done or verb)
         code = getattr(inspect.unwrap(function), "__code__", None)
         return Tool(
             spec,

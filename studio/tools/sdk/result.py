@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, cast
 
+from studio.domain.jsonvalue import repair_surrogates
 from studio.domain.messages import Image
 
 NO_OUTPUT = "(no output)"
@@ -56,7 +57,7 @@ def render(value: object) -> str:
     and a value that cannot be shown (a cycle, for example) becomes a short description.
     """
     try:
-        return _clean(_render(value))
+        return repair_surrogates(_render(value))  # file names may have lone ones
     except RecursionError:
         return f"(a {_kind(value)} that is nested too deeply or contains itself)"
     except ValueError as error:
@@ -134,15 +135,6 @@ def _bytes(data: bytes) -> str:
     except UnicodeDecodeError:
         return f"(binary data, {size(len(data))})"
     return text if "\0" not in text else f"(binary data, {size(len(data))})"
-
-
-def _clean(text: str) -> str:
-    """The text without lone surrogates, which come from file names and cannot be encoded."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _kind(value: object) -> str:
