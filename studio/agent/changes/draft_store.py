@@ -173,26 +173,6 @@ class DraftStore:
         emit(DraftResolved(draft_id, status, detail))
 
 
-class TurnDrafts:
-    """The session's drafts for the tools of one turn."""
-
-    def __init__(
-        self, drafts: DraftStore, workspace: Workspace, emit: Callable[[Event], None]
-    ) -> None:
-        self._drafts = drafts
-        self._workspace = workspace
-        self._emit = emit
-
-    def draft_of(self, path: str) -> FileDraft | None:
-        return self._drafts.draft_of(path)
-
-    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> DraftStatus:
-        return await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
-
-    async def withdraw(self, draft: Draft) -> None:
-        await self._drafts.settle(draft.id, "superseded", self._emit)
-
-
 def _words(draft: Draft) -> tuple[str, str]:
     """The name of a draft in a note to the model, and the outcome of its approval."""
     about = draft.describe()

@@ -11,9 +11,9 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from studio.agent.changes.draft_store import TurnDrafts
+from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess
 from studio.agent.permission.policy import target_of
 from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
@@ -30,7 +30,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import Effect, ToolSpec
-from studio.tools import Context, Drafts, Result, Tool
+from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.sdk.result import render, shorten
 
 from .guards import call_key
@@ -44,19 +44,15 @@ class ReadCache:
     def __init__(self) -> None:
         self._kept: dict[str, Result] = {}
         self._writing = 0
-        self._age = 0
-
-    @property
-    def age(self) -> int:
+        self.age = 0
         """Grows with every write; a result of a call that began at another age is not kept."""
-        return self._age
 
     def get(self, spec: ToolSpec, call: ToolCall) -> Result | None:
         return self._kept.get(call_key(call)) if _reads(spec) else None
 
     def keep(self, spec: ToolSpec, call: ToolCall, result: Result, age: int) -> None:
         """Keep a result; ``age`` is the age of the cache when the tool began."""
-        if _reads(spec) and age == self._age and not self._writing and not result.is_error:
+        if _reads(spec) and age == self.age and not self._writing and not result.is_error:
             self._kept[call_key(call)] = result
 
     @contextmanager
@@ -75,7 +71,7 @@ class ReadCache:
 
     def forget(self) -> None:
         """Empty the cache because something was written."""
-        self._age += 1
+        self.age += 1
         self._kept.clear()
 
 
@@ -101,7 +97,7 @@ class ToolRunner:
         services: Services,
         access: ToolAccess,
         approvals: Approvals,
-        drafts: TurnDrafts,
+        drafts: DraftStore,
         limits: Limits,
         emit: Callable[[Event], None],
         track_changes: Callable[[], AbstractAsyncContextManager[None]],
@@ -119,11 +115,7 @@ class ToolRunner:
         self._track_changes = track_changes
         self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
-        self._reads = ReadCache()
-
-    def forget_reads(self) -> None:
-        """Empty the cache of reads because the person changed files."""
-        self._reads.forget()
+        self.reads = ReadCache()
 
     def effect(self, name: str) -> Effect:
         """The effect of a tool; "read" for an unknown one."""
@@ -173,15 +165,21 @@ class ToolRunner:
             )
         tasks: list[asyncio.Task[None]] = []
         ended_alone: list[asyncio.Event] = []
-        for index, call in enumerate(calls):
+
+        async def fill(index: int, before: Sequence[asyncio.Event]) -> None:
+            try:
+                results[index] = await self._run_call(calls[index], before)
+            finally:
+                ended[index].set()
+
+        for index in range(len(calls)):
             if outside[index]:
                 ended[index].set()
                 continue
             before = ended[:index] if alone[index] else [*ended_alone]
             if alone[index]:
                 ended_alone.append(ended[index])
-            work = self._fill_result(results, index, call, before, ended[index])
-            tasks.append(asyncio.create_task(work))
+            tasks.append(asyncio.create_task(fill(index, before)))
         try:
             await asyncio.gather(*tasks)
         except BaseException:
@@ -190,19 +188,6 @@ class ToolRunner:
             if tasks:
                 await asyncio.wait(tasks)
             raise
-
-    async def _fill_result(
-        self,
-        results: list[ToolResult | None],
-        index: int,
-        call: ToolCall,
-        before: Sequence[asyncio.Event],
-        ended: asyncio.Event,
-    ) -> None:
-        try:
-            results[index] = await self._run_call(call, before)
-        finally:
-            ended.set()
 
     async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
         began, refused_by = time.monotonic(), ""
@@ -215,11 +200,11 @@ class ToolRunner:
         except ToolFailed as failure:
             refused_by = failure.by if isinstance(failure, Refused) else ""
             text = render(str(failure))
-            result = Result(text, summary=_first_line(text), is_error=True)
+            result = _failed(text)
         except Exception as error:
             log.exception("tool %s failed", call.name)
             text = render(f"The tool failed: {type(error).__name__}: {error}")
-            result = Result(text, summary=_first_line(text), is_error=True)
+            result = _failed(text)
         if len(text) > RESULT_LIMIT:
             text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._access.spill)
         seconds = time.monotonic() - began
@@ -272,14 +257,14 @@ class ToolRunner:
         async with self._slots:
             self._record_exposures(tool.spec, checked, None)
             self._emit(ToolStarted(call.id, permit.by))
-            if known := self._reads.get(tool.spec, checked):
+            if known := self.reads.get(tool.spec, checked):
                 return known
-            age = self._reads.age
+            age = self.reads.age
             try:
-                with self._reads.around(tool.spec):
+                with self.reads.around(tool.spec):
                     result = await self._work(tool, checked, permit)
             except ToolFailed as failure:  # its text may quote what was read
-                failed = Result(str(failure), _first_line(str(failure)), is_error=True)
+                failed = _failed(str(failure))
                 self._record_exposures(tool.spec, checked, failed)
                 if not tool.spec.untrusted:
                     raise
@@ -287,7 +272,7 @@ class ToolRunner:
             self._record_exposures(tool.spec, checked, result)
             if tool.spec.untrusted or result.untrusted:
                 result = await self._filtered(tool.spec, checked, result)
-            self._reads.keep(tool.spec, checked, result, age)
+            self.reads.keep(tool.spec, checked, result, age)
             return result
 
     async def _filtered(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
@@ -303,7 +288,15 @@ class ToolRunner:
         access, workspace = self._access, self._access.workspace
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
-            drafts=_CallDrafts(self._drafts, self.approvals, tool.spec, call.id, permit.approve),
+            drafts=_CallDrafts(
+                self._drafts,
+                access.workspace,
+                self._emit,
+                self.approvals,
+                tool.spec,
+                call.id,
+                permit.approve,
+            ),
             emit=self._output_emitter(
                 call.id, hidden=tool.spec.untrusted and bool(self._access.content_filter.kinds)
             ),
@@ -358,34 +351,32 @@ class ToolRunner:
         return emit
 
 
+@dataclass(frozen=True, slots=True)
 class _CallDrafts(Drafts):
-    """The session's drafts for one call."""
+    """The session's drafts for one call; ``approve``: they are applied at once if they may be."""
 
-    def __init__(
-        self,
-        drafts: TurnDrafts,
-        approvals: Approvals,
-        spec: ToolSpec,
-        call_id: str,
-        approve: bool,
-    ) -> None:
-        self._drafts = drafts
-        self._approvals = approvals
-        self._spec = spec
-        self._call_id = call_id
-        self._approve = approve
+    store: DraftStore
+    workspace: Workspace
+    emit: Callable[[Event], None]
+    approvals: Approvals
+    spec: ToolSpec
+    call_id: str
+    approve: bool
 
     def draft_of(self, path: str) -> FileDraft | None:
-        return self._drafts.draft_of(path)
+        return self.store.draft_of(path)
 
     async def propose(self, draft: Draft) -> DraftStatus:
-        approve = await self._approvals.allows_draft(self._spec, draft) and self._approve
-        return await self._drafts.propose(self._call_id, draft, approve=approve)
+        approve = await self.approvals.allows_draft(self.spec, draft) and self.approve
+        return await self.store.add(
+            self.call_id, draft, self.workspace, self.emit, approve=approve
+        )
 
     async def withdraw(self, draft: Draft) -> None:
-        await self._drafts.withdraw(draft)
+        await self.store.settle(draft.id, "superseded", self.emit)
 
 
-def _first_line(text: str) -> str:
+def _failed(text: str) -> Result:
+    """An error, with its first line for the row."""
     line = text.strip().splitlines()[0] if text.strip() else ""
-    return line if len(line) <= 80 else line[:79] + "…"
+    return Result(text, line if len(line) <= 80 else line[:79] + "…", is_error=True)

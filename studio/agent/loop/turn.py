@@ -14,7 +14,6 @@ from studio.agent.budget import OverBudget
 from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.domain.messages import Said
-from studio.domain.permissions import Answer
 
 from .agent_loop import AgentLoop
 from .turn_context import TurnEnd
@@ -31,6 +30,8 @@ class Turn:
         self._context = loop.context
         self._state = loop.state
         self._events = loop.events
+        self.approvals = loop.tools.approvals
+        self.requests = loop.requests
         self._task: asyncio.Task[TurnEnd] | None = None
         self._stopping = False
 
@@ -63,23 +64,11 @@ class Turn:
             self._state.stop_reason = reason
             self._task.cancel()
 
-    def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
-        """Answer a permission question; a late answer is ignored."""
-        self._loop.tools.approvals.answer_permission(question_id, answer, by)
-
-    def answer_question(self, call_id: str, text: str) -> None:
-        """Answer the agent's question to the person; a late answer is ignored."""
-        self._loop.tools.approvals.answer_question(call_id, text)
-
     def files_changed(self) -> None:
         """Note that the person changed files: earlier reads and calls may have other results."""
-        self._loop.tools.forget_reads()
+        self._loop.tools.reads.forget()
         for guard in self._loop.guards:
             guard.files_changed()
-
-    def try_now(self) -> None:
-        """Skip the wait before another attempt, or abort a silent attempt."""
-        self._loop.requests.try_now()
 
     async def _run(self, said: Sequence[Said]) -> TurnEnd:
         try:
@@ -123,5 +112,5 @@ class Turn:
         self.stop("time_limit")
 
     async def _watch_requests(self) -> None:
-        async for silent in self._loop.requests.watch():
+        async for silent in self.requests.watch():
             self._events.emit(silent)

@@ -253,7 +253,7 @@ class Session:
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a request that is silent."""
         if self._turn is not None:
-            self._turn.try_now()
+            self._turn.requests.try_now()
 
     def stop(self) -> None:
         """End the running turn, also while it is still being built."""
@@ -267,11 +267,11 @@ class Session:
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; ``by`` names who answers if not the person."""
         if self._turn is not None:
-            self._turn.answer_permission(question_id, answer, by)
+            self._turn.approvals.answer_permission(question_id, answer, by)
 
     def answer_question(self, call_id: str, text: str) -> None:
         if self._turn is not None:
-            self._turn.answer_question(call_id, text)
+            self._turn.approvals.answer_question(call_id, text)
 
     def steer(self, message_id: str) -> None:
         """Give a queued message to the running turn, if there is one."""

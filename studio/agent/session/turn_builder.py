@@ -10,7 +10,6 @@ from pathlib import Path
 
 from studio.agent.attachments import replace_unreadable
 from studio.agent.budget import Budget, RequestMeter
-from studio.agent.changes.draft_store import TurnDrafts
 from studio.agent.changes.undo import Undo
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
@@ -183,7 +182,7 @@ class TurnBuilder:
             self._services,
             access,
             Approvals(access, session.transcript, state.clock, events.emit, self._remember),
-            TurnDrafts(session.drafts, access.workspace, events.emit),
+            session.drafts,
             limits,
             events.emit,
             self._undo.acting,
