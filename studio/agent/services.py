@@ -16,11 +16,9 @@ from pathlib import Path
 
 from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError
-from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
 from studio.files.folders import delete_older_than, private_folder
 from studio.processes.sandbox import Sandbox, find_sandbox
-from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.permission_rules import RuleStore
@@ -78,6 +76,7 @@ class Services(ServiceRegistry):
         self.keychain = keychain
         self.catalogue = catalogue
         self.providers = providers
+        self.provider, self.model = providers.provider, catalogue.model
         self.store = SessionStore(database)
         self.rules = StandingRules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
@@ -90,6 +89,7 @@ class Services(ServiceRegistry):
         self.web = Web(lambda: settings.values, keychain.get)
         self.agent_files = AgentFiles(paths.resources / "agents", paths.agents)
         self.sandbox_probe = SandboxProbe(own_folders, lambda: settings.values.sandbox)
+        self.sandbox = self.sandbox_probe.sandbox
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
         self.today: Callable[[], date] = date.today
@@ -143,12 +143,6 @@ class Services(ServiceRegistry):
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
         return _named(name, await self.agents(folder, trust))
 
-    async def provider(self, name: str) -> Provider:
-        return await self.providers.provider(name)
-
-    def model(self, provider: str, model: str) -> ModelInfo:
-        return self.catalogue.model(provider, model)
-
     def limits(self, agent: Agent, mode: Mode) -> Limits:
         """The limits of a turn: the agent's own, or else the person's for the mode."""
         values = self.settings.values
@@ -169,14 +163,6 @@ class Services(ServiceRegistry):
 
     def environment(self) -> dict[str, str]:
         return child_environment(secrets=self.keychain.known())
-
-    async def sandbox(self) -> Sandbox:
-        return await self.sandbox_probe.sandbox()
-
-    @property
-    def summarise(self) -> bool:
-        """Whether the person lets long conversations be summed up."""
-        return self.settings.values.summarise
 
     def workspace(self, session: SessionInfo) -> Workspace:
         """Where a session's agents work; touches the disk."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from functools import lru_cache
 
@@ -34,12 +34,7 @@ class UsageTotal:
 
     def __add__(self, other: UsageTotal) -> UsageTotal:
         return UsageTotal(
-            self.requests + other.requests,
-            self.usage + other.usage,
-            self.own + other.own,
-            self.estimate + other.estimate,
-            self.unpriced + other.unpriced,
-            self.lost + other.lost,
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(UsageTotal))
         )
 
     @property
@@ -68,31 +63,6 @@ def request_total(entry: LedgerEntry, cost: float | None) -> UsageTotal:
     if entry.cost is not None:
         return UsageTotal(1, entry.usage, own=entry.cost, lost=lost)
     return UsageTotal(1, entry.usage, estimate=cost or 0.0, unpriced=int(cost is None), lost=lost)
-
-
-class _Estimates:
-    """Prices of sums of requests, each sum of one model and between two of ``sizes``.
-
-    Years of requests are too many to be priced each. Between two of
-    ``prices.sizes`` a token costs the same in every request, so each kind's
-    price is found once. Imports the tables: call it in a thread.
-    """
-
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self._sizes = sizes
-        self._rates: dict[tuple[str, str, int], TokenRates | None] = {}
-
-    def __call__(self, row: UsageRow, facts: ModelInfo | None) -> float | None:
-        """US dollars of the requests without a provider's figure; None if the price is unknown."""
-        if not row.unpriced:
-            return 0.0
-        used = row.unpriced_usage
-        size = max(used.input // row.unpriced, 1)
-        key = (row.provider, row.model, bisect_left(self._sizes, size))
-        if key not in self._rates:
-            self._rates[key] = token_rates(row.provider, row.model, size, facts)
-        rates = self._rates[key]
-        return None if rates is None else rates.of(used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +116,21 @@ def totals_by_key(
 ) -> dict[str, UsageTotal]:
     """Sums from storage with the facts of their models, added up by their keys.
 
-    Imports the price tables: call it in a thread.
+    Years of requests are too many to be priced each. Between two of ``sizes`` a token costs
+    the same in every request, so each kind's price is found once. Imports the price tables:
+    call it in a thread.
     """
-    estimates, sums = _Estimates(sizes), dict[str, UsageTotal]()
+    known: dict[tuple[str, str, int], TokenRates | None] = {}
+    sums: dict[str, UsageTotal] = {}
     for row, facts in rows:
-        estimate = estimates(row, facts)
+        estimate: float | None = 0.0
+        if row.unpriced:
+            size = max(row.unpriced_usage.input // row.unpriced, 1)
+            key = (row.provider, row.model, bisect_left(sizes, size))
+            if key not in known:
+                known[key] = token_rates(row.provider, row.model, size, facts)
+            rates = known[key]
+            estimate = None if rates is None else rates.of(row.unpriced_usage)
         unpriced = row.unpriced if estimate is None else 0
         spent = UsageTotal(row.requests, row.usage, row.cost, estimate or 0.0, unpriced, row.lost)
         sums[row.key] = sums.get(row.key, UsageTotal()) + spent

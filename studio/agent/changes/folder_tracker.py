@@ -48,6 +48,7 @@ class TrackedFolder:
         self._acting: list[Owner] = []
         self._lock = asyncio.Lock()
         self._tasks = BackgroundTasks()
+        self.settled, self.stop = self._tasks.settled, tree.stop
         self._troubles: dict[Owner, str] = {}
 
     @property
@@ -100,19 +101,12 @@ class TrackedFolder:
             finally:
                 await self._scan_paths(wanted, others=False)
 
-    async def settled(self) -> None:
-        """Return when every change so far is recorded."""
-        await self._tasks.settled()
-
     async def save(self) -> None:
         """Save the snapshot of the folder for the next start."""
         try:
             await asyncio.to_thread(self._tree.save)
         except (StorageError, OSError):
             log.warning("what is known of %s could not be saved", self.folder, exc_info=True)
-
-    def stop(self) -> None:
-        self._tree.stop()
 
     async def _scan(self, done: Owner | None = None) -> str:
         """Scan the folder and record the changes; returns what went wrong, or an empty text.

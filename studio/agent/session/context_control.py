@@ -46,6 +46,7 @@ class ContextControl:
         self._builder = builder
         self._exclusive = exclusive
         self._tasks = BackgroundTasks()
+        self.stop, self.settled = self._tasks.cancel, self._tasks.settled
 
     async def usage(self) -> ContextUsage:
         """The tokens of each part of the model's context, as the next request would be."""
@@ -97,14 +98,6 @@ class ContextControl:
         self._session.require_sound()
         self._session.record(Pinned(block, on))
         await self._refresh()
-
-    def stop(self) -> None:
-        """Cancel what runs."""
-        self._tasks.cancel()
-
-    async def settled(self) -> None:
-        """Return when nothing runs any more."""
-        await self._tasks.settled()
 
     async def _refresh(self) -> None:
         """Begin the native history anew if the transcript says that it is out of date."""

@@ -119,7 +119,10 @@ class TurnBuilder:
     ) -> None:
         self.history = NativeHistory(session.store, session.info.id, new=new)
         self.compactor = Compactor(
-            session.transcript, self.history, lambda: services.summarise, session.flush
+            session.transcript,
+            self.history,
+            lambda: services.settings.values.summarise,
+            session.flush,
         )
         self.opened: list[Event] = []
         """The events of opening the history for the turn that is being built."""

@@ -43,7 +43,6 @@ _COLUMNS = (
     "a.effect, a.target, a.arguments, a.state, a.summary, a.seconds, a.decided_by, a.decided_at, "
     "a.draft, a.draft_at"
 )
-_LAST = "(SELECT max(id) FROM audit WHERE session_id = ? AND call_id = ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,34 +111,22 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 (*map(sanitise_text, texts), at),
             )
             if event.external:
-                db.execute(
-                    f"""UPDATE audit SET state = 'running', decided_by = 'the client',
-                    decided_at = ? WHERE id = {_LAST}""",
-                    (at, session_id, event.call_id),
-                )
+                client = "state = 'running', decided_by = 'the client', decided_at = ?"
+                _change(db, session_id, event.call_id, client, at)
         case ToolStarted():
-            db.execute(
-                f"""UPDATE audit SET state = 'running', decided_by = ?,
-                decided_at = coalesce(decided_at, ?) WHERE id = {_LAST}""",
-                (sanitise_text(without_secrets(event.allowed_by)), at, session_id, event.call_id),
-            )
+            started = "state = 'running', decided_by = ?, decided_at = coalesce(decided_at, ?)"
+            _change(db, session_id, event.call_id, started, _shown(event.allowed_by), at)
         case ToolFinished():
-            db.execute(
-                f"""UPDATE audit SET finished = ?, seconds = ?, summary = ?, state = CASE
+            finished = """finished = ?, seconds = ?, summary = ?, state = CASE
                 WHEN state = 'denied' THEN state
-                WHEN ? = 0 THEN 'done' WHEN state = 'running' THEN 'error' ELSE 'refused' END
-                WHERE id = {_LAST}""",
-                (at, event.seconds, sanitise_text(without_secrets(event.summary)), event.is_error,
-                 session_id, event.call_id),
-            )  # fmt: skip
+                WHEN ? = 0 THEN 'done' WHEN state = 'running' THEN 'error' ELSE 'refused' END"""
+            values = (at, event.seconds, _shown(event.summary), event.is_error)
+            _change(db, session_id, event.call_id, finished, *values)
             if event.refused_by:
-                db.execute(
-                    f"UPDATE audit SET decided_by = ?, decided_at = ? WHERE id = {_LAST}",
-                    (sanitise_text(without_secrets(event.refused_by)), at, session_id,
-                     event.call_id),
-                )  # fmt: skip
+                refused = "decided_by = ?, decided_at = ?"
+                _change(db, session_id, event.call_id, refused, _shown(event.refused_by), at)
         case AwaitingPermission():
-            _put_state(db, session_id, event.question.call_id, "waiting")
+            _change(db, session_id, event.question.call_id, "state = 'waiting'")
         case PermissionResolved():
             denied = event.answer == "deny"
             db.execute(
@@ -151,14 +138,11 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                  at, session_id, event.question_id),
             )  # fmt: skip
         case AwaitingReply():
-            _put_state(db, session_id, event.call_id, "waiting")
+            _change(db, session_id, event.call_id, "state = 'waiting'")
         case ReplyGiven():
-            _put_state(db, session_id, event.call_id, "running")
+            _change(db, session_id, event.call_id, "state = 'running'")
         case DraftCreated():
-            db.execute(
-                f"UPDATE audit SET draft = ? WHERE id = {_LAST}",
-                (event.draft.status, session_id, event.call_id),
-            )
+            _change(db, session_id, event.call_id, "draft = ?", event.draft.status)
         case DraftResolved():
             db.execute(
                 """UPDATE audit SET draft = ?, draft_at = ? WHERE id = (
@@ -179,8 +163,17 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
             pass
 
 
-def _put_state(db: Connection, session_id: str, call_id: str, state: AuditState) -> None:
-    db.execute(f"UPDATE audit SET state = ? WHERE id = {_LAST}", (state, session_id, call_id))
+def _change(
+    db: Connection, session_id: str, call_id: str, changes: str, *values: str | float
+) -> None:
+    """Change the row of a session's newest call with this id."""
+    query = f"""UPDATE audit SET {changes} WHERE id =
+        (SELECT max(id) FROM audit WHERE session_id = ? AND call_id = ?)"""
+    db.execute(query, (*values, session_id, call_id))
+
+
+def _shown(text: str) -> str:
+    return sanitise_text(without_secrets(text))
 
 
 def read(
