@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .git_hooks_guard import GitHooksGuard
-from .sandbox_mounts import ENVIRONMENT, TempFolders, VisiblePaths
+from .sandbox_mounts import ENVIRONMENT, Launch, TempFolders, VisiblePaths
 
 _CREATE, _RESTRICT = 444, 446
 _VERSION = 1
@@ -97,26 +97,18 @@ class Bubblewrap:
         self._temp_folders = TempFolders()
         self._git_hooks = GitHooksGuard()
 
-    def argv(
-        self,
-        command: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        network: bool = False,
-        hidden: Sequence[Path] = (),
-    ) -> list[str]:
-        """The arguments that run ``command`` in ``folder``, where alone it can write."""
-        folder = Path(os.path.realpath(folder))
+    def argv(self, launch: Launch) -> list[str]:
+        """The arguments that run a command."""
+        folder = Path(os.path.realpath(launch.folder))
         kept = self._git_hooks.hold(folder)
         try:
-            mounts = self._mounts(folder, environment, kept, hidden)
+            mounts = self._mounts(folder, kept, launch)
         except BaseException:
             self._git_hooks.release()
             raise
         root = mounts.pop(Path("/"), "read")
         argv = [self._program, *_ALONE]
-        if not network:
+        if not launch.network:
             argv.append("--unshare-net")
         argv += ["--bind" if root == "write" else "--ro-bind", "/", "/"]
         argv += ["--dev", "/dev", "--proc", "/proc"]
@@ -127,7 +119,7 @@ class Bubblewrap:
         for name in ENVIRONMENT:
             argv += ["--unsetenv", name]
         argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
-        return [*argv, "--", "/bin/sh", "-c", command]
+        return [*argv, "--", "/bin/sh", "-c", launch.command]
 
     def enter(self) -> None:
         """Close abstract sockets, unless bubblewrap is setuid: then it could not start."""
@@ -143,11 +135,7 @@ class Bubblewrap:
         self._temp_folders.close()
 
     def _mounts(
-        self,
-        folder: Path,
-        environment: Mapping[str, str],
-        kept: Sequence[Path],
-        hidden: Sequence[Path],
+        self, folder: Path, kept: Sequence[Path], launch: Launch
     ) -> dict[Path, _Kind]:
         places = self._places
         mounts: dict[Path, _Kind] = {
@@ -158,7 +146,7 @@ class Bubblewrap:
         mounts[Path("/tmp")] = "tmp"
         mounts |= dict.fromkeys(places.hidden(), "empty")
         shown = [path for name in _NEEDED if (path := Path(name)).exists()]
-        for path in (*shown, *places.programs(environment)):
+        for path in (*shown, *places.programs(launch.environment)):
             if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
                 mounts[path] = "read"
         mounts[folder] = "write"
@@ -173,7 +161,7 @@ class Bubblewrap:
                 whole or not path.is_relative_to(folder)
             ):
                 mounts[path] = "nothing"
-        for path in sorted(hidden, key=lambda path: len(path.parts)):
+        for path in sorted(launch.hidden, key=lambda path: len(path.parts)):
             if path in (folder, *folder.parents) or _inside(path, mounts, "empty", "tmp"):
                 continue
             for inner in [one for one in mounts if one.is_relative_to(path)]:

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from .bubblewrap import Bubblewrap
-from .sandbox_mounts import VisiblePaths
+from .sandbox_mounts import Launch, VisiblePaths
 from .seatbelt import Seatbelt
 
 _PROBE_TIMEOUT = 10.0  # s
@@ -45,19 +46,8 @@ class Sandbox(Protocol):
     @property
     def reason(self) -> str: ...
 
-    def argv(
-        self,
-        command: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        network: bool = False,
-        hidden: Sequence[Path] = (),
-    ) -> list[str] | str:
-        """The arguments that run ``command`` in ``folder``. Touches the disk.
-
-        ``hidden`` are real paths of files and folders that it may not even read.
-        """
+    def argv(self, launch: Launch) -> list[str] | str:
+        """The arguments that run a command. Touches the disk."""
         ...
 
     def enter(self) -> None: ...
@@ -74,18 +64,10 @@ class NoSandbox:
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
 
-    def argv(
-        self,
-        command: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        network: bool = False,
-        hidden: Sequence[Path] = (),
-    ) -> list[str] | str:
+    def argv(self, launch: Launch) -> list[str] | str:
         if sys.platform == "win32":
-            return f'{os.environ.get("COMSPEC", "cmd.exe")} /c "{command}"'
-        return ["/bin/sh", "-c", command]
+            return f'{os.environ.get("COMSPEC", "cmd.exe")} /c "{launch.command}"'
+        return ["/bin/sh", "-c", launch.command]
 
     def enter(self) -> None:
         return
@@ -106,17 +88,9 @@ class HidingSandbox:
         self.kind, self.label, self.reason = sandbox.kind, sandbox.label, sandbox.reason
         self.enter, self.left, self.close = sandbox.enter, sandbox.left, sandbox.close
 
-    def argv(
-        self,
-        command: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        network: bool = False,
-        hidden: Sequence[Path] = (),
-    ) -> list[str] | str:
-        more = [*hidden, *self._hidden()]
-        return self._sandbox.argv(command, folder, environment, network=network, hidden=more)
+    def argv(self, launch: Launch) -> list[str] | str:
+        hidden = [*launch.hidden, *self._hidden()]
+        return self._sandbox.argv(replace(launch, hidden=hidden))
 
 
 def find_sandbox(
@@ -188,7 +162,7 @@ def _run_in(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
         try:
-            argv = sandbox.argv("echo works > tried", Path(folder), environment)
+            argv = sandbox.argv(Launch("echo works > tried", Path(folder), environment))
             sandbox.enter()
             done = subprocess.run(
                 argv,

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,20 @@ ENVIRONMENT = (
 
 _PREFIX = ("lib", "libexec", "share", "versions", "pyvenv.cfg")
 _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command line to run in ``folder``, where alone it can write.
+
+    ``hidden`` are real paths of files and folders that it may not even read.
+    """
+
+    command: str
+    folder: Path
+    environment: Mapping[str, str]
+    network: bool = False
+    hidden: Sequence[Path] = ()
 
 
 @dataclass(frozen=True, slots=True)

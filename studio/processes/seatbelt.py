@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from .git_hooks_guard import repositories
-from .sandbox_mounts import ENVIRONMENT, TempFolders, VisiblePaths
+from .sandbox_mounts import ENVIRONMENT, Launch, TempFolders, VisiblePaths
 
 _PROGRAM = "/usr/bin/sandbox-exec"
 _BASE = """\
@@ -56,24 +57,14 @@ class Seatbelt:
         self._places = places
         self._temp_folders = TempFolders()
 
-    def argv(
-        self,
-        command: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        network: bool = False,
-        hidden: Sequence[Path] = (),
-    ) -> list[str]:
-        """The arguments that run ``command`` in ``folder``, where alone it can write."""
-        folder = Path(os.path.realpath(folder))
-        temporary = self._temp_folders.of(folder)
-        text = profile(
-            self._places, environment, folder, [temporary], network=network, hidden=hidden
-        )
+    def argv(self, launch: Launch) -> list[str]:
+        """The arguments that run a command."""
+        launch = replace(launch, folder=Path(os.path.realpath(launch.folder)))
+        temporary = self._temp_folders.of(launch.folder)
+        text = profile(self._places, launch, [temporary])
         unset = [part for name in ENVIRONMENT for part in ("-u", name)]
         ours = [f"TMPDIR={temporary}", f"XDG_CACHE_HOME={temporary / 'cache'}"]
-        shell = ["/usr/bin/env", *unset, *ours, "/bin/sh", "-c", command]
+        shell = ["/usr/bin/env", *unset, *ours, "/bin/sh", "-c", launch.command]
         return [_PROGRAM, "-p", text, *shell]
 
     def enter(self) -> None:
@@ -87,25 +78,18 @@ class Seatbelt:
         self._temp_folders.close()
 
 
-def profile(
-    places: VisiblePaths,
-    environment: Mapping[str, str],
-    folder: Path,
-    writable: Sequence[Path],
-    *,
-    network: bool,
-    hidden: Sequence[Path] = (),
-) -> str:
+def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> str:
     """The profile for one command; of the rules that match a file the last one counts."""
+    folder = launch.folder
     home = Path(os.path.realpath(places.home))
     secrets = [path for path in places.secrets() if not folder.is_relative_to(path)]
     apart = [path for path in places.hidden() if path != folder]
-    shown = [Path(os.path.realpath(path)) for path in places.programs(environment)]
+    shown = [Path(os.path.realpath(path)) for path in places.programs(launch.environment)]
     gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
     kept = [folder / ".agents", *(git / name for git in gits for name in _LATER)]
     # Nor may the folders above them be moved away and made anew.
     kept_in = [place for git in gits for place in (git, *_between(git, folder))]
-    rules = [_BASE, _NETWORK if network else "(deny network*)"]
+    rules = [_BASE, _NETWORK if launch.network else "(deny network*)"]
     rules += _rule("deny", "file-read* file-write*", [*apart, *map(Path, _SHARED)])
     rules += _rule("allow", "file-read*", shown)
     rules += _rule("allow", "file-read-metadata", [home, *folder.parents], "literal")
@@ -113,7 +97,7 @@ def profile(
     rules += _rule("deny", "file-read* file-write*", secrets)
     rules += _rule("deny", "file-write*", kept)
     rules += _rule("deny", "file-write-unlink", kept_in, "literal")
-    rules += _rule("deny", "file-read* file-write*", hidden)
+    rules += _rule("deny", "file-read* file-write*", launch.hidden)
     return "\n".join(rules)
 
 

@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from .daemon_thread import in_daemon_thread
 from .sandbox import Sandbox
+from .sandbox_mounts import Launch
 
 GRACE = 0.2
 """Seconds between SIGTERM and SIGKILL."""
@@ -135,7 +136,7 @@ async def run_shell(
     marked = {**environment, _MARK: mark}
 
     def begin() -> subprocess.Popen[bytes]:
-        argv = sandbox.argv(command, folder, marked, network=network)
+        argv = sandbox.argv(Launch(command, folder, marked, network))
         try:
             sandbox.enter()  # see _start: this thread ends with the child
             return _popen(argv, folder, marked)

@@ -22,7 +22,7 @@ from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
 from studio.processes import shell_command
 from studio.processes.sandbox import NoSandbox, Sandbox, explain_failure, find_sandbox
-from studio.processes.sandbox_mounts import VisiblePaths
+from studio.processes.sandbox_mounts import Launch, VisiblePaths
 from studio.processes.seatbelt import profile
 from studio.simulator import Call, Text, Turn
 from studio.storage.config.keychain import child_environment
@@ -284,7 +284,7 @@ def test_temporary_files_are_kept_for_the_next_command(place: Place) -> None:
 
     def ran(command: str) -> str:
         # Not below /tmp, where the folder itself has to be shown.
-        argv = place.sandbox.argv(command, Path("/opt"), {})
+        argv = place.sandbox.argv(Launch(command, Path("/opt"), {}))
         return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
 
     ran("echo kept > /tmp/a; pwd > /tmp/b")
@@ -472,7 +472,7 @@ def test_the_profile_of_macos_means_the_same(place: Place) -> None:
     odd.mkdir()
     places = VisiblePaths(place.home, (place.data,))
     environment = {"PATH": f"{place.home}/opt/thing/bin"}
-    text = profile(places, environment, odd, [odd / "tmp"], network=False)
+    text = profile(places, Launch("", odd, environment), [odd / "tmp"])
     quoted = str(odd).replace("\\", "\\\\").replace('"', '\\"')
     rules = text.splitlines()
     assert rules[1] == "(deny default)"
@@ -503,7 +503,7 @@ def test_the_profile_of_macos_means_the_same(place: Place) -> None:
             depth += {"(": 1, ")": -1}.get(letter, 0)
             assert depth >= 0
     assert (depth, string) == (0, False)
-    assert "(allow network-outbound" in profile(places, environment, odd, [], network=True)
+    assert "(allow network-outbound" in profile(places, Launch("", odd, environment, network=True), [])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="abstract sockets are Linux’s")
