@@ -63,7 +63,7 @@ async def attach(path: Path) -> Image | File:
     The content decides the kind first, then the name. Raises ConfigurationError that
     tells the person why a file cannot be attached.
     """
-    return await asyncio.to_thread(_attach, path)
+    return await asyncio.to_thread(lambda: _block(path.name, _read(path)))
 
 
 async def attach_bytes(name: str, data: bytes) -> Image | File:
@@ -109,10 +109,6 @@ def _repaired(block: Said) -> Said:
             return replace(block, name=repair_surrogates(block.name))
         case Image():
             return block
-
-
-def _attach(path: Path) -> Image | File:
-    return _block(path.name, _read(path))
 
 
 def _block(name: str, data: bytes) -> Image | File:

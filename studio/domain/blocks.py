@@ -204,10 +204,8 @@ SUMMARY = '<summary of="the earlier conversation" by="the program">\n{text}\n</s
 
 def active_summary(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
     """The summary that replaces the beginning for the model, if there is one."""
-    for block in reversed(blocks):
-        if isinstance(block, SummaryBlock) and block.state == "holds":
-            return block
-    return None
+    summaries = (block for block in reversed(blocks) if isinstance(block, SummaryBlock))
+    return next((block for block in summaries if block.state == "holds"), None)
 
 
 def blocks_to_messages(blocks: Sequence[TranscriptBlock], end: int | None = None) -> list[Message]:

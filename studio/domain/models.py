@@ -24,11 +24,7 @@ def nearest_effort(wanted: Effort, efforts: Collection[Effort]) -> Effort:
     if wanted != "none" and len(choice) > 1:
         choice = [effort for effort in choice if effort != "none"]
     at = EFFORTS.index(wanted)
-
-    def distance(effort: Effort) -> int:
-        return abs(EFFORTS.index(effort) - at)
-
-    return min(choice, key=distance)
+    return min(choice, key=lambda effort: abs(EFFORTS.index(effort) - at))
 
 
 @dataclass(frozen=True, slots=True)

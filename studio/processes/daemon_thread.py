@@ -38,6 +38,15 @@ class Stop:
         action()
 
 
+async def stoppable(work: Callable[[Stop], T]) -> T:
+    """Run ``work`` in a thread; it is told to stop when the caller is cancelled."""
+    stop = Stop()
+    try:
+        return await asyncio.to_thread(work, stop)
+    finally:
+        stop.set()
+
+
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """Run ``function`` in a new daemon thread; returns or raises what it does.
 

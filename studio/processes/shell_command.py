@@ -43,12 +43,11 @@ _UNFINISHED = re.compile(r"(?:\r|\x1b[^\n]{0,300})\Z")
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """How a command ended. ``code`` is the exit code, negative for a signal; ``output`` has
-    both streams as they came, without ``left_out`` characters in the middle."""
+    both streams as they came, see ``OutputCapture.whole``."""
 
     code: int
     output: str
     timed_out: bool
-    left_out: int = 0
 
 
 class OutputCapture:
@@ -89,15 +88,15 @@ class OutputCapture:
             self._fresh.clear()
         return text
 
-    def whole(self) -> tuple[str, int]:
-        """Everything kept, and how many characters are missing in its middle."""
+    def whole(self) -> str:
+        """Everything kept; a note says how many characters are missing in its middle."""
         with self._lock:
             tail = self._tail[-self._half :]
             left_out = self._total - len(self._head) - len(tail)
             if not left_out:
-                return self._head + tail, 0
+                return self._head + tail
             note = f"\n\n[… {left_out:,} characters of output are left out here …]\n\n"
-            return self._head + note + tail, left_out
+            return self._head + note + tail
 
 
 class TerminalText:
@@ -171,8 +170,7 @@ async def run_shell(
     await asyncio.wait([reading], timeout=_LINGER)
     if text := capture.fresh():
         emit(text)
-    output, left_out = capture.whole()
-    return CommandResult(child.returncode, output, not done, left_out)
+    return CommandResult(child.returncode, capture.whole(), not done)
 
 
 async def _show(

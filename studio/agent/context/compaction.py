@@ -228,10 +228,8 @@ class Compactor:
     @property
     def _last_summary_undone(self) -> bool:
         """Whether the person undid the last summary; it is not written again without need."""
-        for block in reversed(self._transcript.blocks):
-            if isinstance(block, SummaryBlock):
-                return block.state == "undone"
-        return False
+        blocks = reversed(self._transcript.blocks)
+        return next((b.state == "undone" for b in blocks if isinstance(b, SummaryBlock)), False)
 
     async def _summarize(
         self, access: ModelAccess, emit: Emit, budget: WindowBudget, tokens: int, kept: int

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 from studio.domain.agents import PermissionMode, Role
@@ -36,6 +38,7 @@ NETWORK = "network"
 the rules that allow this: a rule for the command alone does not allow the network."""
 
 MAX_REMEMBERED = 4096
+_STRICTNESS = attrgetter("strictness")
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -115,14 +118,8 @@ class Policy:
         return policy
 
     def _copy(self) -> Policy:
-        policy = Policy(
-            self.mode,
-            workspace=self._workspace,
-            role=self._role,
-            tools=self._tools,
-            cautious=self._cautious,
-        )
-        policy._book, policy._parent = self._book, self._parent
+        policy = copy(self)
+        policy._known = {}
         return policy
 
     def offers(self, spec: ToolSpec) -> bool:
@@ -164,7 +161,7 @@ class Policy:
         if self._parent is None:
             return decision
         above = self._parent.decide(spec, arguments, network=network)
-        return max(decision, above, key=_strictness)
+        return max(decision, above, key=_STRICTNESS)
 
     def explain(self, spec: ToolSpec, target: str) -> Decision:
         """The decision on a call of ``spec`` with ``target``."""
@@ -194,7 +191,7 @@ class Policy:
         ]
         if not decisions:
             decisions = [self._decide_target(spec, target_of(spec, arguments), None)]
-        return max(decisions, key=_strictness)
+        return max(decisions, key=_STRICTNESS)
 
     # Files, and everything else that is no command
 
@@ -383,7 +380,3 @@ class Policy:
             return decision_by(last)
         why = f"This command cannot be told apart into its parts: {line.unclear}."
         return Decision("ask", why, insists=True)
-
-
-def _strictness(decision: Decision) -> tuple[int, bool]:
-    return decision.strictness, decision.insists

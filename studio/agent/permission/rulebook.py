@@ -130,8 +130,8 @@ class Decision:
     opens: Path | None = None
 
     @property
-    def strictness(self) -> int:
-        return _STRICTNESS[self.verdict]
+    def strictness(self) -> tuple[int, bool]:
+        return _STRICTNESS[self.verdict], self.insists
 
 
 def decision_by(entry: RuleEntry) -> Decision:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from itertools import islice
 from pathlib import Path
 
-from studio.processes.daemon_thread import Stop
+from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural, size
 from studio.tools.workspace.glob_pattern import glob_regex
@@ -26,9 +25,8 @@ async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
     if not 1 <= depth <= 5:
         raise ToolFailed("“depth” must be 1 to 5.")
     workspace = context.workspace
-    stop = Stop()
 
-    def read() -> tuple[str, list[str]]:
+    def read(stop: Stop) -> tuple[str, list[str]]:
         folder = workspace.folder(path)
         try:
             os.scandir(folder).close()
@@ -39,10 +37,7 @@ async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
             _line(entry, folder) for entry in islice(found, LIMIT + 1)
         ]
 
-    try:
-        name, lines = await asyncio.to_thread(read)
-    finally:
-        stop.set()
+    name, lines = await stoppable(read)
     more = len(lines) > LIMIT
     lines = lines[:LIMIT]
     count = f"{plural(len(lines), 'entry', 'entries')}{' or more' if more else ''}"
@@ -73,9 +68,8 @@ async def glob(context: Context, pattern: str, path: str = ".") -> Result:
     """
     matches = glob_regex(pattern).fullmatch
     workspace = context.workspace
-    stop = Stop()
 
-    def find() -> tuple[str, list[str], bool]:
+    def find(stop: Stop) -> tuple[str, list[str], bool]:
         folder = workspace.folder(path)
         found: list[str] = []
         for entry in workspace.walk(folder, stop=stop):
@@ -88,10 +82,7 @@ async def glob(context: Context, pattern: str, path: str = ".") -> Result:
                 found.append(workspace.relative(place))
         return workspace.relative(folder), found, False
 
-    try:
-        name, found, more = await asyncio.to_thread(find)
-    finally:
-        stop.set()
+    name, found, more = await stoppable(find)
     where = "" if name == "." else f" in {name}"
     if not found:
         return Result(f"No file{where} matches {pattern}.", "no files", (f"{name}: {pattern}",))

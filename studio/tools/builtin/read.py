@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from studio.domain.messages import Image
-from studio.processes.daemon_thread import Stop
+from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, FileDraft, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural
 from studio.tools.workspace.images import describe_image, format_of, normalise
@@ -16,7 +16,6 @@ from studio.tools.workspace.text_files import Slice, read_whole, slice_file, sli
 
 LIMIT = 60_000
 """Characters of one reading."""
-
 
 LARGEST = 50_000_000
 """Bytes of a picture or PDF."""
@@ -38,9 +37,8 @@ async def read(
     if first_line < 1 or lines < 1 or first_page < 1:
         raise ToolFailed("“first_line”, “lines” and “first_page” count from 1.")
     workspace = context.workspace
-    stop = Stop()
 
-    def work() -> Slice | Pages | Image:
+    def work(stop: Stop) -> Slice | Pages | Image:
         if text is not None:
             return slice_text(text, first_line, lines, LIMIT)
         file = workspace.file(path)
@@ -51,10 +49,7 @@ async def read(
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
     text = None if draft is None else _text(draft, name)
-    try:
-        part = await asyncio.to_thread(work)
-    finally:
-        stop.set()
+    part = await stoppable(work)
     note = "" if draft is None else f" {_note(draft, name)}"
     if isinstance(part, Image):
         about = await asyncio.to_thread(describe_image, part)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import groupby
 
-from studio.processes.daemon_thread import Stop
+from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural
 from studio.tools.workspace.grep import Match, Query, find_ripgrep
@@ -32,9 +31,8 @@ async def search(
         raise ToolFailed("“pattern” is empty.")
     workspace = context.workspace
     query = Query(pattern, glob.strip(), ignore_case)
-    stop = Stop()
 
-    def find() -> tuple[str, list[Match]]:
+    def find(stop: Stop) -> tuple[str, list[Match]]:
         place = workspace.resolve(path or ".")
         if not place.exists():
             workspace.folder(path)  # says what is missing
@@ -52,10 +50,7 @@ async def search(
         )
         return workspace.relative(place), found
 
-    try:
-        name, found = await asyncio.to_thread(find)
-    finally:
-        stop.set()
+    name, found = await stoppable(find)
     source = f"{name}: {pattern}"
     if not found:
         where = f" in {name}" if name != "." else ""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from studio.domain.errors import ToolFailed
 from studio.domain.messages import Image
-from studio.processes.daemon_thread import Stop
+from studio.processes.daemon_thread import stoppable
 from studio.tools.sdk.result import size
 from studio.tools.workspace import images, pdf
 
@@ -205,14 +205,11 @@ class Web:
 
 
 async def _extract_in_thread(response: WebResponse, first_page: int, seconds: float) -> Content:
-    stop = Stop()
     try:
         async with asyncio.timeout(seconds):
-            return await asyncio.to_thread(extract, response, first_page, stop)
+            return await stoppable(lambda stop: extract(response, first_page, stop))
     except TimeoutError:
         raise ToolFailed(f"The page could not be read within {seconds:g} s.") from None
-    finally:
-        stop.set()
 
 
 @dataclass(frozen=True, slots=True)
