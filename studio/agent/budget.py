@@ -74,11 +74,10 @@ class OverBudget(StudioError):
 class Account:
     """What one turn, session or day may use, and has used."""
 
-    def __init__(self, cap: Cap, caps: Caps, used: Amount = NO_AMOUNT) -> None:
+    def __init__(self, cap: Cap, caps: Caps) -> None:
         self.cap: Cap = cap
         self.caps = caps
-        self.used = used
-        self.reserved = NO_AMOUNT
+        self.used = self.reserved = NO_AMOUNT
         self.open = 0
         """Requests that are being answered."""
         self._settled = asyncio.Event()

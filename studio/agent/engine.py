@@ -11,12 +11,7 @@ from pathlib import Path
 
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
-from studio.domain.events import (
-    AwaitingPermission,
-    AwaitingReply,
-    TurnComplete,
-    TurnStarted,
-)
+from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete, TurnStarted
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
@@ -210,15 +205,10 @@ class Engine:
             known = ", ".join(sorted(self.tools()))
             raise ConfigurationError(f"There is no tool {tool}. Known are {known}.")
         spec = self.tools()[tool].spec
-        if isinstance(where, Path):
-            session, folder, wanted = (
-                None,
-                where,
-                self.settings.values.default_agent or DEFAULT_AGENT,
-            )
-        else:
-            session, folder, wanted = where, Path(where.folder), where.agent
-        found = await self.agent(agent or wanted, folder)
+        session = None if isinstance(where, Path) else where
+        folder = where if isinstance(where, Path) else Path(where.folder)
+        default = self.settings.values.default_agent or DEFAULT_AGENT
+        found = await self.agent(agent or (session.agent if session else default), folder)
         layers = await self.rules.layers(folder)
         given = await self.store.rules.of(session.id) if session else []
 

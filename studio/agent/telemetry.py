@@ -41,7 +41,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Said, Text
+from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 from studio.providers.registry import PROVIDERS
@@ -203,13 +203,11 @@ class _TurnSpans:
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": started.agent,
                 **self._common,
-                **(
-                    {"gen_ai.input.messages": _input_messages(started.said)}
-                    if recorded.content
-                    else {}
-                ),
             },
         )
+        if recorded.content:
+            said = "\n".join(part.text for part in started.said if isinstance(part, Text))
+            _set_attributes(self._turn, {"gen_ai.input.messages": _messages("user", said)})
 
     def take(self, recorded: _Recorded) -> None:
         event, at = recorded.event, recorded.at
@@ -400,10 +398,6 @@ def _usage(used: Usage) -> Attributes:
         "gen_ai.usage.cache_creation.input_tokens": used.cache_write,
         "gen_ai.usage.reasoning.output_tokens": used.reasoning,
     }
-
-
-def _input_messages(said: Sequence[Said]) -> str:
-    return _messages("user", "\n".join(part.text for part in said if isinstance(part, Text)))
 
 
 def _messages(role: str, text: str) -> str:

@@ -94,17 +94,13 @@ def title_of(said: Sequence[Said]) -> str:
     """The title of a session from its first message."""
     texts = (part.text for part in said if isinstance(part, Text))
     found = (word[0] for text in texts for word in _WORD.finditer(text))
-    words = list(
-        islice(found, MAX_TITLE_LENGTH)
-    )  # more could not be seen, and there may be millions
+    words = list(islice(found, MAX_TITLE_LENGTH))  # no more are seen, and there may be millions
     if not words:
         words = [part.name if isinstance(part, File) else "Picture" for part in said]
     title = " ".join(words)
-    return (
-        title
-        if len(title) <= MAX_TITLE_LENGTH
-        else title[: MAX_TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
-    )
+    if len(title) <= MAX_TITLE_LENGTH:
+        return title
+    return title[: MAX_TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
 
 
 def title_from_messages(messages: Sequence[Message]) -> str:

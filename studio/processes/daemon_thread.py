@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -53,37 +54,17 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
     For code that may never end: unlike ``asyncio.to_thread`` it occupies no thread of the
     shared pool, and neither the end of the loop nor of the program waits for it.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def succeed(value: T) -> None:
-        if not future.done():
-            future.set_result(value)
-
-    def fail(error: BaseException) -> None:
-        if not future.done():
-            future.set_exception(error)
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # it goes on when the caller is cancelled
 
     def work() -> None:
         try:
-            value = function()
-        except (
-            StopIteration,
-            SystemExit,
-        ) as error:  # not fit for a future
-            _post(loop, fail, RuntimeError(f"{type(error).__name__}: {error}"))
+            future.set_result(function())
+        except (StopIteration, SystemExit) as error:  # not fit for a future
+            future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
         except BaseException as error:
-            _post(loop, fail, error)
-        else:
-            _post(loop, succeed, value)
+            future.set_exception(error)
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(work,), daemon=True).start()
-    return await future
-
-
-def _post(loop: asyncio.AbstractEventLoop, function: Callable[[T], None], value: T) -> None:
-    try:
-        loop.call_soon_threadsafe(function, value)
-    except RuntimeError:
-        return  # the loop is closed: nobody waits any more
+    return await asyncio.wrap_future(future)

@@ -21,7 +21,6 @@ from studio.storage.config.permission_rules import (
     RuleStore,
     SessionRule,
     SessionRuleStore,
-    StandingRule,
 )
 
 from .policy import NETWORK, Policy
@@ -29,8 +28,7 @@ from .policy import NETWORK, Policy
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
 """``nothing``: the folder has no files that could widen rights, and the person did not decide.
 ``changed``: the files have changed since the person trusted them."""
-# ``list`` is the name of a method of both classes below.
-StandingRuleList: TypeAlias = list[StandingRule]
+# ``list`` is the name of a method of ``SessionRules``.
 SessionRuleList: TypeAlias = list[SessionRule]
 
 CHANGED = (
@@ -60,10 +58,7 @@ class StandingRules:
 
     def __init__(self, store: RuleStore) -> None:
         self._store = store
-
-    async def list(self) -> StandingRuleList:
-        """Rules for all folders first, then folder by folder, in order of precedence."""
-        return await self._store.all()
+        self.list, self.folders = store.all, store.folders
 
     async def add(self, rule: Rule, folder: Path | None = None) -> None:
         """Add a rule for all folders or for one."""
@@ -97,10 +92,6 @@ class StandingRules:
     async def trusted(self, folder: Path) -> Trust:
         name, project = await asyncio.to_thread(_read_folder, folder)
         return _trust(await self._store.trusted(name), project)
-
-    async def folders(self) -> Sequence[str]:
-        """The folders that the person trusted, even if their files have changed since."""
-        return await self._store.folders()
 
     async def trust(self, folder: Path) -> None:
         """Treat the files in the folder as the person's own, and let those in its ``.agents``

@@ -91,27 +91,26 @@ LARGE, CLOUD, BACKGROUND = 2, 5, 3
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """How a message is to be worked on; ``what`` names what it looks like: “a larger task”."""
+    """How a message is to be worked on."""
 
     mode: Mode
     tier: Tier
-    what: str
+
+    @property
+    def what(self) -> str:
+        """What the message looks like: “a hard task”."""
+        if self.tier == "small":
+            return "a small task" if self.mode == "background" else "a quick question"
+        return "a task" if self.tier == "large" else "a hard task"
 
 
 def guess(said: Sequence[Said]) -> Guess:
     """What the person's words and files look like, by rules; call it in a thread."""
     points = weight(said)
-    return guessed(
+    return Guess(
         "background" if points >= BACKGROUND else "inline",
         "cloud" if points >= CLOUD else "large" if points >= LARGE else "small",
     )
-
-
-def guessed(mode: Mode, tier: Tier) -> Guess:
-    what = {"small": "a quick question", "large": "a task", "cloud": "a hard task"}[tier]
-    if mode == "background" and tier == "small":
-        what = "a small task"
-    return Guess(mode, tier, what)
 
 
 def weight(said: Sequence[Said]) -> int:
@@ -324,7 +323,7 @@ def _understood(text: str) -> Guess | None:
     words = re.findall(r"[a-z]+", text.lower())
     tiers: list[Tier] = [tier for tier in TIERS if tier in words]
     modes: list[Mode] = [mode for mode in MODES if mode in words]
-    return guessed(modes[0], tiers[0]) if modes and tiers else None
+    return Guess(modes[0], tiers[0]) if modes and tiers else None
 
 
 def _shown(said: Sequence[Said]) -> str:

@@ -74,7 +74,7 @@ class RuleStore:
         return await self._db.read(lambda db: _trusted(db, folder))
 
     async def folders(self) -> list[str]:
-        """The folders whose files the person trusts."""
+        """The folders whose files the person trusted, even if these have changed since."""
         rows = await self._db.rows("SELECT folder FROM trusted ORDER BY folder")
         return [row[0] for row in rows if isinstance(row[0], str)]
 

@@ -69,20 +69,15 @@ async def glob(context: Context, pattern: str, path: str = ".") -> Result:
     matches = glob_regex(pattern).fullmatch
     workspace = context.workspace
 
-    def find(stop: Stop) -> tuple[str, list[str], bool]:
+    def find(stop: Stop) -> tuple[str, list[str]]:
         folder = workspace.folder(path)
-        found: list[str] = []
-        for entry in workspace.walk(folder, stop=stop):
-            place = Path(entry.path)
-            if matches(place.relative_to(folder).as_posix()) and not entry.is_dir(
-                follow_symlinks=False
-            ):
-                if len(found) == LIMIT:
-                    return workspace.relative(folder), found, True
-                found.append(workspace.relative(place))
-        return workspace.relative(folder), found, False
+        entries = workspace.walk(folder, stop=stop)
+        files = (Path(entry.path) for entry in entries if not entry.is_dir(follow_symlinks=False))
+        found = (file for file in files if matches(file.relative_to(folder).as_posix()))
+        return workspace.relative(folder), list(map(workspace.relative, islice(found, LIMIT + 1)))
 
-    name, found, more = await stoppable(find)
+    name, found = await stoppable(find)
+    more, found = len(found) > LIMIT, found[:LIMIT]
     where = "" if name == "." else f" in {name}"
     if not found:
         return Result(f"No file{where} matches {pattern}.", "no files", (f"{name}: {pattern}",))

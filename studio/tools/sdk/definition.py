@@ -77,9 +77,7 @@ def schema_of(hint: Any, *, optional: bool = False) -> JsonObject:
     if (origin or hint) in _LISTS:
         if not arguments:
             return {"type": "array", "items": {}}
-        if (origin is tuple and len(arguments) != 2) or (
-            origin is tuple and arguments[1] is not ...
-        ):
+        if origin is tuple and arguments[1:] != (...,):
             raise TypeError(f"{hint} has no JSON schema; use list[...] or tuple[X, ...].")
         return {"type": "array", "items": schema_of(arguments[0])}
     if (origin or hint) in _MAPS:
