@@ -99,7 +99,9 @@ def arguments_without_secrets(arguments: JsonObject) -> JsonObject:
 
 def _value(value: Json) -> Json:
     if isinstance(value, str):
-        return without_secrets(value[:LONG]) + _omission(len(value) - LONG)
+        more = len(value) - LONG
+        omission = f" [… {more:,} more characters …]" if more > 0 else ""
+        return without_secrets(value[:LONG]) + omission
     if isinstance(value, list):
         return [_value(item) for item in value]
     if isinstance(value, dict):
@@ -108,10 +110,6 @@ def _value(value: Json) -> Json:
             for name, inner in value.items()
         }
     return value
-
-
-def _omission(count: int) -> str:
-    return f" [… {count:,} more characters …]" if count > 0 else ""
 
 
 def _hides(name: str, value: Json) -> bool:

@@ -411,15 +411,12 @@ class Transcript:
 
     def _end(self, event: TurnComplete) -> int | None:
         self.running = False
-        first = self._waited("stopped")
-        if first is None and self.blocks and isinstance(self.blocks[-1], RetryBlock):
-            first = len(self.blocks) - 1  # nothing came of the attempt, not even words
-        settled = self._settle()
-        first = settled if first is None else first
-        cancelled = self._calls.cancel(external=event.reason != "handed_over")
-        if cancelled is not None:
-            first = cancelled if first is None else min(first, cancelled)
+        self._waited("stopped")
+        changed = [self._settle(), self._calls.cancel(external=event.reason != "handed_over")]
+        if self.blocks and isinstance(self.blocks[-1], RetryBlock):
+            changed.append(len(self.blocks) - 1)  # nothing came of the attempt, not even words
         if event.reason not in ("done", "error", "handed_over"):
-            self.blocks.append(EndBlock(event.reason, event.detail, self._mode, event.cap))
-            first = len(self.blocks) - 1 if first is None else first
-        return first
+            changed.append(
+                self._add(EndBlock(event.reason, event.detail, self._mode, event.cap))
+            )
+        return min((index for index in changed if index is not None), default=None)

@@ -134,9 +134,7 @@ class Bubblewrap:
         """Remove the ``/tmp`` folders of commands."""
         self._temp_folders.close()
 
-    def _mounts(
-        self, folder: Path, kept: Sequence[Path], launch: Launch
-    ) -> dict[Path, _Kind]:
+    def _mounts(self, folder: Path, kept: Sequence[Path], launch: Launch) -> dict[Path, _Kind]:
         places = self._places
         mounts: dict[Path, _Kind] = {
             path: "empty"

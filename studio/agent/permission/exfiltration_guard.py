@@ -8,7 +8,7 @@ call that would complete them needs an approval, whatever the rules or the mode 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from studio.domain.blocks import ToolBlock, UserBlock
@@ -238,9 +238,9 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
         target = target_of(spec, call.arguments or {})
         if spec.effect == "fetch" and not canonical_address(target):
             return SEARCH_RESULTS
-        return _first(result.sources) or target or spec.name
+        return next(iter(result.sources), "") or target or spec.name
     if spec.name in NOTES:
-        return _first(result.sources) or "a note"
+        return next(iter(result.sources), "") or "a note"
     path = (call.arguments or {}).get(PATH)
     if spec.target == PATH and result.sources:
         # As it was resolved: links in the path are followed.
@@ -259,10 +259,6 @@ def _is_near(source: str) -> bool:
     return address.is_local_name or (
         address.ip is not None and not web_address.is_public(address.ip)
     )
-
-
-def _first(sources: Iterable[str]) -> str:
-    return next(iter(sources), "")
 
 
 def _named(source: str) -> str:

@@ -282,10 +282,8 @@ class TurnBuilder:
         """The agent with its provider and tools; raises ConfigurationError or ProviderError."""
         rules = self._session.rules
         await rules.refresh()  # another program may have changed them
-        given: dict[Layer, Sequence[Rule]] = {"session": rules.known}
-        if options is not None:
-            given["turn"] = options.rules
         options = options or TurnOptions()
+        given: dict[Layer, Sequence[Rule]] = {"session": rules.known, "turn": options.rules}
         return await load_agent_setup(
             self._session.info, self._services, given, options.ceiling, options.tools
         )
@@ -353,8 +351,8 @@ class TurnBuilder:
 
     async def open(self, setup: AgentSetup) -> list[Event]:
         """Open the native history, or begin a new one; returns the events of that."""
-        stale = self._session.transcript.stale
         transcript, pending = self._session.transcript, self._session.pending
+        stale = transcript.stale
         basis = HistoryBasis(
             setup.provider,
             setup.model,
@@ -368,7 +366,7 @@ class TurnBuilder:
         )
         if stale:
             events += await self.history.renew(stale, quiet=True)
-            self._session.pending.unsent.clear()  # the new history has it
+            pending.unsent.clear()  # the new history has it
         return events
 
     def model_access(

@@ -10,6 +10,7 @@ from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.web import Web
+from studio.tools.web.fetcher import anywhere
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.notes import Notes
 
@@ -75,10 +76,6 @@ async def _nobody(text: str, choices: Sequence[str]) -> str:
     raise ToolFailed("Nobody is here to answer.")
 
 
-async def _any(target: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """Everything a tool may use, made anew for each call and never global.
@@ -97,7 +94,7 @@ class Context:
     drafts: Drafts = field(default_factory=NoDrafts)
     emit: Callable[[str], None] = _silent
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
-    may: Callable[[str], Awaitable[bool]] = _any
+    may: Callable[[str], Awaitable[bool]] = anywhere
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)
     web: Web = field(default_factory=Web)

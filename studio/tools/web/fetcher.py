@@ -132,7 +132,7 @@ class CrossHostRedirect:
 May: TypeAlias = Callable[[str], Awaitable[bool]]
 
 
-async def _anywhere(address: str) -> bool:
+async def anywhere(address: str) -> bool:
     return True
 
 
@@ -153,7 +153,7 @@ class Web:
         self._cache = Cache()
 
     async def page(
-        self, url: str, first_page: int = 1, may: May = _anywhere
+        self, url: str, first_page: int = 1, may: May = anywhere
     ) -> WebPage | CrossHostRedirect:
         """Fetch and read a page; raises ToolFailed. ``first_page`` is of a PDF file.
 
