@@ -253,7 +253,7 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
 
 
 def read_rules(value: Any, what: str) -> tuple[Rule, ...]:
-    """Rules from their lists in YAML; ValueError names the mistake, in ``what``."""
+    """Rules from their lists in YAML; ValueError says what is wrong in ``what``."""
     if value is None:
         return ()
     if not isinstance(value, dict):

@@ -62,10 +62,10 @@ class ToolCallState:
             case CallStarted():
                 return self._place(event.call_id, event.name, step)
             case ToolQueued():
-                index = self._place(event.call_id, event.name, step)
+                self._place(event.call_id, event.name, step)
                 self.count += 1
                 return self._change(
-                    index,
+                    event.call_id,
                     arguments=event.arguments,
                     target=event.target,
                     effect=event.effect,
@@ -77,8 +77,7 @@ class ToolCallState:
                     whole=True,
                 )
             case ToolStarted():
-                index = self._places.get(event.call_id)
-                return self._change(index, state="running", allowed_by=event.allowed_by)
+                return self._change(event.call_id, state="running", allowed_by=event.allowed_by)
             case ToolOutput():
                 index = self._places.get(event.call_id)
                 if index is not None:
@@ -87,22 +86,21 @@ class ToolCallState:
             case ToolFinished():
                 return self._finish(event)
             case AwaitingPermission():
-                index = self._places.get(event.question.call_id)
-                return self._change(index, state="waiting", question=event.question)
+                asked = event.question
+                return self._change(asked.call_id, state="waiting", question=asked)
             case PermissionResolved():
-                for index in self._places.values():
-                    asked = self._at(index).question
-                    if asked is not None and asked.id == event.question_id:
+                for asked in self.questions:
+                    if asked.id == event.question_id:
                         return self._change(
-                            index, state="queued", question=None, answer=event.answer
+                            asked.call_id, state="queued", question=None, answer=event.answer
                         )
                 return None
             case AwaitingReply():
-                index = self._places.get(event.call_id)
-                return self._change(index, state="waiting", asks=event.text, choices=event.choices)
+                return self._change(
+                    event.call_id, state="waiting", asks=event.text, choices=event.choices
+                )
             case ReplyGiven():
-                index = self._places.get(event.call_id)
-                return self._change(index, state="running", reply=event.text)
+                return self._change(event.call_id, state="running", reply=event.text)
             case _:
                 assert_never(event)
 
@@ -121,21 +119,19 @@ class ToolCallState:
 
         Calls that were handed over stay open unless ``external``.
         """
-        first: int | None = None
+        changed: list[int] = []
         for index in self._places.values():
             block = self._at(index)
             if not block.finished and (external or not block.external):
-                self._change(index, state="cancelled", question=None)
-                first = index if first is None else min(first, index)
-        return first
+                block.state, block.question = "cancelled", None
+                changed.append(index)
+        return min(changed, default=None)
 
     def _finish(self, event: ToolFinished) -> int | None:
-        index = self._places.get(event.call_id)
-        if index is None:
-            return None
+        block = self.get(event.call_id)
         done = "error" if event.is_error else "done"
         return self._change(
-            index,
+            event.call_id,
             output=event.text,
             summary=event.summary,
             seconds=event.seconds,
@@ -143,7 +139,7 @@ class ToolCallState:
             images=event.images,
             question=None,
             whole=True,
-            state="denied" if self._at(index).answer == "deny" else done,
+            state="denied" if block is not None and block.answer == "deny" else done,
         )
 
     def _place(self, call_id: str, name: str, step: int) -> int:
@@ -158,7 +154,9 @@ class ToolCallState:
         assert isinstance(block, ToolBlock)
         return block
 
-    def _change(self, index: int | None, **values: object) -> int | None:
+    def _change(self, call_id: str, **values: object) -> int | None:
+        """Change the newest call with this id; returns its index."""
+        index = self._places.get(call_id)
         if index is not None:
             for name, value in values.items():
                 setattr(self._blocks[index], name, value)

@@ -101,11 +101,14 @@ class Transcript:
         """What the session was exposed to, with the first source of each."""
         self.exposed_by_own = False
         """Whether all untrusted text came from files that the person may decide to trust."""
+        self.turn_id = ""
+        """The id of the last turn; empty before the first."""
         self.attached = ""
         """The name of the first file or picture that the person attached."""
-        self._turn_id = ""
         self._mode: Mode = "background"
         self._calls = ToolCallState(self.blocks)
+        self.tool = self._calls.get
+        """Returns the newest call with an id."""
         self._drafts: dict[str, int] = {}
         for event in events:
             self.apply(event)
@@ -120,7 +123,7 @@ class Transcript:
         match event:
             case TurnStarted():
                 self.running = True
-                self._turn_id, self._mode = event.turn_id, event.mode
+                self.turn_id, self._mode = event.turn_id, event.mode
                 self.steps = 0
                 self._calls.begin()
                 first = len(self.blocks)
@@ -177,7 +180,7 @@ class Transcript:
                 self.told[event.topic] = event.text
                 return None
             case DraftCreated():
-                index = self._add(DraftBlock(event.draft, turn_id=self._turn_id))
+                index = self._add(DraftBlock(event.draft, turn_id=self.turn_id))
                 self._drafts[event.draft.id] = index
                 return index
             case DraftResolved():
@@ -196,7 +199,7 @@ class Transcript:
                 return None
             case Steered():
                 self._attach(event.said)
-                return self._add(UserBlock(self._turn_id, event.said, steered=True))
+                return self._add(UserBlock(self.turn_id, event.said, steered=True))
             case Summarised():
                 for block in self.blocks:
                     if isinstance(block, SummaryBlock) and block.state == "holds":
@@ -252,10 +255,6 @@ class Transcript:
                     self._settle()
                 return self._calls.apply(event, self.steps)
 
-    def tool(self, call_id: str) -> ToolBlock | None:
-        """The newest call with this id."""
-        return self._calls.get(call_id)
-
     @property
     def tool_calls(self) -> int:
         """The number of complete calls of the last turn."""
@@ -270,11 +269,6 @@ class Transcript:
     def drafts(self) -> list[Draft]:
         """Every draft in its present state, oldest first."""
         return [block.draft for block in self.blocks if isinstance(block, DraftBlock)]
-
-    @property
-    def turn_id(self) -> str:
-        """The id of the last turn; empty before the first."""
-        return self._turn_id
 
     @property
     def draft_details(self) -> list[tuple[Draft, str]]:
@@ -416,7 +410,5 @@ class Transcript:
         if self.blocks and isinstance(self.blocks[-1], RetryBlock):
             changed.append(len(self.blocks) - 1)  # nothing came of the attempt, not even words
         if event.reason not in ("done", "error", "handed_over"):
-            changed.append(
-                self._add(EndBlock(event.reason, event.detail, self._mode, event.cap))
-            )
+            changed.append(self._add(EndBlock(event.reason, event.detail, self._mode, event.cap)))
         return min((index for index in changed if index is not None), default=None)

@@ -503,7 +503,9 @@ def test_the_profile_of_macos_means_the_same(place: Place) -> None:
             depth += {"(": 1, ")": -1}.get(letter, 0)
             assert depth >= 0
     assert (depth, string) == (0, False)
-    assert "(allow network-outbound" in profile(places, Launch("", odd, environment, network=True), [])
+    assert "(allow network-outbound" in profile(
+        places, Launch("", odd, environment, network=True), []
+    )
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="abstract sockets are Linux’s")

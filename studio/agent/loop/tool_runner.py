@@ -368,9 +368,7 @@ class _CallDrafts(Drafts):
 
     async def propose(self, draft: Draft) -> DraftStatus:
         approve = await self.approvals.allows_draft(self.spec, draft) and self.approve
-        return await self.store.add(
-            self.call_id, draft, self.workspace, self.emit, approve=approve
-        )
+        return await self.store.add(self.call_id, draft, self.workspace, self.emit, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:
         await self.store.settle(draft.id, "superseded", self.emit)
