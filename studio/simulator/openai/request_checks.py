@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from studio.simulator.json_read import Body, array, compact, obj, objs, text
+from studio.simulator.json_read import Body, array, compact, objs, text
 from studio.simulator.openai_chat import parameter_checks as shared
 from studio.simulator.openai_chat.parameter_checks import refuse
 from studio.simulator.request_checks import word_set
@@ -67,20 +67,10 @@ def limit_in_range(view: RequestView, state: ServerState) -> None:
         )
 
 
-def temperature(view: RequestView, state: ServerState) -> None:
-    """The temperature is 0 to 2, and a reasoning model takes none."""
-    shared.check_temperature(view, shared.unsupported("temperature"))
-
-
 def no_stops(view: RequestView, state: ServerState) -> None:
     """There are no stop texts here."""
     if "stop" in view.body:
         raise refuse("parameter", "Unknown parameter: 'stop'.", "stop", "unknown_parameter")
-
-
-def choice_of_tools(view: RequestView, state: ServerState) -> None:
-    """There is something to choose from, and the named tool is among it."""
-    shared.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
 
 
 def json_mentioned(view: RequestView, state: ServerState) -> None:

@@ -48,14 +48,23 @@ def effort(view: RequestView, state: ServerState) -> None:
         raise unknown_value("parameter", level, _EFFORTS, param)
 
 
-def check_temperature(view: RequestView, refusal: RequestRefused) -> None:
-    """Raises RequestRefused for a temperature out of range, or for any with a reasoning model."""
+def temperature(view: RequestView, state: ServerState) -> None:
+    """The temperature is 0 to 2, and a reasoning model takes none but its own."""
     value = view.body.get("temperature")
     if not isinstance(value, int | float):
         return
     _check_range("temperature", value, 2)
-    if value != 1 and _is_reasoning(view):
-        raise refusal
+    if value == 1 or not _is_reasoning(view):
+        return
+    if view.api == "responses":
+        raise unsupported("temperature")
+    raise refuse(
+        "parameter",
+        f"Unsupported value: 'temperature' does not support {value} with this model. Only the "
+        "default (1) value is supported.",
+        "temperature",
+        "unsupported_value",
+    )
 
 
 def _check_range(param: str, value: float, most: int) -> None:
@@ -175,12 +184,10 @@ def choice_known(view: RequestView, state: ServerState) -> None:
         raise unknown_value("parameter", choice, _CHOICES, "tool_choice")
 
 
-def check_choice(view: RequestView, name: object) -> None:
-    """Raises RequestRefused for a choice among no tools, or for a tool that is not there.
-
-    ``name`` is the function that has to be called, None for none of that kind.
-    """
+def choice_of_tools(view: RequestView, state: ServerState) -> None:
+    """There is something to choose from, and the named tool is among it."""
     choice = view.body.get("tool_choice")
+    function = obj(choice) if view.api == "responses" else obj(obj(choice).get("function"))
     if choice is not None and not view.body.get("tools"):
         raise refuse(
             "parameter",
@@ -188,7 +195,7 @@ def check_choice(view: RequestView, name: object) -> None:
             "specified.",
             "tool_choice",
         )
-    if obj(choice).get("type") == "function" and name not in view.tool_names:
+    if obj(choice).get("type") == "function" and function.get("name") not in view.tool_names:
         raise refuse(
             "parameter", "Tool choice 'function' not found in 'tools' parameter.", "tool_choice"
         )
@@ -281,12 +288,6 @@ def stops_supported(view: RequestView, state: ServerState) -> None:
         raise unsupported("stop")
 
 
-def choice_of_tools(view: RequestView, state: ServerState) -> None:
-    """There is something to choose from, and the named tool is among it."""
-    function = obj(obj(view.body.get("tool_choice")).get("function"))
-    check_choice(view, function.get("name"))
-
-
 def json_mentioned(view: RequestView, state: ServerState) -> None:
     """A request for any JSON object mentions JSON in a message, too."""
     said = compact(view.body.get("messages")).lower()
@@ -297,15 +298,6 @@ def json_mentioned(view: RequestView, state: ServerState) -> None:
             "type 'json_object'.",
             "messages",
         )
-
-
-def temperature(view: RequestView, state: ServerState) -> None:
-    """The temperature is 0 to 2, and a reasoning model takes none but its own."""
-    words = (
-        f"Unsupported value: 'temperature' does not support {view.body.get('temperature')} with "
-        "this model. Only the default (1) value is supported."
-    )
-    check_temperature(view, refuse("parameter", words, "temperature", "unsupported_value"))
 
 
 def limit_named(view: RequestView, state: ServerState) -> None:
