@@ -134,7 +134,7 @@ class Catalogue:
 
     def _shown(self, name: str) -> Listing:
         """The provider's own list, or the built-in one."""
-        return self._listings.get(name) or Listing(self._built_in.get(name, ()))
+        return self._listings.get(name) or self._listed(name, None)
 
     def _unlisted(self, name: str, model_id: str) -> ModelInfo:
         """A model that is in no list, with what the person entered about it."""
@@ -239,18 +239,18 @@ class Catalogue:
                 found = await make().models()
         except TimeoutError:
             reason = f"No answer in {self._patience:g} s"
-            if cached is not None:
-                return replace(self._listed(name, cached), state="failed", reason=reason)
-            return self._failed(name, reason)
+            return replace(self._listed(name, cached), state="failed", reason=reason)
         except StudioError as error:
             return self._failed(name, str(error))
         except Exception:  # a fault of a provider's adapter is no reason to lose the list
             return self._failed(name, "The list could not be read.")
         return self._listed(name, _Cached(tuple(found), self._clock()))
 
-    def _listed(self, name: str, cached: _Cached) -> Listing:
+    def _listed(self, name: str, cached: _Cached | None) -> Listing:
         """Fetched models first, then built-in ones that are not among them."""
         known = self._built_in.get(name, ())
+        if cached is None:
+            return Listing(known)
         fetched: dict[str, ModelInfo] = {}
         for model in cached.models:
             fetched.setdefault(
@@ -273,9 +273,7 @@ class Catalogue:
 
     def _show_loading(self, name: str, digest: str) -> None:
         cached = self._cache.get(name, {}).get(digest)
-        listing = (
-            Listing(self._built_in.get(name, ())) if cached is None else self._listed(name, cached)
-        )
+        listing = self._listed(name, cached)
         self._show(name, replace(listing, state="loading", started_at=self._clock()))
 
     def _finish(self, name: str, listing: Listing) -> None:

@@ -80,17 +80,13 @@ class AnthropicAccumulator:
         self._stop = ""
         self._stopped_at = ""
         self._detail = ""
-        self._complete = False
-
-    @property
-    def complete(self) -> bool:
-        return self._complete
+        self.complete = False
 
     def feed(self, event: JsonObject) -> Iterable[Delta]:
         match event.get("type"):
             case "error":
                 raise self._fault(event)
-            case _ if self._complete:
+            case _ if self.complete:
                 pass  # a second end, or a latecomer: the reply is whole
             case "message_start":
                 self._count(as_object(as_object(event.get("message")).get("usage")))
@@ -108,7 +104,7 @@ class AnthropicAccumulator:
                 self._end(as_object(event.get("delta")))
                 self._count(as_object(event.get("usage")))
             case "message_stop":
-                self._complete = True
+                self.complete = True
             case _:
                 pass  # pings, and events of a later version
 
