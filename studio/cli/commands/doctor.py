@@ -41,7 +41,6 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
     from studio.cli.doctor import Check
     from studio.cli.doctor.display import check_display
-    from studio.cli.doctor.keychain_check import check_keychain
     from studio.cli.doctor.local_checks import DISK, LocalChecks
     from studio.cli.doctor.network_checks import NetworkChecks
     from studio.processes.daemon_thread import in_daemon_thread
@@ -61,7 +60,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         here("Program", local.program),
         here("Folders", local.folders),
         here("Database", local.database),
-        Check("Keychain", partial(check_keychain, network.keychain), late="Restart the keychain."),
+        Check("Keychain", network.keychain, late="Restart the keychain."),
         *network.providers(),
         Check("Network", network.network, late="Look at the connection and its name server."),
         here("Sandbox", local.sandbox, "Commands of agents would wait too: docs/sandbox.md"),

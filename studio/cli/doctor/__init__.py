@@ -1,8 +1,7 @@
 """The checks of ``agent-studio doctor``, and what a check finds.
 
 - ``local_checks``: checks this computer: folders, database, sandbox, tools, clock.
-- ``keychain_check``: checks whether the system keychain can keep keys.
-- ``network_checks``: checks the providers and the network.
+- ``network_checks``: checks the keychain, the providers and the network.
 - ``display``: checks the display and the libraries that the window needs.
 """
 

@@ -1,4 +1,4 @@
-"""Checks of providers and the network."""
+"""Checks of the keychain, providers and the network."""
 
 from __future__ import annotations
 
@@ -20,17 +20,40 @@ from studio.processes.daemon_thread import in_daemon_thread
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.errors import ErrorFactory
 from studio.providers.http import Http
-from studio.providers.registry import KEY_VARIABLES, PROVIDERS
+from studio.providers.registry import KEY_VARIABLES, KEYED, PROVIDERS
 from studio.providers.sse import Endpoint
-from studio.storage.config.keychain import Keychain
+from studio.storage.config.keychain import Keychain, Status
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.paths import Paths
 
-from . import Check, Finding
+from . import Check, Finding, State
 
 LIMIT = 5.0
 """Seconds for a provider."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+
+
+_KEYCHAIN: dict[Status, tuple[State, str, str]] = {
+    "ready": ("ok", "works", ""),
+    "none": (
+        "note",
+        "this computer has none that can be used",
+        "Set keys as environment variables, like ANTHROPIC_API_KEY, or give them for one session "
+        "in the window. On Linux, gnome-keyring or KeePassXC makes a keychain.",
+    ),
+    "locked": ("warning", "locked", "Unlock it, or set keys as environment variables."),
+    "silent": (
+        "warning",
+        "does not answer, or waits for you in a window of its own",
+        "Look for its window, or set keys as environment variables.",
+    ),
+    "failed": (
+        "warning",
+        "reports an error",
+        "Restart it, or set keys as environment variables.",
+    ),
+}
+"""The state of the keychain check, its text and its advice."""
 
 
 class _Plain(Endpoint):
@@ -59,13 +82,18 @@ class NetworkChecks:
         """Pairs of this computer's time and a provider's at the same moment."""
         self._values = values
         self._offline = offline
-        self.keychain = Keychain(deadline=2.5, variables=KEY_VARIABLES)
+        self._keychain = Keychain(deadline=2.5, variables=KEY_VARIABLES)
         self._http = Http(connect_seconds=LIMIT, read_seconds=LIMIT)
-        self._connections = ProviderFactory(settings, self.keychain, self._http, {})
+        self._connections = ProviderFactory(settings, self._keychain, self._http, {})
         self._records_times = False
 
     async def close(self) -> None:
         await self._http.aclose()
+
+    async def keychain(self) -> Finding:
+        """Ask the system's keychain for a key."""
+        await self._keychain.get(KEYED[0])
+        return Finding("Keychain", *_KEYCHAIN.get(self._keychain.status, ("note", "not tried", "")))
 
     def providers(self) -> list[Check]:
         """A check for each provider outside of the program."""
@@ -123,7 +151,7 @@ class NetworkChecks:
         """Where the key comes from, in words."""
         if not key:
             return ""
-        if self.keychain.source(one.name) == "keychain":
+        if self._keychain.source(one.name) == "keychain":
             return "key from the keychain"
         names = _variables(one)
         variable = next((name for name in names if os.environ.get(name, "").strip()), names[0])
@@ -133,7 +161,7 @@ class NetworkChecks:
         fault = error.fault if isinstance(error, ProviderError) else ""
         if fault in ("bad_key", "forbidden", "no_key"):
             where = "in the settings"
-            if self.keychain.source(one.name) != "keychain":
+            if self._keychain.source(one.name) != "keychain":
                 where = f"in {_variables(one)[0]}"
             return f"Put another key {where}."
         if fault == "no_credit":
