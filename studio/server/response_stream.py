@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from starlette.responses import JSONResponse, Response
@@ -158,6 +159,7 @@ _STREAM = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class HttpResponse:
     """Sends one response, streamed or whole, and stops when the client disconnects.
 
@@ -165,59 +167,50 @@ class HttpResponse:
     for an error that kept it from beginning; ``ping`` is sent in a pause.
     """
 
-    def __init__(
-        self,
-        run: ResponseStream,
-        speak: Callable[[], ResponseWriter],
-        refuse: Callable[[ApiError], Response],
-        *,
-        stream: bool,
-        ping: bytes,
-    ) -> None:
-        self._run = run
-        self._speak = speak
-        self._refuse = refuse
-        self._stream = stream
-        self._ping = ping
+    run: ResponseStream
+    speak: Callable[[], ResponseWriter]
+    refuse: Callable[[ApiError], Response]
+    stream: bool
+    ping: bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._run.read():
-            work = self._streamed(send) if self._stream else self._whole(scope, receive, send)
+        with self.run.read():
+            work = self._streamed(send) if self.stream else self._whole(scope, receive, send)
             fault = await _while_there(receive, work)
         if fault is not None:
-            await self._refuse(fault)(scope, receive, send)
+            await self.refuse(fault)(scope, receive, send)
 
     async def _streamed(self, send: Send) -> ApiError | None:
         """The status goes out with the first part, or after a pause.
 
         Returns the error that kept the answer from beginning; then nothing was sent.
         """
-        taken, parts = 0, await self._run.after(0, PAUSE)
-        if parts and isinstance(parts[0], Outcome) and self._run.fault is not None:
-            return self._run.fault
+        taken, parts = 0, await self.run.after(0, PAUSE)
+        if parts and isinstance(parts[0], Outcome) and self.run.fault is not None:
+            return self.run.fault
         await send({"type": "http.response.start", "status": 200, "headers": [*_STREAM]})
         spoken: ResponseWriter | None = None
         while True:
             if parts and spoken is None:
-                spoken = self._speak()
+                spoken = self.speak()
             data = b"".join(spoken.frames(part) for part in parts) if spoken else b""
             taken += len(parts)
             ended = bool(parts) and isinstance(parts[-1], Outcome)
             if data or ended or not parts:
-                body = data or (b"" if ended else self._ping)
+                body = data or (b"" if ended else self.ping)
                 await send({"type": "http.response.body", "body": body, "more_body": not ended})
             if ended:
                 return None
-            parts = await self._run.after(taken, PAUSE)
+            parts = await self.run.after(taken, PAUSE)
 
     async def _whole(self, scope: Scope, receive: Receive, send: Send) -> ApiError | None:
         taken = 0
         spoken: ResponseWriter | None = None
         while True:
-            parts = await self._run.after(taken)
-            if isinstance(parts[-1], Outcome) and self._run.fault is not None:
-                return self._run.fault
-            spoken = spoken or self._speak()
+            parts = await self.run.after(taken)
+            if isinstance(parts[-1], Outcome) and self.run.fault is not None:
+                return self.run.fault
+            spoken = spoken or self.speak()
             for part in parts:
                 spoken.frames(part)
             taken += len(parts)
