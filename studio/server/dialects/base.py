@@ -62,7 +62,6 @@ class Dialect(ABC):
     def error_body(
         self, message: str, *, status: int, code: str = "", param: str = ""
     ) -> JsonObject:
-        """Return the body of an error."""
         return openai_common.error_body(message, status=status, code=code, param=param)
 
     def unmatched_result(self, call_id: str, message: int, block: int) -> BadRequest:

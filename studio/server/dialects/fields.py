@@ -128,7 +128,6 @@ class Fields:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """The texts of the list in a field."""
         found: list[str] = []
         for index, one in enumerate(self.items(name)):
             if not isinstance(one, str):
@@ -137,7 +136,6 @@ class Fields:
         return found
 
     def objects(self, name: str) -> list[Fields]:
-        """The objects of the list in a field."""
         found: list[Fields] = []
         for index, one in enumerate(self.items(name)):
             at = f"{name}[{index}]"

@@ -67,7 +67,6 @@ def error_type(status: int) -> str:
 
 
 def error_body(message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
-    """The body of an error."""
     return {
         "error": {
             "message": message,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from studio.domain.jsonvalue import Json, JsonObject, repair_surrogates, sanitize_json
@@ -71,15 +71,7 @@ _WORDS = _Kind(
     "response.output_text",
     ("annotations", "logprobs"),
 )
-_REFUSAL = _Kind(
-    "message",
-    "msg",
-    "content",
-    "refusal",
-    "refusal",
-    "response.content_part",
-    "response.refusal",
-)
+_REFUSAL = replace(_WORDS, part="refusal", words="refusal", inside="response.refusal", notes=())
 _SUMMARY = _Kind(
     "reasoning",
     "rs",
@@ -197,7 +189,6 @@ class ResponsesResponse:
         self._send("response.output_item.added", output_index=index, item=self._item)
 
     def _place(self) -> JsonObject:
-        """Where the open part is."""
         assert self._item is not None
         parts = self._item[self._kind.parts]
         assert isinstance(parts, list)
@@ -309,6 +300,7 @@ def echoed_settings(body: JsonObject) -> JsonObject:
     """
     fields = Fields(body)
     text, reasoning = fields.inner("text") or Fields({}), fields.inner("reasoning") or Fields({})
+    tools = fields.objects("tools")
     shown: JsonObject = {
         "background": False,
         "frequency_penalty": 0,
@@ -327,7 +319,7 @@ def echoed_settings(body: JsonObject) -> JsonObject:
         "temperature": _or(fields.get("temperature"), 1),
         "text": _text_shown(text),
         "tool_choice": fields.get("tool_choice") or "auto",
-        "tools": [_tool_shown(tool) for tool in fields.objects("tools")],
+        "tools": [_described(tool, "function", "parameters", True) for tool in tools],
         "top_logprobs": 0,
         "top_p": _or(fields.get("top_p"), 1),
         "truncation": fields.get("truncation") or "disabled",
@@ -347,25 +339,17 @@ def _text_shown(text: Fields) -> JsonObject:
     kind = text.inner("format")
     if kind is None or kind.get("type") != "json_schema":
         return {"format": {"type": (kind and kind.get("type")) or "text"}, **verbosity}
-    return {
-        "format": {
-            "type": "json_schema",
-            "name": kind.get("name"),
-            "description": kind.get("description"),
-            "schema": kind.get("schema"),
-            "strict": kind.flag("strict", False),
-        },
-        **verbosity,
-    }
+    return {"format": _described(kind, "json_schema", "schema", False), **verbosity}
 
 
-def _tool_shown(tool: Fields) -> JsonObject:
+def _described(fields: Fields, kind: str, schema: str, strict: bool) -> JsonObject:
+    """A tool or a form of the text; ``strict`` is its default."""
     return {
-        "type": "function",
-        "name": tool.get("name"),
-        "description": tool.get("description"),
-        "parameters": tool.get("parameters"),
-        "strict": tool.flag("strict", True),
+        "type": kind,
+        "name": fields.get("name"),
+        "description": fields.get("description"),
+        schema: fields.get(schema),
+        "strict": fields.flag("strict", strict),
     }
 
 

@@ -54,11 +54,6 @@ class ResponsesInput:
             for side, blocks in self._sides
         )
 
-    def say(self, text: str) -> None:
-        """Take an input that is a single text."""
-        if text.strip():
-            self._sides.append(("user", [Text(text)]))
-
     def take(self, item: Fields) -> None:
         kind = item.text("type")
         if not kind:  # the short form of a message, and that of a reference
@@ -245,7 +240,7 @@ def _conversation(fields: Fields, *, earlier: bool) -> tuple[str, tuple[Message,
     items = ResponsesInput(earlier)
     value = fields.get("input")
     if isinstance(value, str):
-        items.say(fields.text("input"))
+        items.take(Fields({"role": "user", "content": value}))
     elif isinstance(value, list | None):
         for item in fields.objects("input"):
             items.take(item)
