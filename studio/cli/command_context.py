@@ -79,6 +79,5 @@ class CommandContext:
         return await self._external[options.command](self, options)
 
     async def close(self) -> None:
-        """Close the engine, if it was opened."""
         if self._engine is not None:
             await self._engine.close()

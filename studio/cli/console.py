@@ -148,10 +148,8 @@ def discard_typed(file: int) -> None:
         import termios
     except ImportError:  # Windows
         return
-    try:
+    with suppress(termios.error):  # it was closed, which the next read tells
         termios.tcflush(file, termios.TCIFLUSH)
-    except termios.error:  # it was closed, which the next read tells
-        return
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -71,7 +71,6 @@ class EventMapper:
         return self._end.reason if self._end is not None else "error"
 
     def feed(self, event: Event) -> list[ResponsePart]:
-        """Return the parts of an event."""
         match event:
             case TurnStarted():
                 self._calls.clear()

@@ -120,7 +120,6 @@ class IdempotentResponses:
 
     @property
     def running(self) -> int:
-        """How many responses are being made."""
         return len(self._runs)
 
     def _forget(self, now: float) -> None:

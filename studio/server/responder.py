@@ -111,7 +111,6 @@ class Responder:
     async def answer(
         self, request: ApiRequest, dialect: str, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
-        """Answer a request."""
         target = await resolve_model(self._engine, request.model, self._folder)
         matched = await self.lookup.find(request, dialect, target)
         answer = self._new_answer(request, dialect, begun)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -193,11 +194,10 @@ class SessionLookup:
             return None
         hold, matched = self._new_hold(session_id), None
         try:
-            session = await self._engine.sessions.open(session_id)
-            if not session.running and fits(session):
-                matched = SessionMatch(session, hold, found=True)
-        except ConfigurationError:  # it was deleted
-            pass
+            with suppress(ConfigurationError):  # it was deleted
+                session = await self._engine.sessions.open(session_id)
+                if not session.running and fits(session):
+                    matched = SessionMatch(session, hold, found=True)
         finally:
             if matched is None:
                 await self.release(session_id)

@@ -70,15 +70,13 @@ class ChatHistory(History):
         return [text for line in lines[-KEPT:] if (text := _text(line))]
 
     def _append(self, text: str) -> None:
-        try:
+        with suppress(OSError):
             private_folder(self._path.parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             handle = os.open(self._path, flags, 0o600)
             with os.fdopen(handle, "ab") as file:
                 self._path.chmod(0o600)
                 file.write(json.dumps(text).encode() + b"\n")  # in one piece, beside other chats
-        except OSError:
-            return
 
 
 def _text(line: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,12 +110,10 @@ def _file(word: str, folder: Path) -> tuple[str, Path | None]:
     whole = word.replace("\\ ", " ")
     bare = whole.rstrip(_AFTER)
     for name in dict.fromkeys((whole, bare)):
-        try:
+        with suppress(OSError, ValueError, RuntimeError):  # nothing has this name, or nothing can
             path = typed_path(name, folder).resolve()
             if not stat.S_ISDIR(path.stat().st_mode):
                 return name, path
-        except (OSError, ValueError, RuntimeError):  # nothing has this name, or nothing can
-            continue
     return bare, None
 
 

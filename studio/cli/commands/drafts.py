@@ -80,10 +80,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         if not found:
             console.say("Nothing was decided yet." if options.done else "No draft waits for you.")
         return DONE
-    known = [
-        *await engine.store.drafts(session_id),
-        *await engine.store.drafts(session_id, done=True),
-    ]
+    known = await engine.store.drafts(session_id)
+    known += await engine.store.drafts(session_id, done=True)
     entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
     if options.what == "show":
         return await _show(engine, entries[0], options, console)

@@ -63,7 +63,6 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """Run one of the subcommands."""
     from studio.agent.permission.rules import SessionRules, parse_rule
 
     engine, console = await context.engine(), context.console

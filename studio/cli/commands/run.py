@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -228,8 +228,7 @@ def _printer(options: Namespace, console: Console) -> Printer:
     return AnswerPrinter(console, brief=options.quiet)
 
 
-@contextmanager
-def _stop_on_interrupt(stop: Callable[[], None]) -> Generator[None]:
+def _stop_on_interrupt(stop: Callable[[], None]) -> AbstractContextManager[None]:
     """Stop the turn on Ctrl-C, SIGTERM and a closed terminal; a second Ctrl-C ends the program."""
     import asyncio
     import signal
@@ -242,5 +241,4 @@ def _stop_on_interrupt(stop: Callable[[], None]) -> Generator[None]:
         loop.remove_signal_handler(signal.SIGINT)
         stop()
 
-    with on_signals({"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}):
-        yield
+    return on_signals({"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop})

@@ -64,8 +64,10 @@ def print_usage(sums: Mapping[str, UsageTotal], by: UsageKey, console: Console) 
     for key, *cells in rows:
         aligned = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
         console.write("  ".join([f"{key:<{widths[0]}}", *aligned]).rstrip() + "\n")
-    for note in _notes(whole):
-        console.say(note)
+    if whole.source:
+        console.say(f"Cost: {whole.source[0].lower()}{whole.source[1:]}.")
+    if whole.gap:
+        console.say(f"{whole.gap}.")
 
 
 def _cells(spent: UsageTotal) -> tuple[str, ...]:
@@ -74,16 +76,8 @@ def _cells(spent: UsageTotal) -> tuple[str, ...]:
     used = spent.usage
     counts = (spent.requests, used.input, used.cache_read, used.cache_write, used.output)
     cost = format_dollars(spent.cost) or ("unknown" if spent.unpriced else "$0")
-    return (
-        *(f"{count:,}" for count in (*counts, used.reasoning)),
-        cost,
-        format_dollars(spent.lost),
-    )
-
-
-def _notes(whole: UsageTotal) -> list[str]:
-    notes = [f"Cost: {whole.source[0].lower()}{whole.source[1:]}."] if whole.source else []
-    return [*notes, f"{whole.gap}."] if whole.gap else notes
+    counted = (f"{count:,}" for count in (*counts, used.reasoning))
+    return (*counted, cost, format_dollars(spent.lost))
 
 
 def _json(spent: UsageTotal) -> dict[str, object]:
