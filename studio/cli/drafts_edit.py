@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from studio.agent.engine import Engine
@@ -29,29 +29,115 @@ from .exit_codes import DONE
 UNCHANGED = "The text is the same. Nothing was changed."
 
 
-async def resolve(
-    engine: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
-) -> int:
-    """Make a draft again on top of its file as it is now. Nothing is written yet."""
-    session = await engine.sessions.open(entry.session_id)
-    conflict = await session.review.conflict(entry.draft_id)
-    if conflict.draft.status != "conflict":
-        raise ConfigurationError("The file did not change. Approve, edit or discard this draft.")
-    if options.use == "file":
-        await session.review.decide(entry.draft_id, "discard")
-        console.say(f"Discarded: {entry.place}")
-        if options.json:
-            await _write_entry(engine, entry, entry.draft_id, console)
+@dataclass(frozen=True, slots=True)
+class DraftEdit:
+    """Gives one draft another text, as the ``options`` of a command say."""
+
+    engine: Engine
+    entry: DraftEntry
+    options: argparse.Namespace
+    console: Console
+
+    async def resolve(self) -> int:
+        """Make a draft again on top of its file as it is now. Nothing is written yet."""
+        session = await self.engine.sessions.open(self.entry.session_id)
+        conflict = await session.review.conflict(self.entry.draft_id)
+        if conflict.draft.status != "conflict":
+            raise ConfigurationError(
+                "The file did not change. Approve, edit or discard this draft."
+            )
+        if self.options.use == "file":
+            await session.review.decide(self.entry.draft_id, "discard")
+            self.console.say(f"Discarded: {self.entry.place}")
+            if self.options.json:
+                await self._write_entry(self.entry.draft_id)
+            return DONE
+        if self.options.use is None:
+            _require_text(conflict.draft)
+            drafted, theirs = conflict.draft.describe().after, conflict.theirs
+            original = drafted if theirs is None else theirs
+            text = await _read_own_text(self.options.source, original)
+        else:
+            text = _merged(conflict) if self.options.use == "merged" else _drafted(conflict)
+        made = await _redraft(session, conflict, text)
+        await self._report(made, "Drafted anew")
         return DONE
-    if options.use is None:
-        _require_text(conflict.draft)
-        original = conflict.draft.describe().after if conflict.theirs is None else conflict.theirs
-        text = await _read_own_text(options.source, original)
-    else:
-        text = _merged(conflict) if options.use == "merged" else _drafted(conflict)
-    made = await _redraft(session, conflict, text)
-    await _report_draft(engine, entry, made, "Drafted anew", options, console)
-    return DONE
+
+    async def edit(self) -> int:
+        """Give a draft another text. The draft still waits, and nothing is written.
+
+        If its file changed meanwhile, the merged text is edited and the draft is made again.
+        """
+        session = await self.engine.sessions.open(self.entry.session_id)
+        draft = session.drafts.get(self.entry.draft_id)
+        if draft is None or draft.status not in ("waiting", "conflict"):
+            raise ConfigurationError("This draft is decided already.")
+        _require_text(draft)
+        conflict = await session.review.conflict(draft.id) if draft.status == "conflict" else None
+        text = conflict.merge.text if conflict and conflict.merge else draft.describe().after
+        if self.options.source is not None:
+            edited = await _read_own_text(self.options.source, text)
+            made = None if edited == text else await self._keep(conflict, edited)
+        elif self.console.interactive:
+            made = await self._in_editor(conflict, text)
+        else:
+            raise ConfigurationError("An editor needs a terminal. Where none is: --from FILE")
+        if made is None:
+            self.console.say(UNCHANGED)
+        else:
+            await self._report(made, "Edited")
+        return DONE
+
+    async def _keep(self, conflict: Conflict | None, text: str) -> Draft:
+        """Store the text in the draft; raises if another program decided about it meanwhile."""
+        session = await self.engine.sessions.open(self.entry.session_id)
+        if conflict is not None:
+            return await _redraft(session, conflict, text)
+        return await session.review.edit(self.entry.draft_id, text)
+
+    async def _in_editor(self, conflict: Conflict | None, text: str) -> Draft | None:
+        """Edit the text and store it in the draft; None if it did not change.
+
+        A text that cannot be stored stays in its file, which the error names.
+        """
+        editor = _editor()
+        written = re.sub(r"\r\n|\r", "\n", text).encode()
+        path = await asyncio.to_thread(_file, self.entry, written)
+        kept = False
+        try:
+            await _run([*editor, str(path)], self.engine.environment())
+            data = await asyncio.to_thread(read_whole, path, str(path))
+            if data == written:
+                return None
+            kept = True
+            edited = await asyncio.to_thread(_decode_own_text, data, str(path), text)
+            made = await self._keep(conflict, edited)
+            kept = False
+            return made
+        except StudioError as error:
+            if not kept:
+                raise
+            raise ConfigurationError(f"{error} Your text is kept in {path}") from error
+        finally:
+            if not kept:
+                await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
+
+    async def _report(self, made: Draft, done: str) -> None:
+        """Print what a draft has become, and how to approve it."""
+        about = made.describe()
+        counts, _ = await asyncio.to_thread(diff_lines, about.before or "", about.after)
+        self.console.say(f"{done}: {about.label}" + (f" ({counts})" if about.rewrites else ""))
+        if self.options.json:
+            await self._write_entry(made.id)
+        else:
+            self.console.say(f"It waits for you: agent-studio drafts approve {made.id[:8]}")
+
+    async def _write_entry(self, draft_id: str) -> None:
+        """Print a draft as JSON, in the form that ``list`` has."""
+        for done in (False, True):
+            for found in await self.engine.store.drafts(self.entry.session_id, done=done):
+                if found.draft_id == draft_id:
+                    self.console.write_json(asdict(found))
 
 
 async def _redraft(session: Session, conflict: Conflict, text: str | None) -> Draft:
@@ -64,32 +150,6 @@ async def _redraft(session: Session, conflict: Conflict, text: str | None) -> Dr
                 f"The text still has both sides between “{THEIRS}” and “{OURS}”. Leave one of them."
             )
     return await session.review.resolve(conflict.draft.id, text, conflict)
-
-
-async def _report_draft(
-    engine: Engine,
-    entry: DraftEntry,
-    made: Draft,
-    done: str,
-    options: argparse.Namespace,
-    console: Console,
-) -> None:
-    """Print what a draft has become, and how to approve it."""
-    about = made.describe()
-    counts, _ = await asyncio.to_thread(diff_lines, about.before or "", about.after)
-    console.say(f"{done}: {about.label}" + (f" ({counts})" if about.rewrites else ""))
-    if options.json:
-        await _write_entry(engine, entry, made.id, console)
-    else:
-        console.say(f"It waits for you: agent-studio drafts approve {made.id[:8]}")
-
-
-async def _write_entry(engine: Engine, entry: DraftEntry, draft_id: str, console: Console) -> None:
-    """Print a draft as JSON, in the form that ``list`` has."""
-    for done in (False, True):
-        for found in await engine.store.drafts(entry.session_id, done=done):
-            if found.draft_id == draft_id:
-                console.write_json(asdict(found))
 
 
 async def _read_own_text(source: Path, original: str) -> str:
@@ -143,72 +203,6 @@ def _drafted(conflict: Conflict) -> str | None:
     about = conflict.draft.describe()
     kept = conflict.ours is None or (about.action == "move" and not about.rewrites)
     return None if kept else about.after
-
-
-async def edit(
-    engine: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
-) -> int:
-    """Give a draft another text. The draft still waits, and nothing is written.
-
-    If its file changed meanwhile, the merged text is edited and the draft is made again.
-    """
-    session = await engine.sessions.open(entry.session_id)
-    draft = session.drafts.get(entry.draft_id)
-    if draft is None or draft.status not in ("waiting", "conflict"):
-        raise ConfigurationError("This draft is decided already.")
-    _require_text(draft)
-    conflict = await session.review.conflict(draft.id) if draft.status == "conflict" else None
-    text = conflict.merge.text if conflict and conflict.merge else draft.describe().after
-    if options.source is not None:
-        edited = await _read_own_text(options.source, text)
-        made = None if edited == text else await _keep(engine, entry, conflict, edited)
-    elif console.interactive:
-        made = await _in_editor(engine, entry, conflict, text)
-    else:
-        raise ConfigurationError("An editor needs a terminal. Where none is: --from FILE")
-    if made is None:
-        console.say(UNCHANGED)
-    else:
-        await _report_draft(engine, entry, made, "Edited", options, console)
-    return DONE
-
-
-async def _keep(engine: Engine, entry: DraftEntry, conflict: Conflict | None, text: str) -> Draft:
-    """Store the text in the draft; raises if another program decided about it meanwhile."""
-    session = await engine.sessions.open(entry.session_id)
-    if conflict is not None:
-        return await _redraft(session, conflict, text)
-    return await session.review.edit(entry.draft_id, text)
-
-
-async def _in_editor(
-    engine: Engine, entry: DraftEntry, conflict: Conflict | None, text: str
-) -> Draft | None:
-    """Edit the text and store it in the draft; None if it did not change.
-
-    A text that cannot be stored stays in its file, which the error names.
-    """
-    editor = _editor()
-    written = re.sub(r"\r\n|\r", "\n", text).encode()
-    path = await asyncio.to_thread(_file, entry, written)
-    kept = False
-    try:
-        await _run([*editor, str(path)], engine.environment())
-        data = await asyncio.to_thread(read_whole, path, str(path))
-        if data == written:
-            return None
-        kept = True
-        edited = await asyncio.to_thread(_decode_own_text, data, str(path), text)
-        made = await _keep(engine, entry, conflict, edited)
-        kept = False
-        return made
-    except StudioError as error:
-        if not kept:
-            raise
-        raise ConfigurationError(f"{error} Your text is kept in {path}") from error
-    finally:
-        if not kept:
-            await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
 
 
 def _editor() -> list[str]:

@@ -86,10 +86,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     if options.what == "show":
         return await _show(engine, entries[0], options, console)
     if options.what not in DECISIONS:
-        from studio.cli.drafts_edit import edit, resolve
+        from studio.cli.drafts_edit import DraftEdit
 
-        change = edit if options.what == "edit" else resolve
-        return await change(engine, entries[0], options, console)
+        change = DraftEdit(engine, entries[0], options, console)
+        return await (change.edit() if options.what == "edit" else change.resolve())
     code = DONE
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]
