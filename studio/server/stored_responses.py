@@ -118,13 +118,9 @@ def _model(own: Sequence[Event]) -> str:
 
 def _previous(events: Sequence[Event], place: TurnRef) -> str | None:
     """The answer before this one in its session."""
-    before = ""
-    for event in events:
-        if isinstance(event, TurnStarted):
-            if event.turn_id == place.turn_id:
-                break
-            before = event.turn_id
-    return f"{PREFIX}{TurnRef(place.session_id, before).number}" if before else None
+    turns = [event.turn_id for event in events if isinstance(event, TurnStarted)]
+    at = turns.index(place.turn_id)
+    return f"{PREFIX}{TurnRef(place.session_id, turns[at - 1]).number}" if at else None
 
 
 def _times(requests: Sequence[LedgerEntry], info: SessionInfo) -> tuple[float, float]:
