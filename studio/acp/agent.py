@@ -309,18 +309,18 @@ class AcpAgent:
             current = info.model if provider == info.provider else ""
             for model in self._engine.offered(provider, current):
                 models[f"{provider}/{model.id}"] = model.title
+        by_agent = [
+            SessionConfigSelectOption(
+                value=agent.name, name=agent.name, description=agent.description or None
+            )
+            for agent in agents.by_name.values()
+        ]
+        by_model = [
+            SessionConfigSelectOption(value=value, name=name) for value, name in models.items()
+        ]
         return [
             SessionConfigOptionSelect(
-                type="select",
-                id="agent",
-                name="Agent",
-                current_value=info.agent,
-                options=[
-                    SessionConfigSelectOption(
-                        value=agent.name, name=agent.name, description=agent.description or None
-                    )
-                    for agent in agents.by_name.values()
-                ],
+                type="select", id="agent", name="Agent", current_value=info.agent, options=by_agent
             ),
             SessionConfigOptionSelect(
                 type="select",
@@ -328,10 +328,7 @@ class AcpAgent:
                 name="Model",
                 category="model",
                 current_value=f"{info.provider}/{info.model}",
-                options=[
-                    SessionConfigSelectOption(value=value, name=name)
-                    for value, name in models.items()
-                ],
+                options=by_model,
             ),
         ]
 
