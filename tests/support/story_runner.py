@@ -295,7 +295,7 @@ class StoryRunner:
             session.context.summarise(),
             session.context.pin(0),
             session.undo_turn("t"),
-            session.review.decide_all("approve"),
+            session.review.decide_all("approve", []),
         ):
             with pytest.raises(ConfigurationError, match="can only be read"):
                 await attempt
