@@ -12,7 +12,7 @@ from PySide6.QtGui import QKeyEvent, QPainter, QTextOption
 from PySide6.QtWidgets import QAbstractButton, QFrame, QPlainTextEdit, QSizePolicy
 
 from studio.ui.formatting import short_path
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, joined
 from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
@@ -121,7 +121,7 @@ class RemoteApprovalCard(PaintedWidget):
         texts = (self.title, self.source, self.reason)
         parts = [label.text() for label in texts] + [self.detail.toPlainText(), self.facts.text]
         parts += [self.why.text().rstrip("."), "needs your answer"]
-        return ", ".join(part for part in parts if part)
+        return joined(parts)
 
     def _fill(self, asked: RemoteQuestion) -> None:
         question = asked.question

@@ -342,7 +342,7 @@ async def test_what_the_client_told_and_runs_reads_as_such(tmp_path: Path) -> No
         assert person.says("Get weather, run by the client")
         assert person.says("Get weather, waits for the client")
         assert person.composer.state == "idle"
-        assert not person.view.needs_answer
+        assert not person.view.canvas.waiting()
         kinds = [type(block).__name__ for block in session.transcript.blocks]
         assert "EndBlock" not in kinds and kinds.count("NoticeBlock") == 1
         notice = next(b for b in session.transcript.blocks if isinstance(b, NoticeBlock))

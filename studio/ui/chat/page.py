@@ -136,8 +136,8 @@ class ChatPage(PaintedWidget):
         view.item_actions.summary_action.connect(self._summary)
         view.item_actions.pin_wanted.connect(actions.pin)
         view.item_actions.left.connect(self.composer.setFocus)
-        view.set_agents(model.options.agent_icon)
-        view.set_models(model.model_title)
+        view.context.agent = model.options.agent_icon
+        view.context.model = model.model_title
         view.context.raised = model.recovery.raised_cap
         self._layout.view = view
         return view

@@ -5,15 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -27,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.settings.pages.general_limits import AmountField, dollars
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import Field, Hairline, OverlayBar, Segmented
+from studio.ui.widgets import Field, Hairline, Index, OverlayBar, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
@@ -93,14 +85,10 @@ class _Events(QAbstractListModel):
         self.rows.clear()
         self.endResetModel()
 
-    def rowCount(self, parent: QModelIndex | QPersistentModelIndex | None = None) -> int:
+    def rowCount(self, parent: Index | None = None) -> int:
         return len(self.rows)
 
-    def data(
-        self,
-        index: QModelIndex | QPersistentModelIndex,
-        role: int = int(Qt.ItemDataRole.DisplayRole),
-    ) -> object:
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.UserRole:
             return row
@@ -114,17 +102,10 @@ class _EventDelegate(QStyledItemDelegate):
         super().__init__(view)
         self.theme = theme
 
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, self.theme.height(28, "small"))
 
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self.theme, index.data(Qt.ItemDataRole.UserRole)
         rect = QRectF(option.rect).adjusted(16, 0, -16, 0)
         painter.save()

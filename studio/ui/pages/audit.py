@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -24,7 +24,7 @@ from studio.agent.audit_export import export
 from studio.agent.engine import Engine
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditState
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import Button, Combo, Field, Hairline, Label, MenuItem, OverlayBar
+from studio.ui.widgets import Button, Combo, Field, Hairline, Index, Label, MenuItem, OverlayBar
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import paint_ends
 
@@ -42,7 +42,6 @@ STATES: dict[AuditState, tuple[str, str, str]] = {
     "cancelled": ("Stopped", "square", "text2"),
 }
 """Words, icon and colour of what a call came to."""
-_Index = QModelIndex | QPersistentModelIndex
 
 
 class AuditModel(QAbstractListModel):
@@ -55,10 +54,10 @@ class AuditModel(QAbstractListModel):
         """Whether these are all there are."""
         self._more = more
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
         return 0 if parent.isValid() else len(self.entries)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
         entry = self.entries[index.row()]
@@ -68,10 +67,10 @@ class AuditModel(QAbstractListModel):
             return joined((headline(entry), STATES[entry.state][0], *about(entry)))
         return None
 
-    def canFetchMore(self, parent: _Index) -> bool:
+    def canFetchMore(self, parent: Index) -> bool:
         return not parent.isValid() and not self.whole
 
-    def fetchMore(self, parent: _Index) -> None:
+    def fetchMore(self, parent: Index) -> None:
         self._more()
 
     def begin(self, entries: list[AuditEntry], whole: bool) -> None:
@@ -95,10 +94,10 @@ class _Row(QStyledItemDelegate):
         super().__init__()
         self._theme = theme
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(200, self._theme.px(46))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t = self._theme
         entry: AuditEntry = index.data(Qt.ItemDataRole.UserRole)
         rect = QRectF(option.rect)

@@ -203,15 +203,12 @@ class FirstRun(PaintedWidget):
 
     ``test_key(provider, key)`` makes one call and raises ``StudioError`` with
     words for the person. ``keep_key(provider, key, session_only)`` keeps it and
-    raises ``KeychainUnavailable`` where the system cannot. ``key_added`` then
-    tells the provider.
+    raises ``KeychainUnavailable`` where the system cannot.
     """
 
     ground = "surface"
-    demo = Signal()
-    ollama = Signal()
-    builtin = Signal()
-    key_added = Signal(str)
+    chosen = Signal(str)
+    """The name of the provider that agents run on."""
 
     def __init__(
         self,
@@ -230,10 +227,10 @@ class FirstRun(PaintedWidget):
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._start)
         self._stack.addWidget(self._page)
-        self._start.demo.clicked.connect(self.demo)
+        self._start.demo.clicked.connect(lambda: self.chosen.emit("simulator"))
         self._start.key.clicked.connect(self.show_key_page)
-        self._start.ollama.clicked.connect(self.ollama)
-        self._start.builtin.clicked.connect(self.builtin)
+        self._start.ollama.clicked.connect(lambda: self.chosen.emit("ollama"))
+        self._start.builtin.clicked.connect(lambda: self.chosen.emit("builtin"))
         page = self._page
         page.field.textChanged.connect(self._typed)
         page.field.returnPressed.connect(self._add)
@@ -341,7 +338,7 @@ class FirstRun(PaintedWidget):
             self._tested = ""
             page.field.clear()
             page.status.hide()
-            self.key_added.emit(name)
+            self.chosen.emit(name)
         finally:
             if self._task is asyncio.current_task():
                 self._task = None
@@ -377,10 +374,7 @@ class FirstRunController(QObject):
         super().__init__(chat)
         self._engine, self._chat, self._later = engine, chat, later
         page = self._page = FirstRun(theme, engine.providers.test, engine.keep_key)
-        page.demo.connect(lambda: self._start_with("simulator"))
-        page.builtin.connect(lambda: self._start_with("builtin"))
-        page.ollama.connect(lambda: self._start_with("ollama"))
-        page.key_added.connect(self._start_with)
+        page.chosen.connect(lambda provider: self._later(self._start(provider)))
 
     def show(self, pages: QStackedWidget) -> None:
         pages.addWidget(self._page)
@@ -400,9 +394,6 @@ class FirstRunController(QObject):
         else:
             many = "1 model" if len(models) == 1 else f"{len(models)} models"
             self._page.set_ollama(f"Found, {many}")
-
-    def _start_with(self, provider: str) -> None:
-        self._later(self._start(provider))
 
     async def _start(self, provider: str) -> None:
         """Remember what was chosen and begin."""

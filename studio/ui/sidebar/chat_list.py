@@ -29,11 +29,11 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.theme import Theme, elided
-from studio.ui.widgets import Field, OverlayBar, make_transparent
+from studio.ui.widgets import Field, Index, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
-from .chat_list_model import ChatListModel, ChatRow, Index, grouped
+from .chat_list_model import ChatListModel, ChatRow, grouped
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import age
 from studio.ui.theme import joined
+from studio.ui.widgets import Index
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo
@@ -25,8 +26,6 @@ ORIGINS = {
     "editor": ("file-pen", "Begun in an editor"),
 }
 """Icon and words of where a chat comes from, unless that is a window."""
-
-Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True, slots=True)

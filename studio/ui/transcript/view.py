@@ -42,11 +42,6 @@ FRAME = 0.016
 """Seconds between two frames, at the least; four times what the last one cost, if more."""
 
 
-def no_agent(name: str) -> tuple[str, str]:
-    """The icon and hue of an unknown agent."""
-    return "sparkle", "slate"
-
-
 class TranscriptView(QAbstractScrollArea):
     """Shows a ``Transcript`` and follows it while it grows.
 
@@ -54,18 +49,12 @@ class TranscriptView(QAbstractScrollArea):
     and shown once a frame. ``item_actions`` has signals for what the person does in it.
     """
 
-    def __init__(
-        self,
-        theme: Theme,
-        parent: QWidget | None = None,
-        *,
-        agent: Callable[[str], tuple[str, str]] = no_agent,
-    ) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
         self.paint_style = PaintStyle(theme)
         self.colours = CodeColours(self)
-        self.context = ItemContext(self.paint_style, self.colours, time.monotonic, agent)
+        self.context = ItemContext(self.paint_style, self.colours, time.monotonic)
         self.canvas_viewport = Viewport(self.context, self)
         self.canvas, self.scroller = self.canvas_viewport.canvas, self.canvas_viewport.scroller
         self.selection, self.focus = self.canvas_viewport.selection, self.canvas_viewport.focus
@@ -134,16 +123,6 @@ class TranscriptView(QAbstractScrollArea):
         """A turn began or ended: buttons that need a finished turn are painted again."""
         self._schedule()
 
-    def set_agents(self, agent: Callable[[str], tuple[str, str]]) -> None:
-        """Set the function that returns an agent's icon and hue by name."""
-        self.context.agent = agent
-        self.viewport().update()
-
-    def set_models(self, title: Callable[[str, str], str]) -> None:
-        """Set the function that returns a model's title by provider and id."""
-        self.context.model = title
-        self.viewport().update()
-
     def flush(self) -> None:
         """Show all changes now."""
         self._timer.stop()
@@ -155,11 +134,6 @@ class TranscriptView(QAbstractScrollArea):
     def announce(self, text: str, *, urgent: bool = False) -> None:
         """Let a screen reader speak a text, for example that a turn has ended."""
         accessibility.announce(self, text, urgent=urgent)
-
-    @property
-    def needs_answer(self) -> bool:
-        """Whether something in the transcript waits for the person."""
-        return bool(self.canvas.waiting())
 
     def focus_prompt(self) -> bool:
         """Give the keyboard to the oldest open permission question; False if there is none.

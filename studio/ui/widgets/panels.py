@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt
+from typing import TypeAlias
+
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QRectF,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
@@ -220,57 +231,52 @@ class Tag(_Mark):
         paint_tag(painter, self.theme, QPointF(0, self.height() / 2), self._text, self._kind)
 
 
-class Tile(_Mark):
+class _SquareMark(_Mark):
+    """Base class of marks that are ``size`` pixels square at text size 100 %."""
+
+    def __init__(self, theme: Theme, size: int) -> None:
+        super().__init__(theme)
+        self._size = size
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(self._size), self.theme.px(self._size))
+
+
+class Tile(_SquareMark):
     """An agent's tile."""
 
-    def __init__(
-        self, theme: Theme, icon: str, hue: str, size: int = 24, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(theme, parent)
-        self._size = size
+    def __init__(self, theme: Theme, icon: str, hue: str, size: int = 24) -> None:
+        super().__init__(theme, size)
         self.set(icon, hue)
 
     def set(self, icon: str, hue: str) -> None:
         self._icon, self._hue = icon, hue
         self.update()
 
-    def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(self._size), self.theme.px(self._size))
-
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         paint_tile(painter, self.theme, rect, self._icon, self._hue)
 
 
-class Mark(_Mark):
+class Mark(_SquareMark):
     """An icon that takes no input."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        icon: str,
-        token: str = "text2",
-        size: int = 16,
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(theme, parent)
-        self._icon, self._token, self._size = icon, token, size
+    def __init__(self, theme: Theme, icon: str, token: str = "text2", size: int = 16) -> None:
+        super().__init__(theme, size)
+        self._icon, self._token = icon, token
 
     def set(self, icon: str) -> None:
         self._icon = icon
         self.update()
 
-    def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(self._size), self.theme.px(self._size))
-
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         self.theme.paint_icon(painter, rect, self._icon, self._token)
 
 
-class Logo(_Mark):
+class Logo(_SquareMark):
     """The program's logo."""
 
-    def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(52), self.theme.px(52))
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, 52)
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         paint_logo(painter, self.theme, rect)
@@ -312,6 +318,8 @@ class Status(_Mark):
         paint_text(painter, t, rect.translated(t.px(15), 0), self._text, "small digits", ink)
 
 
+Index: TypeAlias = QModelIndex | QPersistentModelIndex
+"""What a list's model and delegate are asked about."""
 BAR_WIDTH = 10
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -21,10 +21,8 @@ from studio.domain.sessions import DraftEntry
 from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
-from studio.ui.widgets import OverlayBar, make_transparent
+from studio.ui.widgets import Index, OverlayBar, make_transparent
 from studio.ui.widgets.painting import paint_check, paint_ends, paint_rounded
-
-_Index = QModelIndex | QPersistentModelIndex
 
 
 def heading(entry: DraftEntry) -> str:
@@ -45,10 +43,10 @@ class DraftListModel(QAbstractListModel):
         self.entries: list[DraftEntry] = []
         self.marked: set[tuple[str, str]] = set()
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
         return 0 if parent.isValid() else len(self.entries)
 
-    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
         if not index.isValid() or index.row() >= len(self.entries):
             return None
         entry = self.entries[index.row()]
@@ -86,12 +84,12 @@ class _Row(QStyledItemDelegate):
         super().__init__()
         self._theme, self._model = theme, model
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         t = self._theme
         lines = t.metrics("ui_medium").height() + t.metrics("small").height()
         return QSize(200, max(t.px(56), lines + t.px(20)))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, entry = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
         marked = key_of(entry) in self._model.marked

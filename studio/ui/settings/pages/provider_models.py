@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPointF,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractListModel, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.domain.models import ModelInfo
 from studio.ui.formatting import context_size, day, price
 from studio.ui.theme import Theme, elided, joined
-from studio.ui.widgets import OverlayBar
+from studio.ui.widgets import Index, OverlayBar
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.painting import paint_check, paint_rounded, paint_tag, paint_text, tag_width
 
-Index = QModelIndex | QPersistentModelIndex
 VISIBLE = 8
 """Rows that are seen without scrolling."""
 SKELETON = 3

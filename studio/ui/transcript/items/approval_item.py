@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRectF
 from studio.domain.blocks import ToolBlock, TranscriptBlock
 from studio.domain.permissions import Answer, Question, Rule, escaped
 from studio.ui.formatting import short_path
+from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import OutputLeaf
@@ -138,16 +139,9 @@ class ApprovalItem(WaitingItem):
         if self.block.question is None:
             return ""
         question = self.question
-        facts = ", ".join(value for _, value in question.facts)
-        parts = (
-            question.title,
-            question.reason,
-            question.detail,
-            facts,
-            question.why.rstrip("."),
-            "needs your answer",
-        )
-        return ", ".join(part for part in parts if part)
+        about = (question.title, question.reason, question.detail)
+        facts = (value for _, value in question.facts)
+        return joined((*about, *facts, question.why.rstrip("."), "needs your answer"))
 
     def lay(self, context: ItemContext) -> None:
         if self.block.question is None:
@@ -269,10 +263,7 @@ class QuestionItem(WaitingItem):
 
     @property
     def name(self) -> str:
-        choices = ", ".join(self.block.choices)
-        return ", ".join(
-            part for part in (self.block.asks or "", choices, "needs your answer") if part
-        )
+        return joined((self.block.asks or "", *self.block.choices, "needs your answer"))
 
     def lay(self, context: ItemContext) -> None:
         tool, style = self.block, context.style

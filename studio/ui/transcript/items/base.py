@@ -55,7 +55,7 @@ class ItemContext:
     style: PaintStyle
     colours: CodeColours
     now: Callable[[], float]
-    agent: Callable[[str], tuple[str, str]]
+    agent: Callable[[str], tuple[str, str]] = lambda name: ("sparkle", "slate")
     """An agent's icon and hue by its name."""
     model: Callable[[str, str], str] = lambda provider, model: model
     """A model's title by its provider and id."""

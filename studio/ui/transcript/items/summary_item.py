@@ -7,6 +7,7 @@ from PySide6.QtCore import QPointF, QRectF
 from studio.domain.blocks import SummaryBlock
 from studio.ui.formatting import short_count
 from studio.ui.markdown.parser import plain
+from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.text.block_types import leaf
 
@@ -29,7 +30,7 @@ class SummaryItem(Item[SummaryBlock]):
 
     @property
     def name(self) -> str:
-        return ", ".join(filter(None, [summary_title(self.block), ENDED[self.block.state].lower()]))
+        return joined((summary_title(self.block), ENDED[self.block.state].lower()))
 
     def source(self) -> str:
         return f"{summary_title(self.block)}\n\n{self.block.text}"
