@@ -311,7 +311,8 @@ async def test_unknown_model_html_and_overload(tmp_path: Path) -> None:
         file.values.own_models[COMPATIBLE] = ["sim-model"]  # type: ignore[attr-defined]
 
     async with at_window(tmp_path, COMPATIBLE, script, setup=setup) as person:
-        assert person.composer.model.text() == "missing-model"  # P-3: kept though unlisted
+        # P-3: kept though unlisted
+        await until(lambda: person.composer.model.text() == "missing-model")
         person.say("Hello")
         await person.done()
         assert person.blocks(FailureBlock)[-1].fault == "not_found"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
 
 from studio.agent.prompts import SUMMARY_SYSTEM
 from studio.domain.blocks import SummaryBlock
-from studio.simulator import Call, RequestView, Text, Turn
+from studio.simulator import Call, RequestView, Text, Turn, stall
 from studio.ui.inspector.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.message_items import TextItem, UserItem
@@ -28,7 +29,7 @@ LONG = "It waits as long as the server asks, and rounds the seconds down. " * 30
 
 def model(view: RequestView) -> Turn:
     if SUMMARY_SYSTEM[:60] in view.system:
-        return Turn(Text(SUMMARY))
+        return Turn(Text(SUMMARY), faults=[stall(0, 0.01)])
     if "Read" in view.last_user and not view.results:
         return Turn(Call("read", {"path": "a.txt"}))
     return Turn(Text(LONG))
@@ -52,7 +53,9 @@ def summary(person: Person) -> SummaryBlock:
 async def test_a_chat_is_summed_up_looked_at_edited_and_undone(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("A line of a file.\n" * 300)
+    seen = asyncio.Event()
     async with at_window(tmp_path, "anthropic", model) as person:
+        person.simulator.sleep = lambda _: seen.wait()  # the summary comes when it is looked for
         person.press(Key.Key_I, CTRL)
         inspector = await until(lambda: person.window.inspector)
         page = inspector.run
@@ -78,6 +81,7 @@ async def test_a_chat_is_summed_up_looked_at_edited_and_undone(tmp_path: Path) -
         person.click(page.summarise)
         await until(lambda: page._facts.summing == "does")
         assert not page.summarise.isEnabled()
+        seen.set()
         await until(lambda: person.blocks(SummaryBlock))
         await until(lambda: page._facts.parts[-1][0] == "Summary" and page._facts.summing == "can")
         item = await until(lambda: person.item(SummaryItem))
