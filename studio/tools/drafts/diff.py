@@ -61,6 +61,18 @@ def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:
     return rows
 
 
+def unfold(rows: Sequence[DiffLine], index: int, after: str) -> list[DiffLine]:
+    """The rows with the fold at ``index`` replaced by its lines, which are those of ``after``."""
+    fold = rows[index]
+    if fold.old_no is None or fold.new_no is None:
+        return list(rows)
+    lines = split_lines(after)[fold.new_no - 1 : fold.new_no - 1 + fold.count]
+    shown = [
+        DiffLine("same", fold.old_no + n, fold.new_no + n, line) for n, line in enumerate(lines)
+    ]
+    return [*rows[:index], *shown, *rows[index + 1 :]]
+
+
 def split_lines(text: str) -> list[str]:
     """Lines without their ends: a change of line ends alone does not count."""
     lines = _BREAK.split(text)

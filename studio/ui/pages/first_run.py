@@ -113,7 +113,7 @@ class _Start(QWidget):
             theme,
             "key-round",
             "Add an API key",
-            "Anthropic, OpenAI or Gemini. Kept in your system keychain.",
+            "Anthropic, OpenAI or Gemini. Kept in your keychain.",
             "2",
             self,
         )

@@ -26,7 +26,7 @@ from studio.tools import (
 from studio.tools.builtin.ask import ask
 from studio.tools.builtin.edit import edit, replaced
 from studio.tools.builtin.write import write
-from studio.tools.drafts.diff import DiffLine, diff, unified_diff, word_marks
+from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff, word_marks
 from studio.tools.workspace.text_files import encode
 
 patient = settings(
@@ -324,3 +324,13 @@ def test_a_small_change_of_a_long_text_is_found_at_once() -> None:
     assert [row.kind for row in rows if row.kind not in ("same", "fold")] == ["del", "add"]
     different = diff("a\n" * 3000, "b\n" * 3000)
     assert len(different) == 6000
+
+
+def test_a_fold_opens_on_its_own_lines() -> None:
+    """Only line ends end a line: a form feed and U+2028 are within one."""
+    before = "".join(f"line {n}\x0c and \u2028 more\n" for n in range(30))
+    rows = diff(before + "old\n", before + "new\n")
+    (at,) = (index for index, row in enumerate(rows) if row.kind == "fold")
+    opened = unfold(rows, at, before + "new\n")
+    assert opened == diff(before + "old\n", before + "new\n", context=40)
+    assert unfold(opened, 0, before) == opened

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from studio.domain.drafts import Draft
 from studio.domain.sessions import DraftEntry
-from studio.tools.drafts.diff import DiffLine, diff, split_lines, unified_diff
+from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff
 from studio.tools.drafts.draft_conflict import Conflict
 from studio.ui.chat.header import Title
 from studio.ui.theme import Theme
@@ -240,13 +240,8 @@ class DraftDetail(PaintedWidget):
 
     def _unfold(self, fold: DiffLine) -> None:
         """Show the lines that a fold stands for."""
-        if fold not in self._lines or fold.old_no is None or fold.new_no is None:
-            return
-        new, at = split_lines(self._pair[1]), self._lines.index(fold)
-        old_no, new_no = fold.old_no, fold.new_no
-        self._lines[at : at + 1] = [
-            DiffLine("same", old_no + n, new_no + n, new[new_no - 1 + n]) for n in range(fold.count)
-        ]
+        if fold in self._lines:
+            self._lines = unfold(self._lines, self._lines.index(fold), self._pair[1])
         self._fill()
 
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QPainter, QTextLayout
 from studio.domain.blocks import DraftBlock, TranscriptBlock
 from studio.domain.drafts import Draft, DraftDescription
 from studio.domain.sessions import DraftEntry
-from studio.tools.drafts.diff import DiffLine, unified_diff
+from studio.tools.drafts.diff import DiffLine, unfold, unified_diff
 from studio.ui.markdown.parser import Block, utf16
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
@@ -240,17 +240,7 @@ class DraftItem(Item[DraftBlock]):
 
     def unfold(self, index: int) -> None:
         """Show the lines of a fold."""
-        lines = self.lines()
-        fold = lines[index]
-        if fold.old_no is None or fold.new_no is None:
-            return
-        new = self.about.after.splitlines()
-        shown = [
-            DiffLine("same", fold.old_no + n, fold.new_no + n, new[fold.new_no - 1 + n])
-            for n in range(fold.count)
-            if fold.new_no - 1 + n < len(new)
-        ]
-        self._lines = [*lines[:index], *shown, *lines[index + 1 :]]
+        self._lines = unfold(self.lines(), index, self.about.after)
         self.laid = False
 
     def lay(self, context: ItemContext) -> None:
