@@ -37,7 +37,7 @@ from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.transcript.items.files_item import FilesItem
 from studio.ui.transcript.items.turn_items import EndItem, FailureItem, RetryItem
 from support.other_program import other_program
-from support.waiting import until
+from support.waiting import HANG, until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -372,6 +372,7 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
     """05 and 06: providers with their keys; a list that loads, one that did not come."""
     async with at_atlas(tmp_path, atlas, []) as person:
         engine = person.engine
+        engine.catalogue._patience = HANG
         engine.keychain.keep_for_session("openai", "sk-proj-0123456789abcdefhX2e")
         never = socket.create_server(("127.0.0.1", 0))  # it takes calls and says nothing
         port = never.getsockname()[1]
