@@ -107,8 +107,6 @@ class Transcript:
         """The name of the first file or picture that the person attached."""
         self._mode: Mode = "background"
         self._calls = ToolCallState(self.blocks)
-        self.tool = self._calls.get
-        """Returns the newest call with an id."""
         self._drafts: dict[str, int] = {}
         for event in events:
             self.apply(event)
@@ -254,6 +252,10 @@ class Transcript:
                 if isinstance(event, CallStarted):
                     self._settle()
                 return self._calls.apply(event, self.steps)
+
+    def tool(self, call_id: str) -> ToolBlock | None:
+        """The newest call with this id."""
+        return self._calls.get(call_id)
 
     @property
     def tool_calls(self) -> int:

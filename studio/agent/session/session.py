@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from studio.agent.attachments import repair_text
 from studio.agent.changes.draft_review import DraftReview
@@ -63,7 +64,6 @@ class Session:
         self.transcript = state.transcript
         self.drafts = state.drafts
         self.rules = state.rules
-        self.change, self.flush = state.change, state.flush
         self.undo = Undo(state, services.folders, state.store.changes)
         self.drafts.track_changes = self.undo.writing
         state.recorded = self._recorded
@@ -113,6 +113,10 @@ class Session:
         Returns a function that ends the subscription.
         """
         return self.state.channel.subscribe(subscriber, self.info.id)
+
+    async def change(self, **fields: Any) -> None:
+        """Change what ``SessionState.change`` names."""
+        await self.state.change(**fields)
 
     async def turn(
         self,
@@ -312,6 +316,10 @@ class Session:
             finally:
                 await self._release()
                 await self.flush()
+
+    async def flush(self) -> None:
+        """Return when everything recorded so far is on disk."""
+        await self.state.flush()
 
     async def close(self) -> None:
         """Stop what runs and save; the session cannot be used afterwards."""

@@ -15,7 +15,7 @@ from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import Event, Exposed, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
-from studio.domain.sessions import Origin, SessionInfo, title_from_messages
+from studio.domain.sessions import Origin, SearchHit, SessionInfo, title_from_messages
 from studio.storage.sessions.store import SessionStore
 
 from .event_channel import EventChannel
@@ -31,7 +31,6 @@ class Sessions:
 
     def __init__(self, store: SessionStore, services: Services) -> None:
         self.store = store
-        self.search = store.search
         self._services = services
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
@@ -185,6 +184,9 @@ class Sessions:
         if session is None or (stored.updated > session.info.updated and not session.running):
             return stored
         return session.info
+
+    async def search(self, text: str) -> Sequence[SearchHit]:
+        return await self.store.search(text)
 
     async def delete(self, session_id: str) -> None:
         if session := self._open.pop(session_id, None):
