@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "fast: needs no Qt, process or socket; see support/fast.py")
 
 
-LONGEST = 1200.0
+LONGEST = 3000.0
 """Seconds that a coroutine may take, on the slowest computer."""
 
 

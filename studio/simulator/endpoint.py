@@ -177,8 +177,8 @@ def json_line(body: Body, tokens: float = 0.0) -> Frame:
 
 
 def words(text: str) -> list[str]:
-    """Text in pieces of about a token: a word with the space before it."""
-    return re.findall(r"\s*\S{1,12}|\s+\Z", text)
+    """Text in pieces of about a token: a word with the space before it, a long one in parts."""
+    return re.findall(r"\s*\S{1,100}|\s+\Z", text)
 
 
 def fragments(json_text: str, size: int = 7) -> list[str]:

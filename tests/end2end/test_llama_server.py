@@ -34,7 +34,7 @@ from studio.providers.local_model.process import Running
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.llama_server import llama_server, random_gguf
-from support.waiting import FOREVER, HANG, within
+from support.waiting import FOREVER, within
 
 DIALECTS = {"anthropic": "", "openai": "/v1", "openai-compatible": "/v1"}
 """Each dialect and where it lives: Messages, Responses, Chat Completions."""
@@ -55,7 +55,7 @@ async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     paths = Paths.below(home / "studio")
     settings = SettingsFile(paths.settings)
     await settings.load()
-    settings.values.inline_seconds = settings.values.background_seconds = HANG
+    settings.values.inline_seconds = settings.values.background_seconds = FOREVER
     engine = await build(paths, settings)
     engine.services.retry_policy = RetryPolicy(2, base=0.0)
     paths.agents.mkdir(parents=True, exist_ok=True)

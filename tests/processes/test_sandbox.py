@@ -121,7 +121,7 @@ def server() -> Iterator[str]:
 
 
 def fetched(url: str) -> str:
-    code = f"import urllib.request as r; print(r.urlopen('{url}', timeout=300).read().decode())"
+    code = f"import urllib.request as r; print(r.urlopen('{url}', timeout=900).read().decode())"
     return f'{PYTHON} -c "{code}"'
 
 

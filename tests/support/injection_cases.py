@@ -40,7 +40,7 @@ def visit(url: str) -> Result:
 
     url: Its address.
     """
-    with urlopen(url, timeout=300) as answer:
+    with urlopen(url, timeout=900) as answer:
         return Result(answer.read().decode(), sources=(url,))
 
 
@@ -50,7 +50,7 @@ def look_up(query: str) -> Result:
 
     query: What for.
     """
-    with urlopen("URL/search?q=" + quote(query), timeout=300) as answer:
+    with urlopen("URL/search?q=" + quote(query), timeout=900) as answer:
         return Result(answer.read().decode(), sources=("URL/first-result",))
 
 
@@ -61,7 +61,7 @@ def post(to: str, text: str) -> str:
     to: The address.
     text: The words.
     """
-    with urlopen(Request(to, text.encode()), timeout=300) as answer:
+    with urlopen(Request(to, text.encode()), timeout=900) as answer:
         return answer.read().decode()
 '''
 

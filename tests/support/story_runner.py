@@ -83,7 +83,7 @@ from support.story_steps import (
     Window,
     said_block,
 )
-from support.waiting import HANG, within
+from support.waiting import FOREVER, HANG, within
 
 MODELS = {
     "anthropic": ["sim-model", "sim-preserved-1", "claude-haiku-4-5"],
@@ -201,7 +201,7 @@ class StoryRunner:
         At last all caps are raised, and the session must go on to a good end.
         """
         await asyncio.to_thread(warmed)
-        left = [*steps, Preference("", None), Say(("words",), (THE_END,), seconds=30.0)]
+        left = [*steps, Preference("", None), Say(("words",), (THE_END,), seconds=FOREVER)]
         self.work.mkdir()
         for name, text in FILES.items():
             (self.work / name).parent.mkdir(exist_ok=True)

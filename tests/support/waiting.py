@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-HANG = 300.0
+HANG = 900.0
 """Seconds after which what is waited for counts as stuck."""
 HANG_MS = int(HANG * 1000)
 FOREVER = 3600
-"""Seconds that something takes which has to be stopped: it never ends by itself within ``HANG``."""
+"""Seconds of what has to be stopped, and of a limit that no turn reaches: more than ``HANG``."""
 
 
 def within() -> asyncio.Timeout:

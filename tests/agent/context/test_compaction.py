@@ -27,6 +27,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.transcript import SUMMED_UP
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall, status
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
+from support.waiting import FOREVER
 
 WINDOW = 8_192
 LONG = "This is a rather long line of words about nothing at all. " * 40
@@ -144,7 +145,7 @@ async def test_room_is_made_in_the_middle_of_a_turn(tmp_path: Path, provider: st
         session = await home.session()
         events = [
             one.event
-            async for one in session.turn([Words("(mine) Read on")], limits=Limits(20, 60))
+            async for one in session.turn([Words("(mine) Read on")], limits=Limits(20, FOREVER))
         ]
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
         assert SUMMED_UP in begun(events)

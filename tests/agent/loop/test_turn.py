@@ -33,7 +33,7 @@ from studio.domain.permissions import Rule
 from studio.simulator import Call, RequestView, Text, Think, Turn, eof, error_event, stall, status
 from support.engine_home import PROTOCOLS, engine_home, is_locked, say
 from support.model_calls import read
-from support.waiting import HANG
+from support.waiting import FOREVER, HANG
 
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))
 
@@ -278,7 +278,7 @@ async def test_step_limit_is_an_explanation(tmp_path: Path, provider: str) -> No
     ]
     async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
-        events = [one.event async for one in session.turn([Words("Go")], limits=Limits(2, 30))]
+        events = [one.event async for one in session.turn([Words("Go")], limits=Limits(2, FOREVER))]
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "step_limit"
         assert "2 steps" in events[-1].detail and not any(isinstance(e, Failed) for e in events)
         assert (await say(session, "Continue"))[-1].reason == "done"  # type: ignore[union-attr]

@@ -21,6 +21,7 @@ from studio.domain.messages import Image, Said
 from studio.domain.messages import Text as Words
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall, status
 from support.engine_home import EngineHome, engine_home
+from support.waiting import FOREVER
 
 PROVIDER = "openai-compatible"
 QUICK, TASK = "What is this?", "Add type hints to all files in src."
@@ -375,7 +376,7 @@ async def test_l14_bounds_of_one_turn_hold_for_every_tier(tmp_path: Path, bound:
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
         bounds: dict[str, Any] = (
-            {"limits": Limits(2, 60.0)} if bound == "steps" else {"caps": Caps(tokens=1_000_000)}
+            {"limits": Limits(2, FOREVER)} if bound == "steps" else {"caps": Caps(tokens=1_000_000)}
         )
         turn = session.turn([Words("What is in a.txt?")], mode="background", **bounds)
         events = [envelope.event async for envelope in turn]

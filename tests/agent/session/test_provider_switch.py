@@ -19,6 +19,7 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Call, Text, Think, Turn, eof, tool_json
 from support.engine_home import PROTOCOLS
 from support.provider_switch import SwitchScene, enclosing, plain, read, switch, switch_scene
+from support.waiting import FOREVER
 
 # What happens before the switch
 
@@ -42,7 +43,7 @@ async def stopped(on: SwitchScene, session: Session) -> None:
 async def limited(on: SwitchScene, session: Session) -> None:
     """The last thing in the history is a result."""
     replies = [Turn(Text("I read."), read("a.txt"), read("b.txt"))]
-    events = await on.say(session, Words("Read."), replies=replies, limits=Limits(1, 30.0))
+    events = await on.say(session, Words("Read."), replies=replies, limits=Limits(1, FOREVER))
     assert isinstance(events[-1], TurnComplete) and events[-1].reason == "step_limit"
 
 

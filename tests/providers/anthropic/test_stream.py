@@ -569,7 +569,7 @@ async def test_recorded_answers_fold(http: Http, exchange: Any) -> None:
         assert reply.items == [{"role": "assistant", "content": message["content"]}]
         return
     raw = Raw("anthropic", body.encode(), kind, exchange["status"])
-    async with Simulator([raw], strict=False, chunking=every(7)) as sim:
+    async with Simulator([raw], strict=False, chunking=every(max(7, len(body) // 2000))) as sim:
         one = provider(sim, http)
         stream = one.stream(request(one.user_items([Text("Hi.")]), model="demo-x"))
         if exchange["status"] != 200:

@@ -488,7 +488,7 @@ async def test_recorded_answers_fold(http: Http, exchange: Any) -> None:
     elif body.lstrip().startswith("["):  # recorded without alt=sse, which we always ask for
         body = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in json.loads(body))
     raw = Raw("gemini", body.encode(), kind, exchange["status"])
-    async with Simulator([raw], strict=False, chunking=every(7)) as sim:
+    async with Simulator([raw], strict=False, chunking=every(max(7, len(body) // 2000))) as sim:
         one = provider(sim, http)
         stream = one.stream(request(one.user_items([Text("Hi.")]), model="gemini-x"))
         if exchange["status"] != 200:

@@ -36,7 +36,7 @@ from studio.providers.local_model.process import packaged_gguf
 from studio.providers.local_model.prompt import Prompt, Step, Work, clip, plain_result, sensible
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from support.waiting import HANG
+from support.waiting import FOREVER, HANG
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
 TOOLS = [
@@ -78,7 +78,7 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
     paths = Paths.below(tmp_path / "home")
     settings = SettingsFile(paths.settings)
     await settings.load()
-    settings.values.inline_seconds = settings.values.background_seconds = HANG
+    settings.values.inline_seconds = settings.values.background_seconds = FOREVER
     engine = await build(paths, settings)
     try:
         session = await engine.sessions.create(
@@ -247,7 +247,7 @@ asyncio.run(main())
         watched = os.pidfd_open(child)
         parent.kill()
     try:
-        assert select.select([watched], [], [], HANG)[0], "the child outlived its parent"
+        assert select.select([watched], [], [], FOREVER)[0], "the child outlived its parent"
     finally:
         os.close(watched)
 
