@@ -130,6 +130,7 @@ def _whole_number(least: int, most: float, why: str) -> Callable[[str], int]:
 
 number = _whole_number(0, math.inf, "the number of a rule is needed, as in permissions list")
 steps = _whole_number(1, MAX_STEPS, f"a number from 1 to {MAX_STEPS:,} is needed")
+wait = _whole_number(1, 3600, "seconds from 1 to 3,600 are needed")
 port = _whole_number(0, 65535, "a port is a number from 0 to 65535")
 
 

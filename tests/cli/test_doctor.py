@@ -19,7 +19,9 @@ from studio.providers.registry import PROVIDERS
 from studio.simulator import Text, Turn
 from support.command import Command, Ended, at_provider
 from support.engine_home import KEY
+from support.waiting import HANG
 
+PATIENT = ("--timeout", str(int(HANG)))
 FAILING = "keyring.backends.fail.Keyring"
 
 
@@ -33,6 +35,8 @@ def lines(ended: Ended) -> dict[str, Any]:
 
 async def looked(terminal: Command, *arguments: str) -> dict[str, Any]:
     """What it finds, which says nothing of a key."""
+    if "--timeout" not in arguments:
+        arguments = (*PATIENT, *arguments)
     ended = await terminal("doctor", "--json", *arguments)
     assert KEY not in ended.out + ended.err
     found = lines(ended)
@@ -59,7 +63,7 @@ async def test_a_sound_house(tmp_path: Path) -> None:
         terminal.provider("anthropic", simulator.url("anthropic"))
         await terminal.turn("--provider", "openai-compatible", "--model", "m", "Hello")
         (terminal.home / "tools").mkdir()
-        ended = await terminal("doctor")
+        ended = await terminal("doctor", *PATIENT)
         assert ended.code == 0, ended
         rows = [line for line in ended.out.splitlines() if line[0] != " "]
         assert [row[2:20].rstrip() for row in rows] == [
@@ -119,7 +123,7 @@ async def test_a_database_of_a_newer_version_or_with_a_hole(terminal: Command) -
 async def test_folders_that_cannot_be_written(terminal: Command, tmp_path: Path) -> None:
     terminal.home.chmod(0o500)
     try:
-        ended = await terminal("doctor", "--json", "--offline", plain=True)
+        ended = await terminal("doctor", "--json", "--offline", *PATIENT, plain=True)
     finally:
         terminal.home.chmod(0o755)
     assert ended.code == 1 and states(ended)["Folders"] == "broken"
@@ -207,11 +211,13 @@ async def test_everything_hangs_at_once(terminal: Command, tmp_path: Path) -> No
     (terminal.home / "tools" / "slow.py").write_text("import time\ntime.sleep(3600)\n")
     async with answering(b"") as silent:
         terminal.provider("anthropic", silent)
-        found = await looked(terminal)  # who waits for any of them, waits an hour
-    assert "does not answer" in found["Keychain"]["text"]
-    assert found["Anthropic"]["text"] == "no answer within 5 s"
-    assert found["Tools"]["text"] == "no answer within 4 s" and "tools" in found["Tools"]["advice"]
-    assert found["Database"]["state"] == found["Agents"]["state"] == "ok"
+        found = await looked(terminal, "--timeout", "5")  # who waits for any of them, waits an hour
+    late = "no answer within 5 s"
+    assert found["Keychain"]["text"].startswith(("does not answer", late))
+    assert found["Anthropic"]["text"] == found["Tools"]["text"] == late
+    assert "tools" in found["Tools"]["advice"]
+    for name in ("Database", "Agents"):  # a busy computer may be late with these, too
+        assert found[name]["state"] == "ok" or found[name]["text"] == late
 
 
 async def test_a_provider_that_refuses_or_is_away(terminal: Command) -> None:

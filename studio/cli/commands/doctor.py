@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
-from studio.cli.parser import CommandParser
+from studio.cli.parser import CommandParser, wait
 
 if TYPE_CHECKING:
     from studio.cli.console import Console
@@ -32,6 +32,9 @@ def arguments(parser: CommandParser) -> None:
         "if something is broken that stops the program."
     )
     parser.add_argument("--offline", action="store_true", help="do not use the network")
+    parser.add_argument(
+        "--timeout", type=wait, metavar="SECONDS", help="for each check; default: 2 to 5"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -53,9 +56,12 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     ) -> Check:
         return Check(name, partial(in_daemon_thread, look), seconds, late)
 
-    settings = asyncio.create_task(_found(here("Settings", local.settings, seconds=2.0)))
+    def started(check: Check) -> asyncio.Task[tuple[Finding, bool]]:
+        return asyncio.create_task(_found(check, options.timeout or check.seconds))
+
+    settings = started(here("Settings", local.settings, seconds=2.0))
     await settings  # the other checks need them
-    network = NetworkChecks(paths, local.values, offline=options.offline)
+    network = NetworkChecks(paths, local.values, options.timeout, offline=options.offline)
     checks = [
         here("Program", local.program),
         here("Folders", local.folders),
@@ -70,7 +76,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         here("Agents", local.agents),
         here("Server port", local.port, "Look at the name server, for server_host."),
     ]
-    running = [asyncio.create_task(_found(one)) for one in checks]
+    running = [started(one) for one in checks]
     running.insert(2, settings)
     found: list[Finding] = []
     stuck = False
@@ -95,18 +101,18 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     return code
 
 
-async def _found(check: Check) -> tuple[Finding, bool]:
-    """Run a check within its time; returns its finding, and whether it did not end."""
+async def _found(check: Check, seconds: float) -> tuple[Finding, bool]:
+    """Run a check within a time; returns its finding, and whether it did not end."""
     import asyncio
 
     from studio.cli.doctor import Finding
     from studio.domain.redaction import redact
 
     task = asyncio.ensure_future(check.run())
-    await asyncio.wait([task], timeout=check.seconds)
+    await asyncio.wait([task], timeout=seconds)
     if not task.done():
         task.cancel()
-        text = f"no answer within {check.seconds:g} s"
+        text = f"no answer within {seconds:g} s"
         return Finding(check.name, "warning", text, check.late), True
     try:
         finding = task.result()

@@ -29,7 +29,7 @@ from studio.storage.paths import Paths
 from . import Check, Finding, State
 
 LIMIT = 5.0
-"""Seconds for a provider."""
+"""Seconds for a provider, unless the person gives more or less."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 
@@ -75,15 +75,18 @@ def _fault(error: object) -> ProviderFault | None:
 class NetworkChecks:
     """Checks that wait for other programs and computers; no finding contains a key."""
 
-    def __init__(self, paths: Paths, values: Settings, *, offline: bool) -> None:
+    def __init__(
+        self, paths: Paths, values: Settings, seconds: float | None, *, offline: bool
+    ) -> None:
         settings = SettingsFile(paths.settings)
         settings.values = values
         self.dates: list[tuple[float, float]] = []
         """Pairs of this computer's time and a provider's at the same moment."""
         self._values = values
         self._offline = offline
-        self._keychain = Keychain(deadline=2.5, variables=KEY_VARIABLES)
-        self._http = Http(connect_seconds=LIMIT, read_seconds=LIMIT)
+        limit = seconds or LIMIT
+        self._keychain = Keychain(deadline=limit / 2, variables=KEY_VARIABLES)
+        self._http = Http(connect_seconds=limit, read_seconds=limit)
         self._connections = ProviderFactory(settings, self._keychain, self._http, {})
         self._records_times = False
 
