@@ -27,7 +27,7 @@ from typing import Protocol
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, repair_surrogates
 from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import Effort, ModelInfo, StopReason, ToolChoice, Usage
 from studio.domain.tools import ToolSpec
@@ -213,6 +213,15 @@ class Provider(ABC):
         results too.
         """
         return self.user_items([Text(text)])
+
+    def spoken_items(self, words: Sequence[Text]) -> list[JsonObject]:
+        """The model's words alone, as native items: what is known of a reply that broke off.
+
+        Its thoughts and calls are not among them: nobody has their signatures or arguments.
+        """
+        said = tuple(Text(repair_surrogates(one.text)) for one in words)
+        before = Message("user", (Text("?"),))  # or the words would follow nobody's
+        return self.rebuild([before, Message("assistant", said)])[-1:]
 
     def history_problem(self, history: Sequence[JsonObject]) -> str:
         """What makes a stored history one that this provider would reject (H-5).

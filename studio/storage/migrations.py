@@ -298,6 +298,14 @@ def _usage_stays(db: Connection) -> None:
         db.execute(statement)
 
 
+def _known_events(db: Connection) -> None:
+    """How many events a session had when an epoch was last written; NULL where nobody counted.
+
+    What the model said in later events is not in the epoch yet (H-5).
+    """
+    db.execute("ALTER TABLE epochs ADD COLUMN events INTEGER")
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -311,5 +319,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _repeats,
     _claims,
     _usage_stays,
+    _known_events,
 )
 LATEST = len(MIGRATIONS)

@@ -10,7 +10,7 @@ out (H-7).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,7 +18,18 @@ from studio.agent.attachments import replace_unreadable
 from studio.agent.prompts import CALL_LOST, RESUME
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
-from studio.domain.events import Event, HistoryBegun, Notice, Told
+from studio.domain.events import (
+    CallStarted,
+    Event,
+    HistoryBegun,
+    Notice,
+    ReasoningDelta,
+    RetryScheduled,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    Told,
+)
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
@@ -159,6 +170,7 @@ class NativeHistory:
                 del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
         events = await self._repair(last_calls)
+        await self._recover_words(stored)
         if self.epoch == known_epoch:
             return events
         return [HistoryBegun(self.epoch, basis.provider.name, basis.model, self.why), *events]
@@ -180,7 +192,10 @@ class NativeHistory:
             self._take(stored)
 
     async def append(self, items: Sequence[JsonObject]) -> None:
-        """Durable when it returns; a cancelled caller does not undo it."""
+        """Durable when it returns; a cancelled caller does not undo it.
+
+        Every event of before is stored with it, so a later one tells what it lacks.
+        """
         self.items.extend(items)
         _lengthen(self.chain, items)
         self._unsaved.extend(items)
@@ -255,6 +270,11 @@ class NativeHistory:
                 await self._store.append_native(self._session_id, self.epoch, batch)
                 del self._unsaved[: len(batch)]
 
+    async def flush(self) -> None:
+        """Return when all of it is on disk, and every event of the session; or StorageError."""
+        await self.save()
+        await self._store.flush(self._session_id)
+
     async def _begin(self, why: str, basis: HistoryBasis) -> HistoryBegun:
         provider, messages = basis.provider, basis.conversation()
         items: list[JsonObject] = []
@@ -321,6 +341,42 @@ class NativeHistory:
             return []
         many = "a tool call" if lost == 1 else f"{lost} tool calls"
         return [Notice(f"The last turn ended in the middle of {many}. That was repaired.")]
+
+    async def _recover_words(self, stored: StoredHistory) -> None:
+        """Append what the model said before the program ended, as a stop would have (H-5)."""
+        if stored.events is None:  # an older version wrote it
+            return
+        later = await self._store.events(self._session_id, stored.events)
+        if words := unheard_words(later):
+            await self.append(self._basis.provider.spoken_items(words))
+
+
+def unheard_words(events: Iterable[Event]) -> list[Text]:
+    """What the model said last in ``events``, which came after the history was last stored.
+
+    A reply that ended well, or was given up for another attempt, was stored as far as the
+    provider accepts it. One with calls is stored after it ended.
+    """
+    said: list[Text] = []
+    goes_on = calls = False
+    for event in events:
+        match event:
+            case TextDelta():
+                before = said.pop().text if goes_on else ""
+                said.append(Text(before + event.text))
+                goes_on = True
+            case ReasoningDelta():
+                goes_on = False
+            case CallStarted():
+                goes_on, calls = False, True
+            case StepEnded() if event.beside or calls:
+                pass
+            case StepStarted() | StepEnded() | RetryScheduled():
+                said.clear()
+                goes_on = calls = False
+            case _:
+                pass
+    return [words for words in said if words.text.strip()]
 
 
 def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:

@@ -73,10 +73,11 @@ def read_event(body: object) -> Event | None:
         return None
 
 
-def events(db: Connection, session_id: str) -> list[Event]:
-    """What can be read of a session's transcript, in order."""
+def events(db: Connection, session_id: str, after: int = 0) -> list[Event]:
+    """What can be read of a session's transcript after so many rows, in order."""
     rows = db.execute(
-        "SELECT body FROM transcript WHERE session_id = ? ORDER BY seq", (session_id,)
+        "SELECT body FROM transcript WHERE session_id = ? AND seq > ? ORDER BY seq",
+        (session_id, after),
     )
     return [event for (body,) in rows if (event := read_event(body)) is not None]
 

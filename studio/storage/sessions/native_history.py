@@ -25,7 +25,9 @@ class StoredHistory:
     ``chain`` holds the digest before each item and after the last, see
     ``studio.domain.ledger``. ``damage`` says in words for the person what is
     wrong with what is stored (H-5), and is empty if nothing is; ``items`` and
-    ``chain`` then stop before the first item that cannot be trusted.
+    ``chain`` then stop before the first item that cannot be trusted. ``events`` is
+    how many events the session had when the last item was stored, None if an older
+    version stored it.
     """
 
     epoch: int
@@ -38,6 +40,7 @@ class StoredHistory:
     why: str = ""
     chain: list[str] = field(default_factory=lambda: [""])
     damage: str = ""
+    events: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +72,23 @@ def epochs(db: Connection, session_id: str) -> list[EpochInfo]:
 def read(db: Connection, session_id: str, number: int | None) -> StoredHistory | None:
     """One epoch, the last if ``number`` is None, checked against its chain."""
     row = db.execute(
-        """SELECT epoch, provider, protocol, model, system, tools, why, digest, items FROM epochs
-        WHERE session_id = ?1 AND epoch = coalesce(?2, (SELECT max(epoch) FROM epochs
+        """SELECT epoch, provider, protocol, model, system, tools, why, digest, items, events
+        FROM epochs WHERE session_id = ?1 AND epoch = coalesce(?2, (SELECT max(epoch) FROM epochs
         WHERE session_id = ?1))""",
         (session_id, number),
     ).fetchone()
     if row is None:
         return None
-    epoch, provider, protocol, model, system_text, tools_text, why, first, count = row
+    epoch, provider, protocol, model, system_text, tools_text, why, first, count, known = row
     rows = db.execute(
         "SELECT seq, body, digest FROM native WHERE session_id = ? AND epoch = ? ORDER BY seq",
         (session_id, epoch),
     ).fetchall()
     system, tools, damage = _frame(system_text, tools_text, first)
     items, chain, wrong = _chained(rows, first, count)
+    events = known if isinstance(known, int) else None
     return StoredHistory(
-        epoch, provider, protocol, model, system, tools, items, why, chain, damage or wrong
+        epoch, provider, protocol, model, system, tools, items, why, chain, damage or wrong, events
     )
 
 
@@ -207,6 +211,8 @@ def append(session_id: str, epoch: int, items: Sequence[JsonObject], db: Connect
         "INSERT INTO native (session_id, epoch, seq, body, digest) VALUES (?, ?, ?, ?, ?)", rows
     )
     db.execute(
-        "UPDATE epochs SET items = items + ? WHERE session_id = ? AND epoch = ?",
-        (len(rows), *where),
+        """UPDATE epochs SET items = items + ?3, events =
+        (SELECT coalesce(max(seq), 0) FROM transcript WHERE session_id = ?1)
+        WHERE session_id = ?1 AND epoch = ?2""",
+        (*where, len(rows)),
     )

@@ -81,7 +81,7 @@ class SessionStore:
         usage and approvals are not copied. ``info.parent`` is set. Raises StorageError if
         session or turn do not exist; then nothing is added.
         """
-        await self._flush(source_id)
+        await self.flush(source_id)
 
         def write(db: Connection) -> None:
             if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (source_id,)).fetchone():
@@ -171,17 +171,20 @@ class SessionStore:
         other = owner not in ("", self._db.owner)
         return ExternalActivity(other and bool(await self._db.alive({owner})), changed)
 
-    async def events(self, session_id: str) -> list[Event]:
-        """All events in order, without damaged ones and those of a newer version."""
-        await self._flush(session_id)
-        return await self._db.read(lambda db: event_log.events(db, session_id))
+    async def events(self, session_id: str, after: int = 0) -> list[Event]:
+        """The events after the first ``after``, in order.
+
+        Without damaged ones and those of a newer version.
+        """
+        await self.flush(session_id)
+        return await self._db.read(lambda db: event_log.events(db, session_id, after))
 
     async def damage(self, session_id: str) -> str:
         """What is wrong with a session's row and events, for the person; empty if sound (H-5).
 
         See ``StoredHistory.damage`` for the native history.
         """
-        await self._flush(session_id)
+        await self.flush(session_id)
         return await self._db.read(lambda db: event_log.describe_damage(db, session_id))
 
     async def native(self, session_id: str, epoch: int | None = None) -> StoredHistory | None:
@@ -208,7 +211,7 @@ class SessionStore:
         ``why`` is for the person, and empty for a session's first epoch. Older epochs
         stay stored (H-9). All requests of the epoch repeat its system prompt and tools.
         """
-        await self._flush(session_id)
+        await self.flush(session_id)
         made_by = (provider, protocol, model)
         return await self._db.write(
             lambda db: native_history.begin(db, session_id, made_by, system, tools, items, why)
@@ -261,7 +264,7 @@ class SessionStore:
         ``sizes``, in tokens sent. In the order of the first request. Of one session or of all,
         from the time ``since`` on.
         """
-        await self._flush(session_id)
+        await self.flush(session_id)
         return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since, sizes))
 
     async def ledger(self, session_id: str = "", *, since: float = 0.0) -> list[LedgerEntry]:
@@ -269,12 +272,12 @@ class SessionStore:
 
         Of one session or of all, from the time ``since`` on.
         """
-        await self._flush(session_id)
+        await self.flush(session_id)
         return await self._db.read(lambda db: usage.ledger(db, session_id, since))
 
     async def last_sent(self, session_id: str) -> LedgerEntry | None:
         """The session's last request with a record of what was sent."""
-        await self._flush(session_id)
+        await self.flush(session_id)
         return await self._db.read(lambda db: usage.last_sent(db, session_id))
 
     async def audit(
@@ -321,14 +324,15 @@ class SessionStore:
         """Whether another program runs a turn of this session."""
         return (await self.elsewhere(session_id)).running
 
-    async def _flush(self, session_id: str) -> None:
+    async def flush(self, session_id: str) -> None:
+        """Return when every event of a session so far is stored; raises StorageError."""
         journal = self._journals.get(session_id)
         if journal is not None:
             await journal.flush()
 
     async def _flush_all(self) -> None:
         for session_id in tuple(self._journals):
-            await self._flush(session_id)
+            await self.flush(session_id)
 
 
 def _create(info: SessionInfo, db: Connection) -> None:

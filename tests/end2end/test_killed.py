@@ -1,0 +1,77 @@
+"""The real command, killed while it answers, knows afterwards what it said (H-1, H-5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from studio.simulator import RequestView, Text, Think, Turn, drip
+from studio.storage.paths import Paths
+from support.command import Command, at_provider
+from support.engine_home import PROTOCOLS, reply_requests
+from support.waiting import until, within
+
+KILLS = 12 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
+ANSWER = " ".join(f"word{number}" for number in range(2_000))
+
+
+def shown(terminal: Command) -> list[str]:
+    """What the stored transcript shows of each answer."""
+    database = Paths.below(terminal.home).database
+    if not database.exists():
+        return []
+    with closing(sqlite3.connect(database)) as db:
+        tables = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'transcript'").fetchall()
+        rows = db.execute("SELECT body FROM transcript ORDER BY seq").fetchall() if tables else []
+    answers: list[str] = []
+    for event in (json.loads(body) for (body,) in rows):
+        if event["event"] == "step_started":
+            answers.append("")
+        elif event["event"] == "text_delta":
+            answers[-1] += event["text"]
+    return answers
+
+
+def is_written(terminal: Command, number: int) -> bool:
+    """Whether the beginning of the answer of this number is stored."""
+    return len(answers := shown(terminal)) == number and "word1 " in answers[-1]
+
+
+@pytest.mark.parametrize("provider", list(PROTOCOLS))
+async def test_h5_killed_in_the_middle_of_an_answer(tmp_path: Path, provider: str) -> None:
+    """At any moment: the next request has every word that the transcript has."""
+    chance = random.Random(provider)
+
+    def script(view: RequestView) -> Turn:
+        if "Write" not in view.last_user:
+            return Turn(Text("The end."))
+        thought = [Think("Hm.")] if chance.random() < 0.5 else []
+        return Turn(*thought, Text(ANSWER), faults=[drip(20_000)])
+
+    async with at_provider(tmp_path, provider, script) as (terminal, simulator):
+        session = ("--provider", provider, "--model", "sim-model")
+        for number in range(1, KILLS + 1):
+            process = await terminal.start("run", *session, "--json", "Write")
+            assert process.stdout is not None
+            async with within():
+                first = json.loads(await process.stdout.readline())
+                await until(partial(is_written, terminal, number))
+                await asyncio.sleep(chance.random() / 3)
+            process.kill()
+            await process.wait()
+            session = ("--session", first["session_id"])
+        known = shown(terminal)
+        ended = await terminal("run", *session, "And now")
+        assert (ended.code, ended.out) == (0, "The end.\n"), ended
+        sent = str(reply_requests(simulator)[-1].json)
+        assert len(known) == KILLS and not simulator.violations
+        for words in known:
+            assert words.strip() in sent, words[-80:]
