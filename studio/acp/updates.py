@@ -62,6 +62,7 @@ STOPS: dict[CompletionReason, StopReason] = {
     "money_limit": "max_turn_requests",
     "step_limit": "max_turn_requests",
     "time_limit": "max_turn_requests",
+    "request_limit": "max_turn_requests",
     "stalled": "max_turn_requests",
     "refused": "refusal",
     "cancelled": "cancelled",

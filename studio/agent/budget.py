@@ -71,6 +71,18 @@ class OverBudget(StudioError):
         self.unit: Literal["tokens", "dollars"] = unit
 
 
+class OverRate(ProviderError):
+    """An hour has no more requests; ``retry_after`` is in how many seconds one may go.
+
+    A short wait is waited for, as that of a provider; else it ends the turn at a limit.
+    """
+
+    def __init__(self, limit: int, retry_after: float) -> None:
+        many = "1 request" if limit == 1 else f"{limit:,} requests"
+        text = f"Your limit of {many} an hour is reached."
+        super().__init__("rate_limited", text, retry_after=retry_after)
+
+
 class Account:
     """What one turn, session or day may use, and has used."""
 
@@ -162,16 +174,13 @@ class RequestRate:
         self._others = deque(sorted(times))
 
     def take(self) -> None:
-        """Count a request; raises ProviderError(rate_limited) with the wait until one may go."""
+        """Count a request; raises OverRate with the wait until one may go."""
         limit, now = self._limit(), time.time()
         for times in (self._own, self._others):
             while times and times[0] <= now - HOUR:
                 times.popleft()
         if limit and len(self._own) + len(self._others) >= limit:
-            wait = sorted([*self._own, *self._others])[-limit] + HOUR - now
-            many = "1 request" if limit == 1 else f"{limit:,} requests"
-            text = f"Your limit of {many} an hour is reached."
-            raise ProviderError("rate_limited", text, retry_after=wait)
+            raise OverRate(limit, sorted([*self._own, *self._others])[-limit] + HOUR - now)
         self._own.append(now)
 
 
@@ -192,7 +201,7 @@ class RequestMeter:
     async def reserve(self, tokens: int, facts: ModelInfo | None) -> Reservation:
         """Wait until a request that sends about ``tokens`` may go out.
 
-        Raises OverBudget, or ProviderError for the rate.
+        Raises OverBudget or OverRate.
         """
         rates = await asyncio.shield(self._rates)
         limit = facts.output_limit if facts is not None else None

@@ -17,7 +17,7 @@ DENIED: Final = 4
 CANCELLED: Final = 130
 
 LIMITS: frozenset[CompletionReason] = frozenset(
-    {"step_limit", "token_limit", "money_limit", "time_limit", "stalled"}
+    {"step_limit", "token_limit", "money_limit", "time_limit", "request_limit", "stalled"}
 )
 
 

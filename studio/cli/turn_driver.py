@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
+from studio.agent.loop.user_messages import describe_error
 from studio.agent.prompts import NOBODY_ANSWERS
+from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import StorageError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     CompletionReason,
+    Event,
     Failed,
     Notice,
     PermissionResolved,
@@ -94,9 +99,9 @@ class TurnDriver:
         turn = self._session.turn(
             message, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
         )
+        events = _with_one_end(turn)
         try:
-            async for envelope in turn:  # also events that are not of the turn
-                event = envelope.event
+            async for event in events:  # also events that are not of the turn
                 if self._answer is not None:
                     self._answer.event(event)
                 self._printer.event(event)
@@ -122,6 +127,7 @@ class TurnDriver:
                         pass
         finally:
             self._questions.cancel()
+            await events.aclose()
             await turn.aclose()
         if self._question_error is not None:
             raise self._question_error
@@ -242,3 +248,36 @@ class TurnDriver:
             if word and word in letters:
                 return word
         return ""
+
+
+async def _with_one_end(turn: AsyncIterable[EventEnvelope]) -> AsyncGenerator[Event, None]:
+    """The events for a message, with one ``TurnComplete`` as the last of them (L-2).
+
+    The end of a turn that the next tier took over (L-13) is left out, and what it used is in
+    the last. A turn whose record is lost after its end is an error.
+    """
+    end: TurnComplete | None = None
+    try:
+        async for envelope in turn:
+            event = envelope.event
+            if isinstance(event, TurnComplete):
+                end = event if end is None else _added(end, event)
+            else:
+                yield event
+    except StorageError as error:
+        if end is None:
+            raise
+        if end.reason != "error":
+            yield describe_error(error)
+        end = replace(end, reason="error", detail=str(error))
+    if end is not None:
+        yield end
+
+
+def _added(before: TurnComplete, last: TurnComplete) -> TurnComplete:
+    return replace(
+        last,
+        steps=before.steps + last.steps,
+        usage=before.usage + last.usage,
+        seconds=before.seconds + last.seconds,
+    )

@@ -7,6 +7,7 @@ to do. A limit that is reached is not an error: ``TurnComplete`` has a reason fo
 
 from __future__ import annotations
 
+import errno
 from typing import Literal, TypeAlias
 
 
@@ -16,6 +17,10 @@ class StudioError(Exception):
 
 class ToolFailed(StudioError):
     """A tool could not do its work; the model reads why and goes on (L-5)."""
+
+
+class NothingRead(ToolFailed):
+    """A tool refused before it read or sent anything: its text has words of the call alone."""
 
 
 class ConfigurationError(StudioError):
@@ -28,6 +33,11 @@ class FolderGone(ConfigurationError):
 
 class StorageError(StudioError):
     """The database or a settings file cannot be used; nothing was overwritten."""
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Whether nothing more fits on the disk, or into what the person may use of it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 ProviderFault: TypeAlias = Literal[

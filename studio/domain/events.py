@@ -28,6 +28,7 @@ CompletionReason: TypeAlias = Literal[
     "token_limit",
     "money_limit",
     "time_limit",
+    "request_limit",
     "stalled",
     "cancelled",
     "refused",
@@ -37,8 +38,8 @@ CompletionReason: TypeAlias = Literal[
 """``handed_over``: the model called tools that the client runs; the next turn brings their
 results."""
 
-Cap: TypeAlias = Literal["turn", "session", "day"]
-"""What a cap of tokens or money applies to."""
+Cap: TypeAlias = Literal["turn", "session", "day", "hour"]
+"""What a cap of tokens or money applies to; the one of an hour is of requests."""
 
 Topic: TypeAlias = Literal[
     "date",
@@ -450,8 +451,9 @@ class Failed:
 class TurnComplete:
     """The end of a turn; each turn has exactly one, and only it enables the composer again.
 
-    ``cap`` says which cap a ``token_limit`` or ``money_limit`` was; it is empty for the
-    model's own limits.
+    ``cap`` says which cap a ``token_limit``, ``money_limit`` or ``request_limit`` was; it is
+    empty for the model's own limits. ``retry_after`` is in how many seconds a
+    ``request_limit`` allows another request.
     """
 
     reason: CompletionReason
@@ -460,6 +462,7 @@ class TurnComplete:
     usage: Usage = NO_USAGE
     seconds: float = 0.0
     cap: Cap | Literal[""] = ""
+    retry_after: float | None = None
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted

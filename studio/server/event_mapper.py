@@ -160,11 +160,18 @@ class EventMapper:
         ended_so = ("done", "handed_over", "refused", "error")
         if self._end is None or self._stopped_by_model or self.reason in ended_so:
             return ""
+        if self._refused_by_rate:
+            return ""
         return self._end.detail or STOPPED
 
     @property
     def _stopped_by_model(self) -> bool:
         return self._end is not None and self._end.reason == "token_limit" and not self._end.cap
+
+    @property
+    def _refused_by_rate(self) -> bool:
+        """Whether the hour had no request left to begin the answer with."""
+        return self.reason == "request_limit" and not self._words
 
     def _outcome(self, detail: str) -> Outcome:
         match self.reason:
@@ -177,6 +184,9 @@ class EventMapper:
                 return Outcome("refused", self._usage, words)
             case "error":
                 return self._error()
+            case _ if self._refused_by_rate and self._end is not None:
+                wait = self._end.retry_after
+                return self._error(Failed("rate_limited", self._end.detail, "", retry_after=wait))
             case _ if self._stopped_by_model and self._stop != "max_tokens":
                 fault = Failed("too_long", "The conversation is too long for this model.", "")
                 return self._error(fault)

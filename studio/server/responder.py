@@ -88,7 +88,7 @@ def _done(calls: list[str], unnamed: int, *, broken: bool) -> BadRequest:
     )
 
 
-CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error")
+CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error", "request_limit")
 """Ends of a turn from which a repeated request continues."""
 
 Begun: TypeAlias = Callable[[TurnRef], None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import shutil
 import sqlite3
 import threading
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeAlias, TypeVar
 
-from studio.domain.errors import StorageError
+from studio.domain.errors import StorageError, is_disk_full
 from studio.files.folders import private_folder, unused_name
 
 from .process_registry import ProcessLock, running_owners, sweep
@@ -28,6 +29,10 @@ MAGIC = b"SQLite format 3\0"
 FIXED = b"\x40\x20\x20"  # bytes 21 to 23 of every database
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+UNCLEAR = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+"""What SQLite says of a full disk too, if it is no page that does not fit."""
+SMALLEST = 32_768
+"""Bytes of the file of shared memory beside a database."""
 BUSY_TIMEOUT_MS = 5000
 # One damaged character must not make a whole table unreadable.
 LENIENT = partial(str, encoding="utf-8", errors="replace")
@@ -60,9 +65,15 @@ def primary_code(error: sqlite3.Error) -> int:
     return code & 0xFF if isinstance(code, int) else -1
 
 
+DISK_FULL = "The disk is full. Free some space on the disk of {path}."
+
+
 def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
     """A SQLite error in words for the person."""
-    match primary_code(error):
+    code = primary_code(error)
+    if code in UNCLEAR and _has_no_space(path):
+        code = sqlite3.SQLITE_FULL
+    match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             text = f"Another program is using {path}. Close it and try again."
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
@@ -70,7 +81,7 @@ def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
         case sqlite3.SQLITE_CANTOPEN:
             text = f"{path} cannot be opened. Allow writing to the file and its folder."
         case sqlite3.SQLITE_FULL:
-            text = f"The disk is full. Free some space on the disk of {path}."
+            text = DISK_FULL.format(path=path)
         case sqlite3.SQLITE_IOERR:
             text = f"{path} cannot be read or written: the disk reports an error."
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
@@ -81,6 +92,14 @@ def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
         case _:
             text = f"{path}: {error}"
     return StorageError(text)
+
+
+def _has_no_space(path: Path) -> bool:
+    """Whether the disk is so full that SQLite's smallest file does not fit."""
+    try:
+        return shutil.disk_usage(path.parent).free < SMALLEST
+    except OSError:
+        return False
 
 
 def open_for_writing(
@@ -99,6 +118,8 @@ def open_for_writing(
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
+        if is_disk_full(error):
+            raise StorageError(DISK_FULL.format(path=path)) from error
         raise StorageError(
             f"{path} cannot be opened ({error.strerror}). Allow writing to the file and its folder."
         ) from error

@@ -7,7 +7,7 @@ import base64
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from acp import (
@@ -26,8 +26,8 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from studio.acp.updates import SessionUpdates
-from studio.domain.events import Routed
+from studio.acp.updates import STOPS, SessionUpdates
+from studio.domain.events import CompletionReason, Routed
 from studio.simulator import Call, Think, Turn, stall, status
 from studio.simulator import Text as Words
 from support.acp_editor import CHAT, editor
@@ -112,6 +112,11 @@ async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path)
         end = await person.agent.prompt(session_id=session.session_id, prompt=words)
         assert "is reached" in person.words
         assert end.stop_reason != "end_turn" and len(reply_requests(person.simulator)) == made
+
+
+def test_l14_every_end_but_an_error_has_a_word_of_the_protocol() -> None:
+    assert {*STOPS} == {*get_args(CompletionReason)} - {"error"}
+    assert STOPS["request_limit"] == "max_turn_requests"
 
 
 async def test_stop_ends_the_command_too(tmp_path: Path) -> None:

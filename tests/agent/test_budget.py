@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import time
 from contextlib import closing
@@ -216,15 +217,49 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", script) as home:
         home.engine.settings.values.requests_per_hour = 1
         events = await say(await home.session())
-        failed = [e for e in events if isinstance(e, Failed)]
-        assert failed[0].fault == "rate_limited" and "1 request an hour" in failed[0].title
-        assert "60 minutes" in failed[0].detail
-        assert len(home.asked) == 1
+        end = end_of(list(events))
+        assert (end.reason, end.cap) == ("request_limit", "hour") and end.retry_after
+        assert "1 request an hour" in end.detail and "60 minutes" in end.detail
+        assert not any(isinstance(e, Failed) for e in events) and len(home.asked) == 1
     async with engine_home(tmp_path, "anthropic", script) as home:
         home.engine.settings.values.requests_per_hour = 1  # after a restart the hour is known
         events = await say(await home.session())
-        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert end_of(list(events)).reason == "request_limit"
         assert not home.asked
+
+
+@pytest.mark.parametrize(
+    ("setting", "most", "reason", "said"),
+    [
+        ("requests_per_hour", 1, "request_limit", "1 request an hour is reached"),
+        ("turn_tokens", 1, "token_limit", "1 tokens for one turn is reached"),
+        ("session_tokens", 1, "token_limit", "1 tokens for this chat is reached"),
+        ("day_tokens", 1, "token_limit", "1 tokens for today is reached"),
+        ("turn_dollars", 1e-6, "money_limit", "for one turn is reached"),
+        ("background_steps", 1, "step_limit", "the one step"),
+        ("background_seconds", 1, "time_limit", "its limit of 1 s"),
+    ],
+)
+async def test_l14_every_limit_ends_a_run_as_one(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    setting: str,
+    most: float,
+    reason: str,
+    said: str,
+) -> None:
+    """L-1, L-2, L-14, S-5: exit code 3, the reason in its only end, and no error."""
+    ever = [stall()] if reason == "time_limit" else []
+    script = [Turn(LOOK, stop="tool_use", faults=ever)] * 2
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        setattr(home.engine.settings.values, setting, most)
+        base = ("--provider", "anthropic", "--model", "claude-sonnet-4-5", "--agent", "Coder")
+        code = await home.command("run", *base, "--folder", str(home.folder), "--json", "Go")
+        events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        ends = [event for event in events if event["event"] == "turn_complete"]
+        assert (code, [end["reason"] for end in ends]) == (3, [reason]), events[-1]
+        assert said in ends[0]["detail"] and events[-1] == ends[0]
+        assert not any(event["event"] == "failed" for event in events)
 
 
 async def test_l14_requests_on_their_way_count_for_the_hour(
@@ -246,12 +281,12 @@ async def test_l14_requests_on_their_way_count_for_the_hour(
             for _ in begun:
                 await on_their_way.acquire()
         events = await say(await home.session())
-        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert end_of(list(events)).reason == "request_limit"
         for session in begun:
             session.stop()
         await asyncio.gather(*turns)
         events = await say(await home.session())
-        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert end_of(list(events)).reason == "request_limit"
         assert len(home.asked) == 2
 
 
@@ -270,7 +305,7 @@ async def test_l14_each_request_counts_once_for_the_hour(
             assert end_of(list(await say(await other.session()))).reason == "done"
         assert end_of(list(await say(session))).reason == "done"
         events = await say(session)
-        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert end_of(list(events)).reason == "request_limit"
         assert len(home.asked) == 3
 
 

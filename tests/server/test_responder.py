@@ -347,6 +347,20 @@ async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
         assert answer.outcome.stop == "limit" and answer.text
 
 
+async def test_l14_an_hour_without_requests_left_is_a_429(tmp_path: Path) -> None:
+    """Or a limit, where the answer has begun."""
+    look = Turn(Says("Look."), Call("list", {"path": "."}))
+    async with engine_home(tmp_path, COMPATIBLE, [look] * 2) as home:
+        await _uses(home)
+        home.engine.settings.values.requests_per_hour = 1
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
+        assert answer.outcome.stop == "limit" and answer.text.startswith("Look.\n\nYour limit of")
+        answer = await answered(responder_of(home), call_of(home, "Go"))
+        told = answer.outcome
+        assert (told.stop, told.status, told.code) == ("error", 429, "rate_limit_exceeded")
+        assert "1 request an hour" in told.detail and told.retry_after and not answer.text
+
+
 @pytest.mark.parametrize(
     ("code", "told"), [(401, 502), (429, 429), (500, 502), (503, 503), (404, 404)]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import stat
@@ -12,12 +13,14 @@ import textwrap
 import threading
 from pathlib import Path
 from sqlite3 import Connection
+from types import SimpleNamespace
 
 import pytest
 
+from studio.agent.loop.user_messages import describe_error
 from studio.domain.errors import StorageError
 from studio.domain.sessions import SessionInfo
-from studio.storage.database import Database
+from studio.storage.database import Database, explain_error
 from studio.storage.migrations import LATEST, MIGRATIONS
 from studio.storage.sessions.store import SessionStore
 from support.waiting import HANG
@@ -300,3 +303,46 @@ async def test_a_pack_has_a_file_of_its_own_with_its_own_steps(tmp_path: Path) -
     await third.open()
     assert third.notice.startswith("The contacts were damaged.")
     await third.close()
+
+
+async def test_a_full_disk_is_called_that(tmp_path: Path) -> None:
+    """Nothing is lost by it: what did not fit is not there, what follows is taken."""
+    db = Database(tmp_path / "studio.db", MIGRATIONS)
+    await db.open()
+    store = SessionStore(db)
+    await db.execute("CREATE TABLE filler (body TEXT)")
+    pages = (await db.rows("PRAGMA page_count"))[0][0]
+    await db.write(lambda one: one.execute(f"PRAGMA max_page_count = {pages}").fetchall())
+    with pytest.raises(StorageError, match="The disk is full"):
+        await db.execute("INSERT INTO filler VALUES (?)", "x" * 100_000)
+    await db.write(lambda one: one.execute("PRAGMA max_page_count = 100000").fetchall())
+    await store.create(info("s1"))
+    assert [one.id for one in await store.all()] == ["s1"]
+    await db.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "full", "said"),
+    [
+        (sqlite3.SQLITE_FULL, False, "disk is full"),
+        (sqlite3.SQLITE_IOERR, False, "disk reports an error"),
+        (sqlite3.SQLITE_IOERR, True, "disk is full"),
+        (sqlite3.SQLITE_CANTOPEN, False, "cannot be opened"),
+        (sqlite3.SQLITE_CANTOPEN, True, "disk is full"),
+        (sqlite3.SQLITE_READONLY, True, "cannot be written"),
+    ],
+)
+def test_sqlites_words_for_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, full: bool, said: str
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    if full:
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4_096))
+    assert said in str(explain_error(error, tmp_path / "studio.db"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_file_that_no_longer_fits_is_no_fault_of_the_program(number: int) -> None:
+    told = describe_error(OSError(number, os.strerror(number), "a.txt"))
+    assert (told.fault, told.detail) == ("storage", "The disk is full. Free some space.")

@@ -10,14 +10,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from studio.agent.budget import OverBudget
+from studio.agent.budget import OverBudget, OverRate
 from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.domain.messages import Said
 
 from .agent_loop import AgentLoop
 from .turn_context import TurnEnd
-from .user_messages import describe_error
+from .user_messages import describe_error, describe_rate
 
 log = logging.getLogger(__name__)
 
@@ -72,13 +72,17 @@ class Turn:
 
     async def _run(self, said: Sequence[Said]) -> TurnEnd:
         try:
-            return await self._loop.run(said)
+            end = await self._loop.run(said)
+            await self._context.history.flush()  # or a turn without its record would be done
+            return end
         except asyncio.CancelledError:
             limit = f"The turn reached its limit of {self._context.limits.seconds:g} s."
             return TurnEnd(self._state.stop_reason, limit if self._state.out_of_time else "")
         except OverBudget as error:
             reason = "token_limit" if error.unit == "tokens" else "money_limit"
             return TurnEnd(reason, str(error), error.cap)
+        except OverRate as error:
+            return TurnEnd("request_limit", describe_rate(error), "hour", error.retry_after)
         except Exception as error:
             self._events.emit(describe_error(error))
             return TurnEnd("error", str(error))
@@ -101,7 +105,13 @@ class Turn:
         state = self._state
         self._events.emit(
             TurnComplete(
-                end.reason, end.detail, state.step, state.usage, state.clock.seconds, end.cap
+                end.reason,
+                end.detail,
+                state.step,
+                state.usage,
+                state.clock.seconds,
+                end.cap,
+                end.retry_after,
             )
         )
 

@@ -44,6 +44,7 @@ class TurnEnd:
     reason: CompletionReason
     detail: str = ""
     cap: Cap | Literal[""] = ""
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

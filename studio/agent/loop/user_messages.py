@@ -6,10 +6,13 @@ import logging
 import math
 import re
 
-from studio.domain.errors import FolderGone, ProviderError, StorageError, StudioError
+from studio.domain.errors import FolderGone, ProviderError, StorageError, StudioError, is_disk_full
 from studio.domain.events import CompletionReason, Failed
 
 log = logging.getLogger(__name__)
+
+
+UNSAVED = "This could not be saved"
 
 
 def describe_error(error: Exception) -> Failed:
@@ -19,7 +22,9 @@ def describe_error(error: Exception) -> Failed:
             detail = f"{_wait_advice(error)} Your message is kept.".lstrip()
             return Failed(error.fault, str(error), detail, error.provider, error.retry_after)
         case StorageError():
-            return Failed("storage", "This could not be saved", str(error))
+            return Failed("storage", UNSAVED, str(error))
+        case OSError() if is_disk_full(error):
+            return Failed("storage", UNSAVED, "The disk is full. Free some space.")
         case FolderGone():
             return Failed("no_folder", str(error), "Your message is kept.")
         case StudioError():
@@ -30,14 +35,23 @@ def describe_error(error: Exception) -> Failed:
             return Failed("internal", "Something went wrong in the program", detail)
 
 
+def describe_rate(error: ProviderError) -> str:
+    """Why the person's own limit of requests ended a turn, and when there may be another."""
+    wait = _span(error.retry_after)
+    return f"{error} The next one can be sent in {wait}." if wait else str(error)
+
+
 def _wait_advice(error: ProviderError) -> str:
     """The wait that a provider asks for, as a sentence; empty for less than two minutes."""
-    minutes = math.ceil((error.retry_after or 0.0) / 60)
+    wait = _span(error.retry_after)
+    return f"It asks for a wait of {wait}." if wait else ""
+
+
+def _span(seconds: float | None) -> str:
+    minutes = math.ceil((seconds or 0.0) / 60)
     if minutes < 2:
         return ""
-    if minutes < 120:
-        return f"It asks for a wait of {minutes} minutes."
-    return f"It asks for a wait of {math.ceil(minutes / 60)} hours."
+    return f"{minutes} minutes" if minutes < 120 else f"{math.ceil(minutes / 60)} hours"
 
 
 _ENDS: dict[CompletionReason, str] = {
@@ -45,6 +59,7 @@ _ENDS: dict[CompletionReason, str] = {
     "token_limit": "Stopped at the token limit.",
     "money_limit": "Stopped at the money limit.",
     "time_limit": "Stopped at the time limit.",
+    "request_limit": "Stopped at the limit of requests an hour.",
     "handed_over": "The tools that were called are run by whoever asked.",
     "stalled": "Stopped, because nothing new came of it.",
     "cancelled": "Stopped.",

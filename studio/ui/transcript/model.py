@@ -340,7 +340,7 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
             return GO_ON, _LIMITS
         case "session":
             return CardAction(RecoveryAction.RAISE_CAP, f"Raise to {raised}"), _LIMITS
-        case "day":
+        case "day" | "hour":
             return _LIMITS, GO_ON
         case _:
             pass

@@ -284,6 +284,33 @@ async def test_a_message_that_could_not_be_stored_is_sent_once(tmp_path: Path) -
         assert str(home.simulator.requests[-1].json).count("Only once") == 1
 
 
+@pytest.mark.parametrize("lost", ["step_ended", "turn_complete"])
+async def test_l2_a_turn_that_lost_its_record_is_not_done(tmp_path: Path, lost: str) -> None:
+    """The answer is stored, and what is told of it is not: neither here nor in a script."""
+    from studio.cli.console import Console
+    from studio.cli.event_printer import JsonPrinter
+    from studio.cli.turn_driver import TurnDriver
+
+    printed: list[Event] = []
+
+    class Kept(JsonPrinter):
+        def event(self, event: Event) -> None:
+            printed.append(event)
+
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Done."))] * 2) as home:
+        session = await home.session()
+        driver = TurnDriver(session, Console(), Kept(Console()), None)
+        with refusing(home, "transcript", f"NEW.body LIKE '%{lost}%'"):
+            assert await driver.run_turn([Words("Go")], [], None) == 1
+        assert ends(printed) == ["error"] and isinstance(printed[-1], TurnComplete)
+        assert [e.fault for e in printed if isinstance(e, Failed)] == ["storage"]
+        assert ends(await say(session, "Go on")) == ["done"]
+        events = await home.engine.store.events(session.info.id)
+        told = "error" if lost == "step_ended" else "done"
+        assert ends(events) == [told, "done"]
+        assert not home.simulator.violations
+
+
 # Replies that are odd
 
 

@@ -13,6 +13,9 @@ import pytest
 from studio.agent.prompts import TAKE_OVER
 from studio.agent.session import model_router
 from studio.agent.session.session import Session
+from studio.cli.console import Console
+from studio.cli.event_printer import JsonPrinter
+from studio.cli.turn_driver import TurnDriver
 from studio.domain.agents import Caps, Limits, Mode
 from studio.domain.blocks import EndBlock, NoticeBlock
 from studio.domain.errors import ConfigurationError
@@ -221,6 +224,26 @@ async def test_a_stalled_turn_goes_to_the_next_tier(tmp_path: Path) -> None:
         assert any(told.text == TAKE_OVER for told in of(Told, events))
         assert session.info.model == "big" and session.info.state == "done"
         assert not home.simulator.violations and first.mode == "inline"
+
+
+async def test_l2_a_message_that_rose_has_one_end_in_a_script(tmp_path: Path) -> None:
+    """L-2, L-13, S-5: the last one, with what all tiers did."""
+    printed: list[Event] = []
+
+    class Kept(JsonPrinter):
+        def event(self, event: Event) -> None:
+            printed.append(event)
+
+    async with engine_home(tmp_path, PROVIDER, circling) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        models(home, small="tiny", large="big", cloud="huge")
+        session = await home.session(model="usual")
+        driver = TurnDriver(session, Console(), Kept(Console()), None)
+        assert await driver.run_turn([Words("What is in a.txt?")], [], None) == 0
+        assert [e.model for e in of(TurnStarted, printed)] == ["tiny", "big"]
+        (end,) = of(TurnComplete, printed)
+        assert end is printed[-1] and end.reason == "done"
+        assert (end.steps, end.usage.input) == (len(home.asked), 3 * 10 + 100)
 
 
 @pytest.mark.parametrize("cap", [24_000, 200_000])

@@ -346,6 +346,7 @@ def test_a_draft_of_a_record_is_a_card_like_a_files(shown: TranscriptWindow) -> 
         (TurnComplete("token_limit", "Enough.", cap="turn"), ["go_on", "settings"]),
         (TurnComplete("money_limit", "Enough.", cap="session"), ["raise_cap", "settings"]),
         (TurnComplete("money_limit", "Enough.", cap="day"), ["settings", "go_on"]),
+        (TurnComplete("request_limit", "Enough.", cap="hour"), ["settings", "go_on"]),
         (TurnComplete("stalled"), ["choose_model", "go_on"]),
         (TurnComplete("cancelled"), []),
     ],

@@ -43,6 +43,8 @@ class RecoveryActions:
         last = session.transcript.blocks[-1] if session and session.transcript.blocks else None
         if not isinstance(last, EndBlock) or not last.cap:
             return ""
+        if last.cap == "hour":
+            return "requests_per_hour"
         return f"{last.cap}_{'dollars' if last.reason == 'money_limit' else 'tokens'}"
 
     def raised_cap(self, reason: str) -> str:
