@@ -20,7 +20,7 @@ from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.services import Services
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
     Event,
     ToolFinished,
@@ -255,7 +255,6 @@ class ToolRunner:
         for event in before:
             await event.wait()
         async with self._slots:
-            self._record_exposures(tool.spec, checked, None)
             self._emit(ToolStarted(call.id, permit.by))
             if known := self.reads.get(tool.spec, checked):
                 return known
@@ -263,6 +262,8 @@ class ToolRunner:
             try:
                 with self.reads.around(tool.spec):
                     result = await self._work(tool, checked, permit)
+            except NothingRead:
+                raise
             except ToolFailed as failure:  # its text may quote what was read
                 failed = _failed(str(failure))
                 self._record_exposures(tool.spec, checked, failed)
@@ -297,9 +298,7 @@ class ToolRunner:
                 call.id,
                 permit.approve,
             ),
-            emit=self._output_emitter(
-                call.id, hidden=tool.spec.untrusted and bool(self._access.content_filter.kinds)
-            ),
+            emit=self._output_emitter(tool.spec, call),
             ask=lambda text, choices: self.approvals.ask(call.id, text, choices),
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
@@ -330,23 +329,27 @@ class ToolRunner:
         for exposed in self._guard.new_exposures(spec, call, result):
             self._emit(exposed)
 
-    def _output_emitter(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
+    def _output_emitter(self, spec: ToolSpec, call: ToolCall) -> Callable[[str], None]:
         """A function that emits a running call's output, up to ``OUTPUT_LIMIT``.
 
-        ``hidden``: it emits nothing, because the filter needs the whole output: a value to
-        mask may be split between two pieces.
+        The session is exposed to it from its first piece on. Where the filter needs the whole
+        output, because a value to mask may be split between two pieces, it emits nothing.
         """
-        left = 0 if hidden else OUTPUT_LIMIT
+        hidden = spec.untrusted and bool(self._access.content_filter.kinds)
+        begun, left = False, 0 if hidden else OUTPUT_LIMIT
 
         def emit(text: str) -> None:
-            nonlocal left
+            nonlocal begun, left
+            if not begun:
+                begun = True
+                self._record_exposures(spec, call, None)
             if left > 0:
                 cut = len(text) >= left
                 text = (
                     f"{text[:left]}\n[… more output follows, not shown here …]\n" if cut else text
                 )
                 left = 0 if cut else left - len(text)
-                self._emit(ToolOutput(call_id, text))
+                self._emit(ToolOutput(call.id, text))
 
         return emit
 

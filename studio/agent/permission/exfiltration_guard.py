@@ -97,8 +97,8 @@ class ExfiltrationGuard:
     def new_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
         """What a call exposes the session to for the first time.
 
-        Call it with None before the call runs, because a command's output is visible while it
-        runs, and again with its result or error.
+        Call it with None when a running call shows its first output, as commands do, and with
+        its result or error. A call that read and sent nothing exposes to nothing.
         """
         return [one for one in self._exposures(spec, call, result) if self._is_new(one)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from studio.domain.errors import NothingRead
 from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, make_draft, tool
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 from studio.tools.sdk.result import plural
@@ -23,9 +24,9 @@ async def edit(
     replace_all: Replace every place where the old text is.
     """
     if not old:
-        raise ToolFailed("“old” is empty. To write a whole file use write.")
+        raise NothingRead("“old” is empty. To write a whole file use write.")
     if old == new:
-        raise ToolFailed("“old” and “new” are the same.")
+        raise NothingRead("“old” and “new” are the same.")
     waiting = await pending_draft(context, path)
     draft = await asyncio.to_thread(_draft, context.workspace, path, waiting, old, new, replace_all)
     return await propose(context, draft)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 
+from studio.domain.errors import NothingRead
 from studio.processes.sandbox import explain_failure
 from studio.processes.shell_command import CommandResult, run_shell
-from studio.tools import Context, Result, ToolFailed, tool
+from studio.tools import Context, Result, tool
 
 LONGEST = 3600.0
 
@@ -37,9 +38,9 @@ async def run(
     reason: Why it is run, in a few words for the person.
     """
     if not command.strip():
-        raise ToolFailed("“command” is empty.")
+        raise NothingRead("“command” is empty.")
     if not 0 < time_limit <= LONGEST:
-        raise ToolFailed(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
+        raise NothingRead(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
     context.workspace.check()
     try:
         ended = await run_shell(
@@ -52,7 +53,7 @@ async def run(
             emit=context.emit,
         )
     except (OSError, ValueError) as error:
-        raise ToolFailed(f"The command cannot be started: {error}") from error
+        raise NothingRead(f"The command cannot be started: {error}") from error
     summary = f"stopped after {time_limit:g} s" if ended.timed_out else _code(ended)
     failed = ended.timed_out or ended.code != 0
     output = ended.output.rstrip("\n")

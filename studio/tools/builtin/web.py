@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from studio.tools import Context, Result, ToolFailed, tool
+from studio.domain.errors import NothingRead
+from studio.tools import Context, Result, tool
 from studio.tools.sdk.result import plural
 from studio.tools.web import CrossHostRedirect
 
@@ -26,7 +27,7 @@ async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
     first_page: Of a PDF file the page to begin with, counting from 1.
     """
     if first_page < 1:
-        raise ToolFailed("“first_page” counts from 1.")
+        raise NothingRead("“first_page” counts from 1.")
     page = await context.web.page(url, first_page, context.may)
     if isinstance(page, CrossHostRedirect):
         said = f"{page.url} redirects to another host: {page.to}\nFetch that address to go there."

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import studio
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.tools.sdk.result import size
 
 from .private_address_guard import NetworkGuard
@@ -97,6 +97,7 @@ class Client:
     ) -> WebResponse:
         """Send one request, redirects not followed; raises ToolFailed.
 
+        NothingRead if no connection was made, so that nothing was sent.
         ``headers`` may hold a key. ``private`` allows private networks.
         """
         async with _time_limit(self.limits.seconds, address.host):
@@ -131,7 +132,7 @@ class Client:
                 return await self._exchange(over(url), address, trust)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 if not left:
-                    raise ToolFailed(_unreachable(address, error)) from error
+                    raise NothingRead(_unreachable(address, error)) from error
         raise AssertionError("a host has at least one address")
 
     def _url(self, address: Address, place: str) -> str:
@@ -158,17 +159,17 @@ class Client:
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             if not proxy:
                 raise  # another address of the host may be better
-            raise ToolFailed(f"The proxy cannot be reached for {address.host}.") from None
+            raise NothingRead(f"The proxy cannot be reached for {address.host}.") from None
         except httpx2.TimeoutException:
             raise ToolFailed(f"{address.host} sent nothing for {self.limits.idle:g} s.") from None
         except httpx2.ProxyError:
-            raise ToolFailed(f"The proxy would not connect to {address.host}.") from None
+            raise NothingRead(f"The proxy would not connect to {address.host}.") from None
         except httpx2.TransportError as error:
             raise ToolFailed(
                 f"{address.host} broke the connection off or does not speak HTTP there."
             ) from error
         except (ImportError, ValueError) as error:  # a kind of proxy that is not known
-            raise ToolFailed("The proxy that the environment sets cannot be used.") from error
+            raise NothingRead("The proxy that the environment sets cannot be used.") from error
         named = {name.lower(): value for name, value in response.headers.items()}
         return WebResponse(address, response.status_code, named, content, bool(proxy))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.messages import Image
 from studio.processes.daemon_thread import stoppable
 from studio.tools.sdk.result import size
@@ -155,24 +155,33 @@ class Web:
     async def page(
         self, url: str, first_page: int = 1, may: May = anywhere
     ) -> WebPage | CrossHostRedirect:
-        """Fetch and read a page; raises ToolFailed. ``first_page`` is of a PDF file.
+        """Fetch and read a page; raises ToolFailed, NothingRead if no server was asked.
+
+        ``first_page`` is of a PDF file.
 
         Redirects are followed on the same host, and to the hosts that ``may`` returns True
         for; it is called for each redirect, and may refuse by ToolFailed.
         """
         private = self.choices().fetch_private
         address = web_address.parse(url)
-        for _ in range(self._client.limits.redirects + 1):
-            response, fetched = await self._fetch(address, private)
-            to = response.leads_to
-            if to is None:
-                break
-            if not await may(str(to)) and not address.stays_at(to):
-                return CrossHostRedirect(str(address), str(to))
-            address = to
-        else:
-            limit = self._client.limits.redirects
-            raise ToolFailed(f"There are more than {limit} redirects, to {address}.")
+        asked = False
+        try:
+            for _ in range(self._client.limits.redirects + 1):
+                response, fetched = await self._fetch(address, private)
+                asked = True
+                to = response.leads_to
+                if to is None:
+                    break
+                if not await may(str(to)) and not address.stays_at(to):
+                    return CrossHostRedirect(str(address), str(to))
+                address = to
+            else:
+                limit = self._client.limits.redirects
+                raise ToolFailed(f"There are more than {limit} redirects, to {address}.")
+        except NothingRead as refusal:
+            if asked:  # a server has chosen this address
+                raise ToolFailed(str(refusal)) from refusal
+            raise
         content = await _extract_in_thread(response, first_page, self._client.limits.seconds)
         return WebPage(
             str(response.address),

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.request import getproxies, proxy_bypass
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead
 
 from .web_address import Address, is_public, plain
 
@@ -64,7 +64,7 @@ class NetworkGuard:
     proxy: Callable[[Address], str] = _environment_proxy
 
     async def resolve(self, address: Address, *, private: bool) -> list[str]:
-        """The IP addresses of a host, every one of them checked; raises ToolFailed.
+        """The IP addresses of a host, every one of them checked; raises NothingRead.
 
         The caller connects to these and looks nothing up again: a second answer of
         the same name server might be another one.
@@ -73,7 +73,7 @@ class NetworkGuard:
         return [self._checked(address, text, private) for text in found]
 
     async def forwarded(self, address: Address, *, private: bool) -> None:
-        """Check the address of a request that goes through a proxy; raises ToolFailed.
+        """Check the address of a request that goes through a proxy; raises NothingRead.
 
         The proxy looks names up itself. A name that resolves to a private network here is
         refused; one that does not resolve here is left to the proxy.
@@ -81,7 +81,7 @@ class NetworkGuard:
         if private:
             return
         if address.is_local_name:
-            raise ToolFailed(PRIVATE.format(where=address.host, what=""))
+            raise NothingRead(PRIVATE.format(where=address.host, what=""))
         try:
             await self.resolve(address, private=False)
         except UnknownHost:
@@ -99,9 +99,9 @@ class NetworkGuard:
         ip = plain(ipaddress.ip_address(text.partition("%")[0]))
         if not private and not is_public(ip):
             what = "" if address.ip else f" ({ip})"
-            raise ToolFailed(PRIVATE.format(where=address.host, what=what))
+            raise NothingRead(PRIVATE.format(where=address.host, what=what))
         return text if private and "%" in text else str(ip)
 
 
-class UnknownHost(ToolFailed):
+class UnknownHost(NothingRead):
     """The name does not resolve."""

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any, Protocol, cast
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.jsonvalue import Json
 
 from . import web_address
@@ -64,7 +64,7 @@ async def ask_engine(
     """At most ``count`` results of the person's search engine; raises ToolFailed."""
     query, count = " ".join(query.split()), max(1, min(count, MOST))
     if not query:
-        raise ToolFailed("“query” is empty.")
+        raise NothingRead("“query” is empty.")
 
     async def send(
         method: str, url: str, headers: Mapping[str, str], body: bytes = b"", own: bool = False
@@ -91,7 +91,7 @@ async def ask_engine(
             hits = _hits(_json(response, "Tavily"), ("results",), "content")
         case "searxng":
             if not settings.searxng_url:
-                raise ToolFailed("The address of SearXNG is missing in the settings.")
+                raise NothingRead("The address of SearXNG is missing in the settings.")
             base = settings.searxng_url.rstrip("/").removesuffix("/search")
             url = f"{base}/search?q={quote_plus(query)}&format=json"
             # The person typed the address of their own server: it may be a private one.
@@ -100,19 +100,19 @@ async def ask_engine(
                 raise ToolFailed("SearXNG refuses. Its settings must list “json” under formats.")
             hits = _hits(_json(response, "SearXNG"), ("results",), "content")
         case "provider":
-            raise ToolFailed(
+            raise NothingRead(
                 "This model's provider has no search of its own. "
                 "The person can choose another search engine in the settings."
             )
         case _:
-            raise ToolFailed("Searching the web is turned off in the settings.")
+            raise NothingRead("Searching the web is turned off in the settings.")
     return hits[:count]
 
 
 async def _key(key: Callable[[str], Awaitable[str | None]], name: str, title: str) -> str:
     found = await key(name)
     if not found:
-        raise ToolFailed(f"There is no API key for {title} Search. Add one in the settings.")
+        raise NothingRead(f"There is no API key for {title} Search. Add one in the settings.")
     return found
 
 

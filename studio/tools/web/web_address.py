@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, urljoin, urlsplit
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead
 
 LONGEST = 8_000
 """Characters of an address."""
@@ -94,31 +94,36 @@ class Address:
         return self.host == other.host and (same or upgraded)
 
     def join(self, reference: str) -> Address:
-        """Where a redirect or a link on this page leads; raises ToolFailed."""
-        return parse(urljoin(str(self), reference.strip()))
+        """Where a redirect or a link on this page leads; raises NothingRead."""
+        reference = reference.strip()
+        try:
+            joined = urljoin(str(self), reference)
+        except ValueError as error:
+            raise NothingRead(f"“{reference[:200]}” is not an address: {error}.") from None
+        return parse(joined)
 
 
 def parse(text: str) -> Address:
-    """Parse an address; raises ToolFailed that says what is wrong with it.
+    """Parse an address; raises NothingRead that says what is wrong with it.
 
     International names become punycode, so that a look-alike is seen.
     """
     text = text.strip()
     if len(text) > LONGEST:
-        raise ToolFailed(f"The address is longer than {LONGEST:,} characters.")
+        raise NothingRead(f"The address is longer than {LONGEST:,} characters.")
     if any(ord(c) <= 32 or ord(c) == 127 or c == "\\" for c in text):
-        raise ToolFailed("The address holds spaces, control characters or backslashes.")
+        raise NothingRead("The address holds spaces, control characters or backslashes.")
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise ToolFailed(f"“{text[:200]}” is not an address: {error}.") from None
+        raise NothingRead(f"“{text[:200]}” is not an address: {error}.") from None
     if parts.scheme not in PORTS or not parts.netloc:
-        raise ToolFailed(f"“{text[:200]}” is no web address. It begins with https:// or http://.")
+        raise NothingRead(f"“{text[:200]}” is no web address. It begins with https:// or http://.")
     if "@" in parts.netloc:
-        raise ToolFailed("The address holds a user name or password. Use one without.")
+        raise NothingRead("The address holds a user name or password. Use one without.")
     if port == 0:
-        raise ToolFailed("Port 0 cannot be used.")
+        raise NothingRead("Port 0 cannot be used.")
     bracketed = parts.netloc.startswith("[")
     host = _ipv6(host) if bracketed else _name(host)
     query = f"?{_quoted(parts.query)}" if parts.query else ""
@@ -134,9 +139,9 @@ def _ipv6(host: str) -> str:
     try:
         found = ipaddress.IPv6Address(host)
     except ValueError:
-        raise ToolFailed(f"“[{host}]” is not an IPv6 address.") from None
+        raise NothingRead(f"“[{host}]” is not an IPv6 address.") from None
     if found.scope_id is not None:
-        raise ToolFailed(f"“[{host}]” names a network card. Use an address without “%”.")
+        raise NothingRead(f"“[{host}]” names a network card. Use an address without “%”.")
     return found.compressed
 
 
@@ -147,16 +152,16 @@ def _name(host: str) -> str:
         try:
             host = idna.encode(host, uts46=True).decode("ascii")
         except idna.IDNAError:
-            raise ToolFailed(f"“{host}” is not a name of a host.") from None
+            raise NothingRead(f"“{host}” is not a name of a host.") from None
     host = host.lower().removesuffix(".")
     if len(host) > 253 or not _HOST.fullmatch(host):
-        raise ToolFailed(f"“{host[:200]}” is not a name of a host.")
+        raise NothingRead(f"“{host[:200]}” is not a name of a host.")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         # 127.1, 0x7f.0.0.1, 2130706433 and 0177.0.0.1 all mean 127.0.0.1 to some programs.
         try:
             return str(ipaddress.IPv4Address(host))
         except ValueError:
-            raise ToolFailed(
+            raise NothingRead(
                 f"“{host}” is an odd way to write an address. Use four decimal numbers."
             ) from None
     return host

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.tools import SKIPPED_FOLDERS
 
 _DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
@@ -58,7 +58,7 @@ class Workspace:
     def check(self) -> None:
         """Raises ToolFailed if the folder does not exist any more."""
         if not self.root.is_dir():
-            raise ToolFailed(f"The folder {self.root} is not there any more.")
+            raise NothingRead(f"The folder {self.root} is not there any more.")
 
     def resolve(self, path: str, *, write: bool = False) -> Path:
         """The real path of ``path``, after all links; it need not exist.
@@ -78,7 +78,7 @@ class Workspace:
         try:
             found = Path(os.path.realpath(self._joined(path)))
         except (OSError, ValueError, RuntimeError) as error:
-            raise ToolFailed(f"“{path}” is not a path: {reason(error)}.") from error
+            raise NothingRead(f"“{path}” is not a path: {reason(error)}.") from error
         return found, any(found.is_relative_to(one) for one in (self.root, *self.readable))
 
     def place(self, path: str, *, write: bool = False) -> Path:
@@ -97,13 +97,13 @@ class Workspace:
         places = (self.root,) if write else (self.root, *self.readable)
         if any(found.is_relative_to(place) for place in places):
             return found
-        raise ToolFailed(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
+        raise NothingRead(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
 
     def _joined(self, path: str) -> Path:
         if "\0" in path:
             raise ValueError("it holds a NUL character")
         if path.startswith("~"):
-            raise ToolFailed(f"“{path}”: ~ is not known here. Use a path relative to the folder.")
+            raise NothingRead(f"“{path}”: ~ is not known here. Use a path relative to the folder.")
         if sys.platform == "win32":
             rest = path[2:] if _DRIVE.match(path) else path
             if ":" in rest:
@@ -112,7 +112,7 @@ class Workspace:
                 raise ValueError("it names a device")
             return self.root / path
         if _DRIVE.match(path) or path.startswith("\\\\"):
-            raise ToolFailed(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
+            raise NothingRead(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
         joined = self.root / path
         if "\\" in path and not os.path.lexists(joined):
             return self.root / path.replace("\\", "/")  # models confuse the two

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rule_suggestions import suggest_rules
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import ToolFinished
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
@@ -166,6 +166,24 @@ async def test_each_redirect_is_checked() -> None:
         assert not home.asked
         page = await web(choices=OPEN).page(f"{here.url}/b")
         assert page.text == "secret" and page.url == f"{home.url}/"
+
+
+async def test_t7_a_refusal_says_whether_a_server_was_asked() -> None:
+    """A stranger's words may be in what follows its answer, in a refused redirect too."""
+    async with site() as here:
+        dead = NetworkGuard(dial=lambda ip, port: ("127.0.0.1", 1), proxy=lambda address: "")
+        by_proxy = to(here, ["10.0.0.1"], proxy="http://127.0.0.1:1")
+        for network in (to(here, ["10.0.0.1"]), to(here, []), by_proxy, to(here, proxy="odd://x")):
+            with pytest.raises(NothingRead):
+                await web(network).page("http://example.com/a")
+        with pytest.raises(NothingRead):
+            await web(dead).page("http://93.184.216.34/")
+        assert not here.asked
+        for leads_to in ("http://127.0.0.1/", "file:///etc/passwd", "http://[::1"):
+            here.redirect("/a", leads_to)
+            with pytest.raises(ToolFailed) as failed:
+                await web(to(here)).page("http://example.com/a")
+            assert not isinstance(failed.value, NothingRead)
 
 
 async def test_redirects_end_and_carry_no_cookie() -> None:
