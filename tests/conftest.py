@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support import nightly
 from support.fast import has_fast, is_fast, nothing_is_started
 from support.waiting import HANG
 
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
 # The same examples each time: what is new is explored at night, not while somebody waits.
 settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
 settings.register_profile(
-    "nightly", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    nightly.PROFILE,
+    max_examples=nightly.EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(PROFILE)
 
 if sys.platform.startswith("linux") and not (
     os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -84,7 +89,9 @@ async def http() -> AsyncIterator[Http]:
 RECORDINGS = Path(__file__).parent.parent.parent / "shared" / "recordings"
 
 
+@pytest.hookimpl(tryfirst=True)  # Hypothesis reads the seed; workers get it with the options
 def pytest_configure(config: pytest.Config) -> None:
+    config.option.hypothesis_seed = nightly.seed_of(config.option.hypothesis_seed, PROFILE)
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup our commands would ignore it
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
@@ -168,7 +175,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=replays)
 
 
-def pytest_report_header() -> list[str]:
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    seed = config.option.hypothesis_seed
+    said = [nightly.words_about(seed)] if seed is not None else []
     if RECORDINGS.is_dir():
-        return []
-    return [f"No recorded exchanges at {RECORDINGS}: the tests that replay them are left out."]
+        return said
+    return [
+        *said,
+        f"No recorded exchanges at {RECORDINGS}: the tests that replay them are left out.",
+    ]

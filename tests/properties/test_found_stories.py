@@ -13,7 +13,7 @@ import pytest
 from studio.domain.messages import Text as Words
 from studio.processes.sandbox import NoSandbox
 from studio.processes.shell_command import run_shell
-from studio.simulator import Call, Text, Think
+from studio.simulator import Call, Text, Think, unknown
 from support.engine_home import PROTOCOLS, engine_home
 from support.story_runner import StoryRunner
 from support.story_steps import Act, Change, Damage, Reply, Restart, Say, Step, Switch
@@ -126,6 +126,12 @@ async def test_an_empty_message_after_reasoning_does_not_block_what_follows(
     """H-5: OpenAI refuses a message without the reasoning that led to it, known by their ids."""
     reply = Reply((Think("Hm."), Text(""), Text("Some words."), Call("list", {})))
     await lived(tmp_path, provider, Say(replies=(reply,)), Say())
+
+
+async def test_items_that_nobody_has_heard_of_have_ids_of_their_own(tmp_path: Path) -> None:
+    """Kept as they came and sent back, two with one id are refused by Responses."""
+    odd = Reply(faults=(unknown(1, "block"),))
+    await lived(tmp_path, "openai", Say(replies=(odd,)), Say(replies=(odd,)), Say())
 
 
 async def test_a_turn_cancelled_twice_while_it_is_made_is_over(tmp_path: Path) -> None:
