@@ -9,6 +9,7 @@
 - ``events``: Defines the events of a turn, as a tagged union of small frozen values (L-2).
 - ``jsonvalue``: Defines JSON values, reads JSON of unknown shape, and repairs text.
 - ``ledger``: Identifies requests by hash chains, and describes their usage and cost (H-9).
+- ``line_changes``: Finds which lines differ between two texts, in bounded time.
 - ``messages``: Defines messages and their blocks as pure values (H-2).
 - ``models``: Describes models, their usage, and the options of a generation.
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).

@@ -53,16 +53,9 @@ class DraftDescription:
 
     def counts(self) -> tuple[int, int]:
         """Lines added and removed, as a unified diff would count them."""
-        from difflib import SequenceMatcher
+        from .line_changes import changed_lines
 
-        old = (self.before or "").splitlines()
-        new = self.after.splitlines()
-        added = removed = 0
-        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            if tag != "equal":
-                removed += i2 - i1
-                added += j2 - j1
-        return added, removed
+        return changed_lines((self.before or "").splitlines(), self.after.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,20 @@ from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from studio.domain.drafts import Draft
+from studio.domain.line_changes import opcodes
 
 Kind: TypeAlias = Literal["same", "add", "del", "fold"]
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _BREAK = re.compile(r"\r\n|\n|\r")
-_EFFORT = 1_000_000
-"""Old lines times new lines beyond which the middle is shown as replaced whole."""
 _ALIKE = 0.4
 """Similarity (0 to 1) below which two lines count as different, and get no marks."""
 _MARKED = 400
 """Characters of a line that is compared word by word."""
+_WORDS = 150
+"""Words of such a line."""
+_PAIRS = 500
+"""Changed lines of one part that are compared word by word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +84,6 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Like ``SequenceMatcher.get_opcodes``, but quick for long texts that differ in one part."""
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    most = min(len(old), len(new)) - start
-    while end < most and old[len(old) - 1 - end] == new[len(new) - 1 - end]:
-        end += 1
-    if start:
-        yield "equal", 0, start, 0, start
-    old_end, new_end = len(old) - end, len(new) - end
-    if (old_end - start) * (new_end - start) > _EFFORT:
-        yield "replace", start, old_end, start, new_end
-    elif old_end > start or new_end > start:
-        middle = SequenceMatcher(None, old[start:old_end], new[start:new_end], autojunk=False)
-        for tag, i1, i2, j1, j2 in middle.get_opcodes():
-            yield tag, i1 + start, i2 + start, j1 + start, j2 + start
-    if end:
-        yield "equal", old_end, len(old), new_end, len(new)
-
-
 def _unchanged(
     old: Sequence[str], i1: int, i2: int, j1: int, head: int, tail: int
 ) -> Iterator[DiffLine]:
@@ -125,7 +106,7 @@ def _changed(
 ) -> list[DiffLine]:
     removed = [DiffLine("del", i + 1, None, old[i]) for i in range(i1, i2)]
     added = [DiffLine("add", None, j + 1, new[j]) for j in range(j1, j2)]
-    for index, (gone, come) in enumerate(zip(removed, added, strict=False)):
+    for index, (gone, come) in enumerate(zip(removed[:_PAIRS], added[:_PAIRS], strict=False)):
         old_marks, new_marks = word_marks(gone.text, come.text)
         removed[index] = DiffLine("del", gone.old_no, None, gone.text, old_marks)
         added[index] = DiffLine("add", None, come.new_no, come.text, new_marks)
@@ -140,6 +121,8 @@ def word_marks(old: str, new: str) -> tuple[Marks, Marks]:
     if len(old) > _MARKED or len(new) > _MARKED:
         return (), ()
     words_old, words_new = _WORD.findall(old), _WORD.findall(new)
+    if max(len(words_old), len(words_new)) > _WORDS:
+        return (), ()
     matcher = SequenceMatcher(None, words_old, words_new, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return (), ()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .diff import opcodes
+from studio.domain.line_changes import opcodes
 
 Side: TypeAlias = Literal["same", "theirs", "ours", "both", "conflict"]
 """Who changed a part: nobody, the file's version, the draft's, both alike, both differently."""

@@ -9,7 +9,8 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from studio.tools.drafts.diff import DiffLine, Kind, opcodes
+from studio.domain.line_changes import opcodes
+from studio.tools.drafts.diff import DiffLine, Kind
 from studio.tools.drafts.three_way_merge import Hunk
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.draft_item import DiffLeaf, FoldLeaf, colour
