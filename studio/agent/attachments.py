@@ -16,8 +16,9 @@ from studio.providers.base import Provider
 from studio.providers.media import left_out_text
 from studio.tools.sdk.result import size
 from studio.tools.workspace import images, pdf
+from studio.tools.workspace.encodings import NotText, decode
 from studio.tools.workspace.folder import reason
-from studio.tools.workspace.text_files import encoding_of
+from studio.tools.workspace.text_files import open_file
 
 LIMIT = 20_000_000
 """Bytes of one file. Gemini takes 20 MB with a request, the others more."""
@@ -53,8 +54,6 @@ _KINDS = (
     ("a video", (".mp4", ".mov", ".mkv", ".webm", ".avi")),
     ("a database", (".db", ".sqlite", ".sqlite3", ".parquet")),
 )
-_TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\b\x1b\x1a")
-"""Control characters in texts, including terminals' escape and DOS's end of file."""
 
 
 async def attach(path: Path) -> Image | File:
@@ -121,10 +120,13 @@ def _block(name: str, data: bytes) -> Image | File:
                 f"{name} is locked with a password. Save it without one, then attach it again."
             )
         return File(name, "application/pdf", data)
-    text = _text(data)
-    if text is None:
+    try:
+        text, _ = decode(data, name)
+    except NotText:
         kind = next((kind for kind, ends in _KINDS if end in ends), "a binary file")
-        raise ConfigurationError(f"{name} is {kind} and cannot be attached. {_ATTACHABLE}")
+        raise ConfigurationError(
+            f"{name} is {kind} and cannot be attached. {_ATTACHABLE}"
+        ) from None
     return File(name, TYPES.get(end, "text/plain"), text.encode())
 
 
@@ -135,7 +137,7 @@ def _read(path: Path) -> bytes:
             raise ConfigurationError(f"{path.name} is a folder. Attach files, or name the folder.")
         if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
             raise ConfigurationError(f"{path.name} is not an ordinary file.")
-        with path.open("rb") as file:
+        with open_file(path) as file:
             data = file.read(LIMIT + 1)
     except OSError as error:
         raise ConfigurationError(f"{path.name} cannot be read: {reason(error)}.") from error
@@ -155,20 +157,3 @@ def _picture(data: bytes, name: str) -> Image:
         return images.normalise(data, name)
     except ToolFailed as error:
         raise ConfigurationError(str(error)) from error
-
-
-def _text(data: bytes) -> str | None:
-    """Decode a text in UTF-8, UTF-16 with a byte order mark, or a western 8-bit encoding."""
-    encoding = encoding_of(data)
-    try:
-        text = (data[2:] if encoding.startswith("utf-16") else data).decode(encoding)
-        return None if "\0" in text else text
-    except UnicodeDecodeError:
-        if encoding != "utf-8" or any(
-            byte < 32 and byte not in _TEXT_CONTROLS for byte in set(data)
-        ):
-            return None
-    try:
-        return data.decode("cp1252")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")

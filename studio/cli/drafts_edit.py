@@ -20,7 +20,8 @@ from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.draft_conflict import Conflict
 from studio.tools.drafts.three_way_merge import OURS, THEIRS, with_line_ends
-from studio.tools.workspace.text_files import decode, read_whole
+from studio.tools.workspace.encodings import decode
+from studio.tools.workspace.text_files import read_whole
 
 from .console import Console, on_signals, read_stdin
 from .drafts import diff_lines

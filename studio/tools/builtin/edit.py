@@ -8,6 +8,7 @@ from studio.domain.errors import NothingRead
 from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, make_draft, tool
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 from studio.tools.sdk.result import plural
+from studio.tools.workspace.text_files import line_end, with_line_end
 
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
@@ -45,11 +46,15 @@ def _draft(
 def replaced(text: str, name: str, old: str, new: str, *, every: bool = False) -> str:
     """``text`` with ``old`` replaced; ToolFailed that helps if it is not there just once.
 
-    Models write ``\\n``: where the file has ``\\r\\n`` both sides are read so.
+    Models write ``\\n``: where all lines of the file end in another way both sides are read
+    so, and where its lines end in several ways ``old`` is looked for with each.
     """
+    end = line_end(text)
+    if end in ("\r\n", "\r"):
+        old, new = with_line_end(old, end), with_line_end(new, end)
     count = text.count(old)
-    if count == 0 and "\r\n" in text:
-        old, new = _windows(old), _windows(new)
+    if count == 0 and end is None and "\r\n" in text:
+        old, new = with_line_end(old, "\r\n"), with_line_end(new, "\r\n")
         count = text.count(old)
     if count == 0:
         raise ToolFailed(_not_found(text, name, old))
@@ -60,10 +65,6 @@ def replaced(text: str, name: str, old: str, new: str, *, every: bool = False) -
             "around it so that it is there once, or set replace_all."
         )
     return text.replace(old, new)
-
-
-def _windows(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 def _places(text: str, old: str) -> list[int]:

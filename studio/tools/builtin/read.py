@@ -10,9 +10,18 @@ from studio.domain.messages import Image
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, FileDraft, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural
+from studio.tools.workspace.encodings import title_of
 from studio.tools.workspace.images import describe_image, format_of, normalise
 from studio.tools.workspace.pdf import Pages, is_pdf, pages
-from studio.tools.workspace.text_files import Slice, read_whole, slice_file, slice_text
+from studio.tools.workspace.text_files import (
+    LinePart,
+    Slice,
+    Wanted,
+    open_file,
+    read_whole,
+    slice_file,
+    slice_text,
+)
 
 LIMIT = 60_000
 """Characters of one reading."""
@@ -23,28 +32,35 @@ LARGEST = 50_000_000
 
 @tool(effect="read", target="path", verb="Reading", done="Read", icon="file-text")
 async def read(
-    context: Context, path: str, first_line: int = 1, lines: int = 1000, first_page: int = 1
+    context: Context,
+    path: str,
+    first_line: int = 1,
+    lines: int = 1000,
+    first_page: int = 1,
+    first_column: int = 1,
 ) -> Result:
     """Read a text file, or some lines of it. The first line of the answer says which lines
-    these are; below it is the text exactly as it is in the file. Of a PDF file you get the
-    words page by page, of a picture (PNG, JPEG, GIF, WebP and others) the picture itself.
+    these are; below it is the text exactly as it is in the file. Very long lines are cut and
+    say how to read their rest. Of a PDF file you get the words page by page, of a picture
+    (PNG, JPEG, GIF, WebP and others) the picture itself.
 
     path: The file, relative to the working folder.
     first_line: The line to begin with, counting from 1.
     lines: How many lines to read at most.
     first_page: Of a PDF file the page to begin with, counting from 1.
+    first_column: Of a very long line the character to begin with, counting from 1; then
+        you get the rest of line first_line alone.
     """
-    if first_line < 1 or lines < 1 or first_page < 1:
-        raise ToolFailed("“first_line”, “lines” and “first_page” count from 1.")
+    if min(first_line, lines, first_page, first_column) < 1:
+        raise ToolFailed("“first_line”, “lines”, “first_page” and “first_column” count from 1.")
     workspace = context.workspace
+    wanted = Wanted(first_line, lines, first_column, LIMIT)
 
-    def work(stop: Stop) -> Slice | Pages | Image:
+    def work(stop: Stop) -> Slice | LinePart | Pages | Image:
         if text is not None:
-            return slice_text(text, first_line, lines, LIMIT)
+            return slice_text(text, wanted)
         file = workspace.file(path)
-        return _unusual(file, name, first_page, stop) or slice_file(
-            file, name, first_line, lines, LIMIT, stop
-        )
+        return _unusual(file, name, first_page, stop) or slice_file(file, name, wanted, stop)
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
@@ -56,11 +72,12 @@ async def read(
         return Result(f"[{name}, a picture, {about}]{note}", about, (name,), images=(part,))
     if isinstance(part, Pages):
         return _of_pages(name, part, note)
+    if isinstance(part, LinePart):
+        return _of_line(name, part, first_line, note)
     count = part.last - part.first + 1
     if count == 0 and first_line > 1:
-        total = plural(part.total or 0, "line")
-        raise ToolFailed(f"{name} has only {total}; there is no line {first_line}.")
-    head = f"{_head(name, part, count)}{note}"
+        raise _no_line(name, part.total or 0, first_line)
+    head = f"{_head(name, part, count)}{_encoding(part.encoding)}{note}"
     source = f"{name}:{part.first}-{part.last}" if count else name
     sources = (source,) if draft is None or name == draft.path else (source, draft.path)
     return Result(f"{head}\n{part.text}", plural(count, "line"), sources)
@@ -94,7 +111,7 @@ def _unusual(
 ) -> Pages | Image | None:
     """What a file holds that is no text, as its beginning says."""
     try:
-        with file.open("rb") as opened:
+        with open_file(file) as opened:
             start = opened.read(1024)
     except OSError:
         return None  # who reads it as text says why not
@@ -103,6 +120,33 @@ def _unusual(
     if is_pdf(start):
         return pages(read_whole(file, name, LARGEST), name, first_page, LIMIT, stop)
     return None
+
+
+def _of_line(name: str, part: LinePart, line: int, note: str) -> Result:
+    if part.line < line:
+        raise _no_line(name, part.line, line)
+    if not part.text:
+        characters = plural(part.length or 0, "character")
+        raise ToolFailed(f"Line {line} of {name} has only {characters}.")
+    of = f" of {part.length:,}" if part.length is not None else ""
+    head = f"[{name}, line {line}, characters {part.first}-{part.last}{of}]"
+    if part.last != part.length:
+        head += f" More follows: read on with first_line {line}, first_column {part.last + 1}."
+    elif part.more:
+        head += f" More lines follow: read on with first_line {line + 1}."
+    head += _encoding(part.encoding) + note
+    count = plural(part.last - part.first + 1, "character")
+    return Result(f"{head}\n{part.text}", count, (f"{name}:{line}-{line}",))
+
+
+def _no_line(name: str, total: int, line: int) -> ToolFailed:
+    return ToolFailed(f"{name} has only {plural(total, 'line')}; there is no line {line}.")
+
+
+def _encoding(encoding: str) -> str:
+    """What a model has to know before it changes a file that cannot hold every character."""
+    title = title_of(encoding)
+    return f" The file is in {title}." if title else ""
 
 
 def _of_pages(name: str, part: Pages, note: str) -> Result:

@@ -7,12 +7,12 @@ from itertools import groupby
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural
-from studio.tools.workspace.grep import Match, Query, find_ripgrep
+from studio.tools.workspace.grep import Found, Match, Query, Skipped, find_ripgrep
 from studio.tools.workspace.grep import search as search_files
 
 LIMIT = 200
-WIDTH = 300
-"""Characters of a line that are shown."""
+NAMED = 5
+"""Names of folders that are told."""
 
 
 @tool(effect="read", target="pattern", verb="Searching", done="Searched", icon="search")
@@ -20,7 +20,7 @@ async def search(
     context: Context, pattern: str, path: str = ".", glob: str = "", ignore_case: bool = False
 ) -> Result:
     """Search the text of files for a regular expression. Answers with the matching lines as
-    path:line: text, grouped by file.
+    path:line: text, grouped by file. Says what was not searched.
 
     pattern: The regular expression; write \\( for a bracket that is meant as one.
     path: The folder or file to search in.
@@ -32,7 +32,7 @@ async def search(
     workspace = context.workspace
     query = Query(pattern, glob.strip(), ignore_case)
 
-    def find(stop: Stop) -> tuple[str, list[Match]]:
+    def find(stop: Stop) -> tuple[str, Found]:
         place = workspace.resolve(path or ".")
         if not place.exists():
             workspace.folder(path)  # says what is missing
@@ -50,16 +50,21 @@ async def search(
         )
         return workspace.relative(place), found
 
-    name, found = await stoppable(find)
+    name, result = await stoppable(find)
+    found, left_out = result.matches, _left_out(result.skipped)
     source = f"{name}: {pattern}"
     if not found:
         where = f" in {name}" if name != "." else ""
         only = f" ({glob})" if glob else ""
-        return Result(f"No line{where}{only} matches {pattern}.", "no matches", (source,))
+        text = f"No line{where}{only} matches {pattern}."
+        note = f"\n[Not searched: {left_out}.]" if left_out else ""
+        return Result(f"{text}{note}", "no matches", (source,))
     more = len(found) > LIMIT
     text = format_matches(found[:LIMIT])
     if more:
         text = f"{text}\n\n[… the first {LIMIT} only; narrow it with path or glob …]"
+    elif result.skipped.unreadable:
+        text = f"{text}\n\n[Not searched: {left_out}.]"
     count = f"{plural(min(len(found), LIMIT), 'match', 'matches')}{' or more' if more else ''}"
     return Result(text, count, (source,))
 
@@ -67,10 +72,26 @@ async def search(
 def format_matches(found: list[Match]) -> str:
     """``path:line: text``, an empty line between files."""
     return "\n\n".join(
-        "\n".join(f"{one.path}:{one.line}: {_short(one.text)}" for one in group)
+        "\n".join(f"{one.path}:{one.line}: {one.text}" for one in group)
         for _, group in groupby(found, key=lambda one: one.path)
     )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[:WIDTH]} [… line cut]"
+def _left_out(skipped: Skipped) -> str:
+    """What was not searched, in words; empty if there is nothing."""
+    names = sorted(skipped.folders)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    folders = f"folders called {', '.join(names[:NAMED])}{more}" if names else ""
+    counts = [
+        plural(count, one)
+        for count, one in (
+            (skipped.binary, "binary file"),
+            (skipped.links, "link"),
+            (skipped.special, "special file"),
+        )
+        if count
+    ]
+    if skipped.unreadable:
+        kinds = plural(skipped.unreadable, "file or folder", "files or folders")
+        counts.append(f"{kinds} that cannot be read")
+    return "; ".join(filter(None, (folders, *counts)))

@@ -6,6 +6,7 @@ import asyncio
 
 from studio.tools import Context, FileDraft, Result, Workspace, make_draft, tool
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
+from studio.tools.workspace.text_files import line_end, with_line_end
 
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
@@ -25,8 +26,8 @@ async def write(context: Context, path: str, content: str) -> Result:
 
 def _draft(workspace: Workspace, path: str, moved: FileDraft | None, content: str) -> FileDraft:
     before = moved.before if moved is not None else read_current(workspace, path)[1]
-    if before and "\n" in before and before.count("\r\n") == before.count("\n"):
-        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    if before and (end := line_end(before)) not in (None, "\n"):
+        content = with_line_end(content, end)
     if moved is not None:
         return make_further(moved, content)
     return make_draft(workspace, path, content)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
+from studio.tools.workspace.encodings import encode
 from studio.tools.workspace.folder import Workspace
-from studio.tools.workspace.text_files import encode
 
 from . import draft_write
 from .draft_conflict import Conflict, compare_file, remake_file

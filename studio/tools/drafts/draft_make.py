@@ -16,8 +16,9 @@ from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.result import Result, size
+from studio.tools.workspace.encodings import NotText, decode, encode
 from studio.tools.workspace.folder import Workspace
-from studio.tools.workspace.text_files import WHOLE, NotText, decode, encode, read_whole
+from studio.tools.workspace.text_files import WHOLE, read_whole
 
 from .draft_write import DraftConflict, digest, is_other_spelling, read_stamp
 

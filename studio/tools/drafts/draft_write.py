@@ -23,6 +23,7 @@ from pathlib import Path
 from studio.domain.errors import StudioError, ToolFailed
 from studio.files.atomic_write import UNFINISHED, new_file, sync_folder, temporary_beside
 from studio.tools.workspace.folder import reason
+from studio.tools.workspace.text_files import open_file
 
 _IN_USE = 0.5
 """Seconds to wait on Windows until another program closes a file."""
@@ -59,7 +60,7 @@ def read_stamp(path: Path, name: str) -> FileStamp | None:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise DraftConflict(f"{name} is no ordinary file. Nothing was changed.")
-        with path.open("rb") as file:
+        with open_file(path) as file:
             entry = _entry(os.fstat(file.fileno()))
             return FileStamp(hashlib.file_digest(file, "sha256").hexdigest(), entry)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,10 +1,11 @@
 """The workspace: reads, finds and searches files in the folder an agent works in.
 
+- ``encodings``: tells a text's encoding, and gives every byte back on writing.
 - ``folder``: resolves the paths a model names, and keeps them inside the folder (T-8).
 - ``glob_pattern``: translates patterns over relative paths into regular expressions.
 - ``grep``: searches files with ripgrep where it is installed, else in plain Python.
 - ``images``: rotates, scales and converts pictures for models, and removes their metadata.
 - ``notes``: keeps what agents note about a folder, as markdown files.
 - ``pdf``: extracts the text of PDF files.
-- ``text_files``: detects encodings, and reads big files in pieces.
+- ``text_files``: opens ordinary files only, and reads big ones in pieces.
 """

@@ -17,7 +17,7 @@ _DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)", re.I)
 
 
-def _hide_nothing(name: str) -> bool:
+def _nothing(name: object) -> bool:
     return False
 
 
@@ -34,7 +34,7 @@ class Workspace:
         self,
         root: str | os.PathLike[str],
         readable: Sequence[Path] = (),
-        hidden: Callable[[str], bool] = _hide_nothing,
+        hidden: Callable[[str], bool] = _nothing,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
@@ -166,33 +166,49 @@ class Workspace:
         return f"{text} Did you mean {names}?"
 
     def walk(
-        self, folder: Path, *, depth: int | None = None, stop: Callable[[], bool] = lambda: False
+        self,
+        folder: Path,
+        *,
+        depth: int | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        left_out: Callable[[Path], object] = _nothing,
     ) -> Iterator[os.DirEntry[str]]:
         """Files and folders below ``folder`` in the order of their names, links not followed.
 
-        Leaves out ``SKIPPED_FOLDERS`` and what cannot be opened. A folder comes
-        before what is in it. Ends early once ``stop`` returns True.
+        A folder comes before what is in it. ``left_out`` is called with each folder that is
+        not walked through, because it is one of ``SKIPPED_FOLDERS`` or cannot be opened. Ends
+        early once ``stop`` returns True.
         """
-        try:
-            with os.scandir(folder) as entries:
-                here = sorted(entries, key=lambda entry: os.fsencode(entry.name))
-        except OSError:
-            return
-        for entry in here:
+        levels = [_entries(folder, left_out)]
+        while levels:
+            entry = next(levels[-1], None)
+            if entry is None:
+                levels.pop()
+                continue
             if stop():
                 return
             try:
                 is_folder = entry.is_dir(follow_symlinks=False)
             except OSError:
                 continue
-            if is_folder and entry.name in SKIPPED_FOLDERS:
+            path = Path(entry.path)
+            if self.hidden(self.relative(path)):
                 continue
-            if self.hidden(self.relative(Path(entry.path))):
+            if is_folder and entry.name in SKIPPED_FOLDERS:
+                left_out(path)
                 continue
             yield entry
-            if is_folder and (depth is None or depth > 1):
-                deeper = None if depth is None else depth - 1
-                yield from self.walk(Path(entry.path), depth=deeper, stop=stop)
+            if is_folder and (depth is None or len(levels) < depth):
+                levels.append(_entries(path, left_out))
+
+
+def _entries(folder: Path, left_out: Callable[[Path], object]) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return iter(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
+    except OSError:
+        left_out(folder)
+        return iter(())
 
 
 def reason(error: BaseException) -> str:

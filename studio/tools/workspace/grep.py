@@ -1,6 +1,8 @@
-"""Grep: searches files with ripgrep where it is installed, else in plain Python.
+"""Grep: searches the text of files with ripgrep where it is installed, else in Python.
 
-Both find the same matches in the same order. Everything blocks: call it in a thread.
+Both are given the same lines, which this module reads: so both find the same matches in the
+same order, in files of every encoding and size, and what is left out is counted once. At most
+a few megabytes are held in memory. Everything blocks: call it in a thread.
 """
 
 from __future__ import annotations
@@ -8,26 +10,36 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import SKIPPED_FOLDERS
 from studio.processes.daemon_thread import Stop
 
+from .encodings import NotText, decode
 from .folder import Workspace
 from .glob_pattern import glob_regex
-from .text_files import encoding_of
+from .text_files import open_file, open_text
 
-LARGEST = 20_000_000
-"""Bytes of the largest file that is searched."""
-_LINE = 10_000
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*|](?:[^()\\]|\\.)*\)(?:[+*]|\{\d*,)")
+if TYPE_CHECKING:
+    import regex
+
+WIDTH = 300
+"""Characters of a line that are shown."""
+_CHUNK = 1_000_000
+"""Characters that are searched together, and of the longest line that is searched in one."""
+_OVERLAP = 10_000
+"""Characters of a longer line that are searched twice, so that no match is cut in two."""
+_SECONDS = 0.5
+"""For one line, where Python searches: its expressions may take for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +53,51 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line; ``path`` is relative to the folder, ``line`` counts from 1."""
+    """One line; ``path`` is relative to the folder, ``line`` counts from 1.
+
+    ``text`` is the line without its end, of a long one the part around the match.
+    """
 
     path: str
     line: int
     text: str
 
 
-class UnsupportedRegex(ToolFailed):
+@dataclass(slots=True)
+class Skipped:
+    """What was not searched: folders that hold no work, by name; the others by number."""
+
+    folders: set[str] = field(default_factory=set[str])
+    binary: int = 0
+    unreadable: int = 0
+    links: int = 0
+    special: int = 0
+    """Pipes, sockets and devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The matches of a search, and what was left out up to the last of them."""
+
+    matches: list[Match]
+    skipped: Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Lines of a file from ``line`` on; of a very long one the part after ``column`` characters."""
+
+    path: str
+    line: int
+    column: int
+    text: str
+
+    def match(self, index: int, line: str, at: int) -> Match:
+        """The match in its line ``index``, from 0, at character ``at``."""
+        return Match(self.path, self.line + index, _excerpt(line, at, self.column))
+
+
+class _UnsupportedRegex(ToolFailed):
     """ripgrep cannot parse the pattern; Python may be able to."""
 
 
@@ -68,141 +117,257 @@ def search(
     *,
     ripgrep: str | None,
     environment: Mapping[str, str],
-) -> list[Match]:
+) -> Found:
     """The first ``limit`` matching lines under ``place`` in the order of paths and lines.
 
     Raises ToolFailed for a pattern that is no regular expression.
     """
     if ripgrep is not None:
+        files = _Files(workspace, place, query.glob, stop)
         try:
-            return _with_ripgrep(ripgrep, workspace, place, query, limit, stop, environment)
-        except UnsupportedRegex as failure:
+            return files.found(_with_ripgrep(ripgrep, files, query, limit, environment))
+        except OSError:  # it cannot be started
+            pass
+        except _UnsupportedRegex as failure:
             if not _is_python_regex(query.pattern):
                 raise ToolFailed(str(failure)) from None
-    return _with_python(workspace, place, query, limit, stop)
+    files = _Files(workspace, place, query.glob, stop)
+    return files.found(_with_python(files, query, limit))
+
+
+class _Files:
+    """Reads the lines of the files that are searched, and counts what is left out."""
+
+    def __init__(self, workspace: Workspace, place: Path, glob: str, stop: Stop) -> None:
+        self.stop = stop
+        self.enough = False
+        """Whether nothing more needs to be read."""
+        self._workspace = workspace
+        self._place = place
+        self._fits: Callable[[str], object] = glob_regex(glob).fullmatch if glob else str
+        self._skipped = Skipped()
+
+    def found(self, matches: list[Match]) -> Found:
+        return Found(matches, self._skipped)
+
+    def ended(self) -> bool:
+        return self.enough or self.stop()
+
+    def chunks(self) -> Iterator[_Chunk]:
+        for path in self._paths():
+            try:
+                yield from self._chunks_of(path, self._workspace.relative(path))
+            except NotText:
+                self._skipped.binary += 1
+            except OSError:
+                self._skipped.unreadable += 1
+
+    def _paths(self) -> Iterator[Path]:
+        workspace, place, skipped = self._workspace, self._place, self._skipped
+        if place.is_file():
+            if not workspace.hidden(workspace.relative(place)):
+                yield place
+            return
+        for entry in workspace.walk(place, stop=self.ended, left_out=self._left_out):
+            try:
+                if entry.is_symlink():
+                    skipped.links += 1
+                elif entry.is_dir(follow_symlinks=False) or not self._fits(
+                    workspace.relative(Path(entry.path))
+                ):
+                    continue
+                elif entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path)
+                else:
+                    skipped.special += 1
+            except OSError:
+                skipped.unreadable += 1
+
+    def _left_out(self, folder: Path) -> None:
+        """Note a folder that is not walked through: it cannot be opened, or holds no work."""
+        if folder.name in SKIPPED_FOLDERS:
+            self._skipped.folders.add(folder.name)
+        else:
+            self._skipped.unreadable += 1
+
+    def _chunks_of(self, path: Path, name: str) -> Iterator[_Chunk]:
+        with open_file(path) as file:
+            data = file.read(_CHUNK + 1)
+        if len(data) <= _CHUNK:
+            if text := decode(data, name)[0]:
+                yield _Chunk(name, 1, 0, text)
+            return
+        source = open_text(path)
+        if source is None:
+            raise NotText(name)
+        with source:
+            yield from self._chunks_in(source, name)
+
+    def _chunks_in(self, source: Iterable[str], name: str) -> Iterator[_Chunk]:
+        """The lines of a big file, as many at once as are ``_CHUNK`` characters."""
+        readline = cast("Any", source).readline
+        lines: list[str] = []
+        number, first, size, column, tail = 1, 1, 0, 0, ""
+        while not self.ended() and (piece := cast("str", readline(_CHUNK))):
+            is_whole = piece.endswith("\n") and not column
+            if lines and (not is_whole or size > _CHUNK):
+                yield _Chunk(name, first, 0, "".join(lines))
+                lines, size = [], 0
+            if is_whole:
+                first = first if lines else number
+                lines.append(piece)
+                size += len(piece)
+                number += 1
+                continue
+            if piece.strip("\0"):
+                yield _Chunk(name, number, column - len(tail), tail + piece)
+            ends = piece.endswith("\n")
+            number, column = number + ends, 0 if ends else column + len(piece)
+            tail = "" if ends else piece[-_OVERLAP:]
+        if lines:
+            yield _Chunk(name, first, 0, "".join(lines))
 
 
 def _with_ripgrep(
-    program: str,
-    workspace: Workspace,
-    place: Path,
-    query: Query,
-    limit: int,
-    stop: Stop,
-    environment: Mapping[str, str],
+    program: str, files: _Files, query: Query, limit: int, environment: Mapping[str, str]
 ) -> list[Match]:
-    command = [program, "--json", "--no-config", "--no-ignore", "--no-messages", "--hidden"]
-    command += ["--crlf", "--sort", "path"]
-    command += ["--max-filesize", str(LARGEST), "--ignore-case" if query.ignore_case else "-s"]
-    if query.glob:
-        command += ["--glob", query.glob.removeprefix("./")]
-    for name in sorted(SKIPPED_FOLDERS):
-        command += ["--glob", f"!{name}"]
-    command += ["--regexp", query.pattern, "--", workspace.relative(place)]
-    flags = subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0
+    """Search with a child process, which is given the lines on its standard input."""
+    command = [program, "--json", "--no-config", "--text", "--crlf"]
+    command += ["--ignore-case" if query.ignore_case else "--case-sensitive"]
+    command += ["--regexp", query.pattern, "--", "-"]
     with subprocess.Popen(
         command,
-        cwd=workspace.root,
         env=dict(environment),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        creationflags=flags,
+        creationflags=subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0,
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        stop.then(child.kill)
-        found: list[Match] = []
-        for line in child.stdout:
-            match = _match(line)
-            if match is not None and not workspace.hidden(match.path):
-                found.append(match)
-            if len(found) >= limit or stop():
-                child.kill()
-                return found
+        files.stop.then(child.kill)
+        feed = _Feed(files, child)
+        feed.start()
+        try:
+            found = _first(map(feed.match, child.stdout), limit)
+        finally:
+            files.enough = True
+            child.kill()
+            feed.join()
         said = child.stderr.read().decode("utf-8", "replace").strip()
-    if child.returncode == 2 and not found:
-        if "regex" in said:
-            raise UnsupportedRegex(f"“{query.pattern}” is not a regular expression: {said}")
-        if "glob" in said:
-            raise ToolFailed(f"“{query.glob}” is not a glob pattern: {said}")
+    if feed.error is not None:
+        raise feed.error
+    if "regex" in said and not found:
+        raise _UnsupportedRegex(f"“{query.pattern}” is not a regular expression: {said}")
     return found
 
 
-def _match(line: bytes) -> Match | None:
-    record = cast("dict[str, Any]", json.loads(line))
-    if record["type"] != "match":
-        return None
-    data = record["data"]
-    path = _text(data["path"]).replace(os.sep, "/").removeprefix("./")
-    return Match(path, data["line_number"], _text(data["lines"]).rstrip("\r\n"))
+class _Feed(threading.Thread):
+    """Writes the lines to ripgrep, and knows where each of them is from."""
+
+    def __init__(self, files: _Files, child: subprocess.Popen[bytes]) -> None:
+        super().__init__(name="search", daemon=True)
+        self.error: Exception | None = None
+        self._files = files
+        self._child = child
+        self._chunks: list[_Chunk] = []
+        self._starts: list[int] = []
+        """For each chunk the number of lines that were written before it."""
+
+    def run(self) -> None:
+        pipe, lines = self._child.stdin, 0
+        assert pipe is not None
+        try:
+            for chunk in self._files.chunks():
+                end = "" if chunk.text.endswith("\n") else "\n"
+                self._starts.append(lines)
+                # The text itself may be big and is not needed again.
+                self._chunks.append(_Chunk(chunk.path, chunk.line, chunk.column, ""))
+                lines += chunk.text.count("\n") + len(end)
+                pipe.write(f"{chunk.text}{end}".encode("utf-8", "replace"))
+        except OSError:  # it ended: nothing more is needed, or it cannot parse the pattern
+            pass
+        except Exception as error:
+            self.error = error
+        finally:
+            with suppress(OSError):
+                pipe.close()
+
+    def match(self, line: bytes) -> Match | None:
+        """The match that a line of ripgrep's output tells; None if it tells something else."""
+        record = cast("dict[str, Any]", json.loads(line))
+        if record["type"] != "match":
+            return None
+        data = record["data"]
+        number = data["line_number"] - 1
+        index = bisect_right(self._starts, number) - 1
+        text = _bytes(data["lines"])
+        at = len(text[: data["submatches"][0]["start"]].decode("utf-8", "replace"))
+        line_text = text.decode("utf-8", "replace").rstrip("\r\n")
+        return self._chunks[index].match(number - self._starts[index], line_text, at)
 
 
-def _text(value: dict[str, str]) -> str:
-    if "text" in value:
-        return value["text"]
-    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
+def _bytes(value: dict[str, str]) -> bytes:
+    return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
+
+
+def _first(matches: Iterable[Match | None], limit: int) -> list[Match]:
+    """The first matches, one of each line: a very long line is searched in parts."""
+    found: list[Match] = []
+    for match in matches:
+        last = found[-1] if found else None
+        if match is None or (last and (last.path, last.line) == (match.path, match.line)):
+            continue
+        found.append(match)
+        if len(found) >= limit:
+            break
+    return found
+
+
+def _excerpt(line: str, at: int, before: int) -> str:
+    """A line, or the part of it around character ``at``; ``before`` characters came earlier."""
+    start = 0 if at < WIDTH - 50 else at - 50
+    part = line[start : start + WIDTH]
+    skipped = f"[… from first_column {before + start + 1}:] " if before + start else ""
+    return f"{skipped}{part}{' [… line cut]' if start + WIDTH < len(line) else ''}"
 
 
 def _is_python_regex(pattern: str) -> bool:
     try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
+        _compiled(Query(pattern))
+    except ToolFailed:
         return False
     return True
 
 
-def _with_python(
-    workspace: Workspace, place: Path, query: Query, limit: int, stop: Stop
-) -> list[Match]:
+def _compiled(query: Query) -> regex.Pattern[str]:
+    import regex
+
     try:
-        regex = re.compile(query.pattern, re.IGNORECASE if query.ignore_case else 0)
-    except (re.error, RecursionError, OverflowError) as error:
+        return regex.compile(query.pattern, regex.IGNORECASE if query.ignore_case else 0)
+    except (regex.error, RecursionError, OverflowError) as error:
         raise ToolFailed(f"“{query.pattern}” is not a regular expression: {error}") from error
-    if _NESTED.search(query.pattern):
-        # Exponential backtracking, which nothing can interrupt.
-        raise ToolFailed(
-            f"“{query.pattern}” repeats a repetition or a choice. Use a simpler expression."
-        )
-    fits = glob_regex(query.glob).fullmatch if query.glob else None
-    found: list[Match] = []
-    for path in _files(workspace, place, stop):
-        name = workspace.relative(path)
-        if fits is not None and path != place and not fits(name):
-            continue
-        for number, line in enumerate(_lines(path), 1):
-            if stop():
-                return found
-            if regex.search(line):
-                found.append(Match(name, number, line))
-                if len(found) >= limit:
-                    return found
-    return found
 
 
-def _files(workspace: Workspace, place: Path, stop: Stop) -> Iterator[Path]:
-    if place.is_file():
-        yield place
-        return
-    for entry in workspace.walk(place, stop=stop):
-        try:
-            wanted = entry.is_file(follow_symlinks=False)
-            if wanted and entry.stat(follow_symlinks=False).st_size <= LARGEST:
-                yield Path(entry.path)
-        except OSError:
-            continue
+def _with_python(files: _Files, query: Query, limit: int) -> list[Match]:
+    return _first(_python_matches(files, query), limit)
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Lines without their ends; none of a binary file or one that cannot be opened."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return
-    encoding = encoding_of(data)
-    if encoding == "utf-8" and b"\0" in data:
-        return
-    body = data[2:] if encoding.startswith("utf-16") else data
-    text = body.decode(encoding, "replace")
-    for line in text.removesuffix("\n").split("\n") if text else ():
-        yield line.rstrip("\r")[:_LINE]
+def _python_matches(files: _Files, query: Query) -> Iterator[Match]:
+    """Search here. The time of a line is limited, and others go on meanwhile."""
+    expression = _compiled(query)
+    for chunk in files.chunks():
+        for index, line in enumerate(chunk.text.removesuffix("\n").split("\n")):
+            if files.stop():
+                return
+            text = line.rstrip("\r")
+            try:
+                found = expression.search(text, timeout=_SECONDS, concurrent=True)
+            except TimeoutError:
+                where = f"line {chunk.line + index} of {chunk.path}"
+                raise ToolFailed(
+                    f"“{query.pattern}” takes too long for {where}. Use a simpler expression, "
+                    "or leave that file out."
+                ) from None
+            if found is not None:
+                yield chunk.match(index, text, found.start())

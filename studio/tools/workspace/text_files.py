@@ -1,76 +1,72 @@
-"""Text files: detects encodings, and reads big files in pieces."""
+"""Text files: opens ordinary files only, and reads big ones in pieces."""
 
 from __future__ import annotations
 
-import codecs
 import io
+import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
 from studio.tools.sdk.result import size
 
+from .encodings import LENIENT, binary, decode, encoding_of, stream_codec
 from .folder import reason
 
 WHOLE = 8_000_000
 """Bytes of the largest file that is read whole (to edit it, for a draft)."""
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_LINE_LIMIT = 2_000
+SHOWN = 2_000
+"""Characters of a long line that are shown with other lines."""
 _PIECE = 1 << 16
+_READ_ONLY = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a pipe that took the file's place must not be waited for
+)
 
 
-class NotText(ToolFailed):
-    """The file is no text, or in an encoding that this program does not read."""
+def open_file(path: Path) -> io.BufferedReader:
+    """Open an ordinary file for reading; raises OSError, also for a pipe or a device."""
+    handle = os.open(path, _READ_ONLY)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(None, "it is not an ordinary file")
+        return os.fdopen(handle, "rb")
+    except OSError:
+        os.close(handle)
+        raise
 
 
-def encoding_of(start: bytes) -> str:
-    """``utf-8``, ``utf-8-sig``, ``utf-16-le`` or ``utf-16-be`` by the byte order mark.
+def open_text(path: Path) -> io.TextIOWrapper | None:
+    """Open a text to be shown piece by piece; None for a binary file. Raises OSError.
 
-    The two UTF-16 names always mean a file with a byte order mark.
+    Its encoding is told by its beginning; see ``LENIENT`` for what does not fit it.
     """
-    return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
-
-
-def decode(data: bytes, name: str) -> tuple[str, str]:
-    """A file's text and encoding, for which ``encode`` gives the same bytes; raises NotText."""
-    encoding = encoding_of(data)
-    body = data[2:] if encoding.startswith("utf-16") else data
+    file = open_file(path)
     try:
-        text = body.decode(encoding)
-    except UnicodeDecodeError:
-        raise _binary(name, len(data)) from None
-    if "\0" in text:
-        raise _binary(name, len(data))
-    return text, encoding
-
-
-def encode(text: str, encoding: str) -> bytes:
-    """The bytes of a file with this text; ToolFailed if the text cannot be written."""
-    mark = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}.get(encoding, b"")
-    try:
-        return mark + text.encode(encoding)
-    except UnicodeEncodeError as error:
-        raise ToolFailed(
-            f"The text holds half a character at position {error.start} and cannot be written."
-        ) from None
-
-
-def _binary(name: str, length: int) -> NotText:
-    return NotText(f"{name} is a binary file ({size(length)}).")
+        encoding = encoding_of(file.read(_PIECE), whole=False)
+        if encoding is None:
+            file.close()
+            return None
+        codec, mark = stream_codec(encoding)
+        file.seek(mark)
+        return io.TextIOWrapper(file, encoding=codec, errors=LENIENT, newline="\n")
+    except BaseException:
+        file.close()
+        raise
 
 
 def read_whole(path: Path, name: str, limit: int = WHOLE) -> bytes:
     """All bytes of a file; ToolFailed if it has more than ``limit``."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             data = file.read(limit + 1)
-            length = path.stat().st_size
+            length = os.fstat(file.fileno()).st_size
     except OSError as error:
         raise ToolFailed(f"{name} cannot be read: {reason(error)}.") from error
     if len(data) > limit:
@@ -78,83 +74,152 @@ def read_whole(path: Path, name: str, limit: int = WHOLE) -> bytes:
     return data
 
 
+def line_end(text: str) -> str | None:
+    """How all lines of a text end; None if it has one line, or they end in several ways."""
+    if "\n" not in text:
+        return "\r" if "\r" in text else None
+    windows = text.count("\r\n")
+    if windows == 0:
+        return None if "\r" in text else "\n"
+    return "\r\n" if windows == text.count("\n") == text.count("\r") else None
+
+
+def with_line_end(text: str, end: str) -> str:
+    """The text with ``end`` in place of ``\\r\\n`` and ``\\n``."""
+    return text.replace("\r\n", "\n").replace("\n", end)
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """Some lines of a text. ``first`` and ``last`` count from 1; ``last`` is ``first - 1``
-    when there are none. ``total`` is None where the text was not read to its end."""
+    when there are none. ``total`` is None where the text was not read to its end.
+    ``encoding`` is that of a file that was read whole."""
 
     text: str
     first: int
     last: int
     total: int | None
+    encoding: str = ""
 
 
-def slice_text(text: str, first: int, lines: int, limit: int) -> Slice:
-    """``lines`` lines from ``first`` on, at most about ``limit`` characters."""
-    return _slice(
-        io.StringIO(text, newline="\n"), first, lines, limit, lambda: False, count_all=True
-    )
+@dataclass(frozen=True, slots=True)
+class LinePart:
+    """Part of one line, from character ``first`` to ``last``, counting from 1.
 
-
-def slice_file(
-    path: Path, name: str, first: int, lines: int, limit: int, stop: Callable[[], bool]
-) -> Slice:
-    """Like ``slice_text``, of a file, which is read in pieces and only as far as needed.
-
-    A file of up to ``WHOLE`` bytes is read to its end to count its lines.
-    Raises NotText for a binary file.
+    ``length`` is None where the line was not read to its end. ``more`` says whether a line
+    follows it.
     """
-    length = 0
+
+    text: str
+    line: int
+    first: int
+    last: int
+    length: int | None
+    more: bool
+    encoding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to read: ``lines`` lines from ``first`` on or, from the second character
+    (``column``) on, part of line ``first`` alone; at most about ``limit`` characters."""
+
+    first: int
+    lines: int
+    column: int
+    limit: int
+
+
+def slice_text(text: str, wanted: Wanted, encoding: str = "") -> Slice | LinePart:
+    """Some lines of a text, or part of a line."""
+    source = io.StringIO(text, newline="\n")
+    return _read(source, wanted, lambda: False, to_end=True, encoding=encoding)
+
+
+def slice_file(path: Path, name: str, wanted: Wanted, stop: Callable[[], bool]) -> Slice | LinePart:
+    """Like ``slice_text``, of a file; one of more than ``WHOLE`` bytes is read in pieces, and
+    only as far as needed. Raises NotText for a binary file, ToolFailed if it cannot be read.
+    """
     try:
-        with path.open("rb") as file:
-            start = file.read(_PIECE)
-            length = path.stat().st_size
-            encoding = encoding_of(start)
-            if encoding == "utf-8" and b"\0" in start:
-                raise _binary(name, length)
-            file.seek(2 if encoding.startswith("utf-16") else 0)
-            text = io.TextIOWrapper(file, encoding=encoding, newline="\n")
-            return _slice(text, first, lines, limit, stop, count_all=length <= WHOLE)
-    except UnicodeDecodeError:
-        raise _binary(name, length) from None
+        length = path.stat().st_size
+        if length > WHOLE:
+            source = open_text(path)
+            if source is None:
+                raise binary(name, length)
+            with source:
+                return _read(source, wanted, stop, to_end=False)
     except OSError as error:
         raise ToolFailed(f"{name} cannot be read: {reason(error)}.") from error
+    text, encoding = decode(read_whole(path, name), name)
+    return slice_text(text, wanted, encoding)
 
 
-def _slice(
+def _read(
     source: io.TextIOBase,
-    first: int,
-    lines: int,
-    limit: int,
+    wanted: Wanted,
     stop: Callable[[], bool],
     *,
-    count_all: bool,
-) -> Slice:
+    to_end: bool,
+    encoding: str = "",
+) -> Slice | LinePart:
+    if wanted.column > 1:
+        return _part(source, wanted, stop, to_end=to_end, encoding=encoding)
     kept: list[str] = []
+    first = wanted.first
     shown = total = 0
     last = first - 1
-    for total, line in enumerate(_lines(source, stop), 1):
+    for total, (line, length) in enumerate(_lines(source, stop), 1):
         if total < first:
             continue
-        fits = not kept or shown + len(line) <= limit
-        if last == total - 1 and total < first + lines and fits:
+        if length > SHOWN:
+            line = f"{line[:SHOWN]} [… line cut here, it has {length:,} characters; the rest: "
+            line += f"first_line {total}, first_column {SHOWN + 1} …]\n"
+        fits = not kept or shown + len(line) <= wanted.limit
+        if last == total - 1 and total < first + wanted.lines and fits:
             kept.append(line)
             shown += len(line)
             last = total
-        elif not count_all:
+        elif not to_end:
             return Slice("".join(kept), first, last, None)
-    return Slice("".join(kept), first, last, total)
+    return Slice("".join(kept), first, last, total, encoding)
 
 
-def _lines(source: io.TextIOBase, stop: Callable[[], bool]) -> Iterator[str]:
-    """Each line with its end; only the beginning of a very long one is held in memory."""
-    while piece := source.readline(_PIECE):
-        line = piece
+def _lines(source: io.TextIOBase, stop: Callable[[], bool]) -> Iterator[tuple[str, int]]:
+    """Each line with its end, and its length without that; of a long one only the beginning."""
+    while line := source.readline(_PIECE):
+        length, piece = len(line), line
         while not piece.endswith("\n") and (piece := source.readline(_PIECE)):
+            length += len(piece)
             if stop():
                 return
         if stop():
             return
-        if len(line.rstrip("\r\n")) > _LINE_LIMIT:
-            line = f"{line[:_LINE_LIMIT]} [… line cut here]\n"
-        yield line
+        yield line, length - (len(piece) - len(piece.rstrip("\r\n")))
+
+
+def _part(
+    source: io.TextIOBase,
+    wanted: Wanted,
+    stop: Callable[[], bool],
+    *,
+    to_end: bool,
+    encoding: str,
+) -> LinePart:
+    """Part of line ``wanted.first``; empty where the text has no such line or character."""
+    skipped = sum(1 for _ in islice(_lines(source, stop), wanted.first - 1))
+    if skipped < wanted.first - 1:
+        return LinePart("", skipped, wanted.column, wanted.column - 1, None, more=False)
+    kept: list[str] = []
+    at = shown = 0
+    ended = filled = False
+    while not (ended or filled or stop()) and (piece := source.readline(_PIECE)):
+        ended = piece.endswith("\n")
+        words = piece.rstrip("\r\n") if ended else piece
+        kept.append(words[max(wanted.column - 1 - at, 0) :][: wanted.limit - shown])
+        shown += len(kept[-1])
+        at += len(words)
+        filled = not to_end and shown == wanted.limit
+    more = filled or (ended and bool(source.read(1)))
+    length = None if filled else at
+    last = wanted.column - 1 + shown
+    return LinePart("".join(kept), wanted.first, wanted.column, last, length, more, encoding)

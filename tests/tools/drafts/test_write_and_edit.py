@@ -27,7 +27,7 @@ from studio.tools.builtin.ask import ask
 from studio.tools.builtin.edit import edit, replaced
 from studio.tools.builtin.write import write
 from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff, word_marks
-from studio.tools.workspace.text_files import encode
+from studio.tools.workspace.encodings import encode
 
 patient = settings(
     deadline=None,
