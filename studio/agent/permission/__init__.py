@@ -5,7 +5,7 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``policy``: Decides about a call by the rules of all layers and the permission mode.
 - ``rulebook``: Finds the rules for a call; describes decisions; defines what roles may use.
 - ``rules``: Stores the rules of the person and of a session, and reads those of a folder.
-- ``rule_suggestions``: Suggests the rules that “always” adds for a call.
+- ``rule_suggestions``: Suggests the rules that “always” adds, and says what they let run.
 - ``approval``: Asks the person and waits for the answer.
 - ``exfiltration_guard``: Requires an approval for calls that could send private data out.
 - ``content_filter``: Marks and masks text from outside before the model reads it.
@@ -15,4 +15,7 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``shell_lexer``: Reads one word of a command line.
 - ``shell_parser``: Reads a command line into simple commands.
 - ``command_parts``: Finds every program that a command line runs and every file it writes.
+- ``command_places``: Says which files a command runs, and in which folders.
+- ``program_facts``: Has what programs may do with other arguments than those asked about.
+- ``program_options``: Finds the arguments with which a program runs another or writes a file.
 """

@@ -8,6 +8,7 @@ index, because that can run commands.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .pattern_match import quote_word, without_options
+from .program_facts import RUNNERS, SHELLS, program_of
+from .program_options import escape_of, leading_options
 from .shell_lexer import DYNAMIC, Unclear, Word
 from .shell_parser import KEYWORDS, MAX_DEPTH, Redirect, SimpleCommand, parse_commands
 
@@ -69,16 +72,20 @@ class CommandPart:
     again where a word has spaces of its own; ``DYNAMIC`` stands for what is
     only known when it runs. ``spellings`` are other ways a ``deny`` rule may
     name it. An ``allow`` pattern must begin with ``pinned``, letter by letter,
-    where that is not empty; ``exact`` parts are allowed by no pattern with a
-    wildcard. ``file`` is set for a redirection: what is read or written.
+    where that is not empty; ``exact`` says why no pattern with a wildcard may
+    allow it. ``file`` is set for a redirection: what is read or written.
+    ``files`` are the places among the words, and the paths there, of the files
+    that it runs; ``goes`` is the folder that it works in from now on.
     """
 
     text: str
     spellings: tuple[str, ...] = ()
     pinned: str = ""
-    exact: bool = False
+    exact: str = ""
     file: str = ""
     writes: bool = False
+    files: tuple[tuple[int, str], ...] = ()
+    goes: str = ""
 
     @property
     def shown(self) -> str:
@@ -87,11 +94,14 @@ class CommandPart:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A command line's parts; ``unclear`` says why it cannot be told, ``moves`` if it ``cd``s."""
+    """A command line's parts; ``unclear`` says why it cannot be told.
+
+    ``moves`` are the folders that it changes to, ``DYNAMIC`` for one that is not known.
+    """
 
     parts: tuple[CommandPart, ...]
     unclear: str = ""
-    moves: bool = False
+    moves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,7 @@ class _Wrapper:
 
 
 _WRAPPERS: dict[str, _Wrapper] = {
-    "env": _Wrapper("iv0", "uC", frozenset({"ignore-environment", "null", "debug"}), assigns=True),
+    "env": _Wrapper("iv0", "u", frozenset({"ignore-environment", "null", "debug"}), assigns=True),
     "sudo": _Wrapper("nEHSkKbAPB", "ugpCT", assigns=True),
     "doas": _Wrapper("n", "u"),
     "nohup": _Wrapper(),
@@ -125,18 +135,6 @@ _WRAPPERS: dict[str, _Wrapper] = {
     "busybox": _Wrapper(),
     "toybox": _Wrapper(),
 }
-_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "yash"))
-_RUNNERS = frozenset(
-    """
-    su runuser watch parallel flock chroot unshare nsenter strace ltrace gdb script ssh fish
-    csh tcsh pwsh powershell cmd source . npx pnpx bunx uvx pipx expect screen tmux at batch
-    crontab systemd-run pkexec run0 setpriv capsh firejail bwrap proot fakeroot unbuffer entr
-    rlwrap socat chronic jobs eatmydata taskset chrt numactl prlimit softlimit setarch linux32
-    linux64 catchsegv valgrind perf dbus-run-session xvfb-run osascript launchctl caffeinate
-    arch
-    """.split()  # noqa: SIM905 (one a line would be a page)
-)
-"""Programs that run other programs in ways that are not analysed here."""
 _SHAPERS = frozenset(
     """
     alias trap enable hash fc bind complete compgen compopt shopt declare typeset local let
@@ -149,10 +147,8 @@ _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
 _PROGRAM = re.compile(r"[\w./+@:,%\[-]+", re.A)  # other letters look like these
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-_GIT_MEANS = re.compile(r"-c|--(?:config-env|exec-path|git-dir|work-tree)\b", re.S)
-_GIT_RUNS = re.compile(
-    r"-O|--(?:output|open-files-in-pager|upload-pack|receive-pack|exec|ext-diff|extcmd)\b"
-)
+_LOOP = re.compile(r"\bdo\b|\(\s*\)")
+"""A loop or a function, in which a ``cd`` may run again and again."""
 _SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
 
 
@@ -167,8 +163,11 @@ def _posix(command: str) -> CommandLine:
     try:
         analyzer.line(command, 0)
     except Unclear as why:
-        return CommandLine(tuple(analyzer.parts), str(why), analyzer.moves)
-    return CommandLine(tuple(dict.fromkeys(analyzer.parts)), "", analyzer.moves)
+        return CommandLine(tuple(analyzer.parts), str(why), (DYNAMIC,))
+    moves = tuple(analyzer.moves)
+    if moves and analyzer.loops:
+        moves = (DYNAMIC,)
+    return CommandLine(tuple(dict.fromkeys(analyzer.parts)), "", moves)
 
 
 _WINDOWS_PLAIN = re.compile(r"[\w./\\:+@,= -]+")
@@ -182,23 +181,27 @@ def _windows(command: str) -> CommandLine:
         return CommandLine((), "it holds characters that are special in this shell")
     name = re.split(r"[\\/]", words[0])[-1].lower()
     name = re.sub(r"\.(?:exe|com|bat|cmd)$", "", name)
-    if name in _RUNNERS | _SHELLS | {"start", "call", "for", "if", "forfiles", "runas", "wsl"}:
+    if name in RUNNERS | SHELLS | {"start", "call", "for", "if", "forfiles", "runas", "wsl"}:
         return CommandLine((), f"{name} runs other programs")
     text = " ".join(words)
     rest = " ".join(words[1:])
-    return CommandLine(
-        (CommandPart(text, (f"{name} {rest}".rstrip(),)),), "", name in ("cd", "chdir", "pushd")
-    )
+    exact = escape_of(name, [Word(word, word) for word in words[1:]])
+    goes = rest if name in ("cd", "chdir", "pushd") else ""
+    files = ((0, words[0]),) if re.search(r"[\\/]", words[0]) else ()
+    part = CommandPart(text, (f"{name} {rest}".rstrip(),), exact=exact, files=files, goes=goes)
+    return CommandLine((part,), "", (goes,) if goes else ())
 
 
 class _Analyzer:
     def __init__(self) -> None:
         self.parts: list[CommandPart] = []
-        self.moves = False
+        self.moves: list[str] = []
+        self.loops = False
 
     def line(self, text: str, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise Unclear("it is nested too deeply")
+        self.loops = self.loops or _LOOP.search(text) is not None
         for simple in parse_commands(text):
             self._simple(simple, depth)
 
@@ -241,8 +244,6 @@ class _Analyzer:
         if name in _SHAPERS:
             raise Unclear(f"{name} changes what commands mean")
         refuse_computed(name, words[1:])
-        if name in ("cd", "pushd", "popd"):
-            self.moves = True
         if name in ("export", "readonly"):
             for word in words[1:]:
                 if not word.name and not (word.fixed and re.fullmatch(r"-?\w+", word.text)):
@@ -251,17 +252,25 @@ class _Analyzer:
                     self._assigned(word, passed_on=True)
         if name == "eval":
             self._evaluated(words, depth)
-        elif name in _SHELLS:
+        elif name in SHELLS:
             self._shell(words, depth)
         elif name == "find":
             self._find(words, depth)
         elif name in _WRAPPERS:
             self._wrapped(name, words, depth)
         else:
-            self._add(words, exact=name in _RUNNERS or _changes_git(name, words[1:]))
+            self._add(words, files=_scripts(name, words))
 
-    def _add(self, words: Sequence[Word], *, pinned: str = "", exact: bool = False) -> None:
+    def _add(
+        self, words: Sequence[Word], *, pinned: str = "", files: tuple[tuple[int, str], ...] = ()
+    ) -> None:
         name = words[0].text.rpartition("/")[2]
+        exact = escape_of(name, words[1:])
+        goes = _goes(name, words[1:])
+        if goes and name != "git":
+            self.moves.append(goes)
+        if "/" in words[0].text:
+            files = ((0, words[0].text), *files)
         text = " ".join(quote_word(word.text) for word in words)
         rest = [word.text for word in words[1:]]
         spellings = (
@@ -273,7 +282,8 @@ class _Analyzer:
         if exact:  # what it runs is among its words
             spellings += tuple(" ".join(rest[index:]) for index in range(len(rest)))
         others = tuple(one for one in dict.fromkeys(spellings) if one != text)
-        self.parts.append(CommandPart(text, others, pinned, exact))
+        part = CommandPart(text, others, pinned, exact, files=files, goes=goes)
+        self.parts.append(part)
 
     def _evaluated(self, words: Sequence[Word], depth: int) -> None:
         if not all(word.fixed for word in words):
@@ -288,7 +298,7 @@ class _Analyzer:
             if option == "--":
                 at += 1
                 break
-            if option == "-o" and at + 1 < len(words) and words[at + 1].fixed:
+            if option == "-o" and at + 1 < len(words) and words[at + 1].text.isalnum():
                 at += 2
                 continue
             if len(option) < 2 or not _SHELL_OPTION.fullmatch(option):
@@ -304,10 +314,10 @@ class _Analyzer:
             self.line(words[at].text, depth + 1)
         else:
             script = " ".join(quote_word(word.text) for word in words[: at + 1])
-            self._add(words, pinned=script)
+            self._add(words, pinned=script, files=((at, words[at].text),))
 
     def _find(self, words: Sequence[Word], depth: int) -> None:
-        self._add(words, exact=any(word.text == "-delete" for word in words))
+        self._add(words)
         at = 1
         while at < len(words):
             word = words[at]
@@ -331,6 +341,8 @@ class _Analyzer:
             at += 1
             if not inner:
                 raise Unclear("find runs nothing")
+            if word.text.endswith("dir"):
+                self.moves.append(DYNAMIC)
             self._program(inner, depth + 1)
 
     def _wrapped(self, name: str, words: Sequence[Word], depth: int) -> None:
@@ -400,18 +412,25 @@ class _Analyzer:
         return at, replaced
 
 
-def _changes_git(name: str, arguments: Sequence[Word]) -> bool:
-    """Whether options change what git's words mean, what it runs or which files it writes."""
-    if name != "git":
-        return False
-    texts = [word.text for word in arguments]
-    at = 0
-    while at < len(texts) and texts[at].startswith(("-", DYNAMIC)):
-        if DYNAMIC in texts[at] or _GIT_MEANS.match(texts[at]):
-            return True
-        at += 2 if texts[at] in ("-C", "--namespace") else 1
-    clones = texts[at : at + 1] == ["clone"]
-    return any(
-        _GIT_RUNS.match(text) or (clones and text.startswith(("-c", "--config")))
-        for text in texts[at:]
-    )
+def _scripts(name: str, words: Sequence[Word]) -> tuple[tuple[int, str], ...]:
+    """The script that an interpreter runs, with its place among the words."""
+    reads = program_of(name).scripted or name in ("source", ".")
+    if not reads or len(words) < 2 or not words[1].fixed or words[1].text.startswith("-"):
+        return ()
+    return ((1, words[1].text),)
+
+
+def _goes(name: str, arguments: Sequence[Word]) -> str:
+    """The folder that a command changes to; empty if it stays."""
+    if name == "git":
+        before = leading_options("git", arguments)
+        texts = [word.text for word in before]
+        folders = [texts[at + 1] for at, text in enumerate(texts[:-1]) if text == "-C"]
+        return DYNAMIC if DYNAMIC in "".join(folders) else posixpath.join("", *folders)
+    if name == "popd":
+        return DYNAMIC
+    if name not in ("cd", "pushd"):
+        return ""
+    folders = [word for word in arguments if word.text not in ("-P", "-L", "-e", "--")]
+    known = len(folders) == 1 and folders[0].fixed and folders[0].text[:1] not in ("-", "+", "")
+    return folders[0].text if known else DYNAMIC

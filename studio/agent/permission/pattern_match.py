@@ -79,6 +79,23 @@ def _is_option(word: str) -> bool:
     return word.startswith("-") and word != "-"
 
 
+_OPTION = re.compile(r"--[A-Za-z][\w-]*")
+
+
+def completed(pattern: str, text: str) -> str:
+    """The text with its options as the pattern has them, where they are beginnings of those.
+
+    Most programs take ``--forc`` for ``--force``.
+    """
+    names = _OPTION.findall(pattern)
+    words = text.split(" ") if names else []
+    for at, word in enumerate(words):
+        option, has_value, value = word.partition("=")
+        long = next((n for n in names if len(option) > 2 and n.startswith(option)), option)
+        words[at] = f"{long}{has_value}{value}"
+    return " ".join(words) if names else text
+
+
 _LONGEST = 2_000
 
 

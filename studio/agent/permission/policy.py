@@ -15,8 +15,9 @@ from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
 from .command_parts import CommandLine, CommandPart, analyze_command
+from .command_places import CommandPlaces
 from .path_scope import CASE_INSENSITIVE, Place, addresses_of, place_of, with_parents
-from .pattern_match import may_match, possible_commands
+from .pattern_match import completed, may_match, possible_commands
 from .rulebook import (
     FOLDER,
     PLAN,
@@ -39,6 +40,14 @@ the rules that allow this: a rule for the command alone does not allow the netwo
 
 MAX_REMEMBERED = 4096
 _STRICTNESS = attrgetter("strictness")
+
+
+def _may_be(rule: Rule, text: str) -> bool:
+    """Whether a rule matches what a text may become, or may be short for."""
+    whole = completed(rule.pattern, text)
+    return may_match(rule.pattern, text) or (
+        whole != text and rule.matches(whole, fold=CASE_INSENSITIVE)
+    )
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -257,7 +266,8 @@ class Policy:
         if found is None:
             line = analyze_command(command)
             found = self._decide_line(tool, command, line)
-            if not any(part.file for part in line.parts):  # where a file is may change
+            if not any(one.file or one.files or one.goes for one in line.parts):
+                # Where a file is may change.
                 if len(known) >= MAX_REMEMBERED:
                     known.clear()
                 known[tool, command] = found
@@ -270,8 +280,10 @@ class Policy:
         allowed: list[RuleEntry] = []
         missing: list[CommandPart] = []
         asks: Decision | None = None
+        places = CommandPlaces(self._workspace, line.moves)
         for part in line.parts:
-            last, doubt = self._rule_for_part(part, self._book.for_part(tool, part), line)
+            rules = entries if part.files else self._book.for_part(tool, part)
+            last, doubt = self._rule_for_part(part, rules, places)
             if last is not None and last.rule.verdict == "deny":
                 return decision_by(last)
             if doubt is not None:
@@ -279,13 +291,14 @@ class Policy:
             elif last is not None and last.rule.verdict == "ask":
                 asks = asks or decision_by(last)
             elif last is None:
-                missing.append(part)
+                missing.append(places.placed(part))
             else:
                 allowed.append(last)
         if asks is not None:
             return asks
         if missing:
-            return Decision("ask", self._explain_missing(missing, line), parts=tuple(missing))
+            why = self._explain_missing(missing, line, places)
+            return Decision("ask", why, parts=tuple(missing))
         if not allowed:
             return Decision("ask", "There is nothing to run in it.", insists=True)
         decision = decision_by(allowed[-1])
@@ -293,21 +306,26 @@ class Policy:
         return replace(decision, by=", ".join(names))
 
     def _rule_for_part(
-        self, part: CommandPart, entries: Iterable[RuleEntry], line: CommandLine
+        self, part: CommandPart, entries: Iterable[RuleEntry], places: CommandPlaces
     ) -> tuple[RuleEntry | None, RuleEntry | None]:
         """The rule that decides about a part, and a rule that may match its unknown text."""
         last: RuleEntry | None = None
         doubt: RuleEntry | None = None
+        names = (part.text, *part.spellings, *(one for pair in places.names(part) for one in pair))
         for entry in entries:
             rule = entry.rule
             if entry.whole:
                 fits = True
             elif rule.verdict == "allow":
-                fits = self._allows(rule, part, line)
+                fits = self._allows(rule, part, places)
             else:
-                names = (part.text, *part.spellings)
-                fits = any(rule.matches(name, fold=CASE_INSENSITIVE) for name in names)
-                if not fits and any(may_match(rule.pattern, name) for name in names):
+                placed = places.placing(rule, part)
+                fits = any(
+                    one.matches(name, fold=CASE_INSENSITIVE)
+                    for one in {rule, placed}
+                    for name in names
+                )
+                if not fits and any(_may_be(rule, name) for name in names):
                     doubt = entry
             if fits and rule.verdict == "deny":
                 return entry, None
@@ -315,19 +333,22 @@ class Policy:
                 last = entry
         return last, doubt
 
-    def _allows(self, rule: Rule, part: CommandPart, line: CommandLine) -> bool:
-        if part.pinned and not rule.pattern.startswith(part.pinned):
+    def _allows(self, rule: Rule, part: CommandPart, places: CommandPlaces) -> bool:
+        exactly = rule.pattern == escaped(part.text)
+        if part.exact and not (exactly and (places.stays or not part.files)):
             return False
-        if part.exact and rule.pattern != escaped(part.text):
+        if self._problem(part, places) and not (exactly and part.goes):
             return False
-        return rule.matches(part.text) and not self._redirect_problem(part, line)
+        if part.files:
+            return places.allows(rule, part)
+        return rule.pattern.startswith(part.pinned) and rule.matches(part.text)
 
-    def _redirect_problem(self, part: CommandPart, line: CommandLine) -> str:
-        """Why no pattern allows a redirection; empty for one that stays in the folder."""
+    def _problem(self, part: CommandPart, places: CommandPlaces) -> str:
+        """Why no pattern allows a redirection or a change of the folder; empty if one may."""
         if not part.file:
-            return ""
+            return places.leaves(part)
         verb = "writes to" if part.writes else "reads"
-        if "\0" in part.file or line.moves or self._workspace is None:
+        if "\0" in part.file or not places.stays or self._workspace is None:
             return f"It {verb} a file that is only known when it runs."
         try:
             place = place_of(self._workspace, part.file)
@@ -341,10 +362,12 @@ class Policy:
             return f"It reads {place.name}, which a rule protects."
         return ""
 
-    def _explain_missing(self, missing: Sequence[CommandPart], line: CommandLine) -> str:
+    def _explain_missing(
+        self, missing: Sequence[CommandPart], line: CommandLine, places: CommandPlaces
+    ) -> str:
         for part in missing:
-            if stray := self._redirect_problem(part, line):
-                return stray
+            if why := self._problem(part, places) or part.exact:
+                return why
         if len(line.parts) == 1:
             return "No rule allows this command."
         shown = " and ".join(f"“{part.shown}”" for part in missing[:3])

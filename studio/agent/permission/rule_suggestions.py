@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule, escaped
@@ -11,28 +12,13 @@ from studio.domain.tools import ToolSpec
 from .command_parts import CommandPart
 from .path_scope import addresses_of
 from .policy import COMMAND, NETWORK, Policy, target_of
+from .program_facts import reach_of
 from .rulebook import Decision
 from .shell_lexer import DYNAMIC
 
 MOST_RULES = 5
 """More rules at once are not suggested: nobody would read them."""
-_SUBCOMMANDS = frozenset(
-    """
-    apt apt-get brew bun cargo composer conda dnf docker dotnet gem gh git go gradle helm hg
-    jj kubectl make mix mvn npm pdm pip pip3 pnpm podman poetry rustup svn swift systemctl
-    terraform uv yarn
-    """.split()  # noqa: SIM905 (one a line would be a page)
-)
-"""Programs with subcommands: the first argument names one."""
-_RUN = frozenset({"run", "exec", "x", "dlx", "bisect", "rebase", "submodule", "filter-branch"})
-_INTERPRETERS = frozenset(
-    """
-    python pypy ipython node nodejs ruby irb perl php lua luajit deno bun tsx ts-node rscript julia
-    tclsh wish guile racket ghci runghc scala jshell groovy elixir erl swipl octave awk gawk mawk
-    nawk sed vi vim nvim view ex ed emacs nano less more man sqlite psql mysql bc dc m4 jrunscript
-    """.split()  # noqa: SIM905 (one a line would be a page)
-)
-"""Programs that run code from their arguments or from typed keys."""
+_PLAIN = re.compile(r"[\w./:+@%,\[-]+", re.A)
 
 
 def suggest_rules(
@@ -73,28 +59,45 @@ def suggest_rules(
 
 
 def _narrow_rule(tool: str, part: CommandPart) -> Rule | None:
-    """The narrowest reusable rule: a program with its subcommand and any arguments."""
+    """The narrowest reusable rule: a program that may have any arguments, or exactly this."""
     if part.file or part.exact or part.pinned.endswith("="):
         return _exact_rule(tool, part)
     if part.pinned:
         return Rule("allow", tool, f"{part.pinned} *") if part.pinned.isprintable() else None
     words = part.text.split(" ")
-    name = words[0].rpartition("/")[2]
-    if re.sub(r"[\d.]+$", "", name).lower() in _INTERPRETERS and len(words) > 1:
-        if words[1:2] == ["-m"] and len(words) > 2 and re.fullmatch(r"[\w.]+", words[2]):
-            return Rule("allow", tool, f"{words[0]} -m {words[2]} *")
-        if re.fullmatch(r"[\w./-]+", words[1]) and not words[1].startswith("-"):
-            return Rule("allow", tool, f"{words[0]} {words[1]} *")
+    reach = reach_of(words)
+    kept = words[: reach.words]
+    if reach.kind == "any" or not all(map(_PLAIN.fullmatch, kept)):
         return _exact_rule(tool, part)
-    if name in _SUBCOMMANDS and len(words) > 1:
-        if not re.fullmatch(r"\w[\w:-]*", words[1]) or words[1] in _RUN:
-            return _exact_rule(tool, part)
-        return Rule("allow", tool, f"{words[0]} {words[1]} *")
-    if words[0] in ("[", "[["):  # literal without a closing bracket
-        return Rule("allow", tool, f"{words[0]} *")
-    return Rule("allow", tool, f"{escaped(words[0])} *")
+    first = kept[0] if kept[0] in ("[", "[[") else escaped(kept[0])  # literal without a bracket
+    return Rule("allow", tool, " ".join([first, *kept[1:], "*"]))
 
 
 def _exact_rule(tool: str, part: CommandPart) -> Rule | None:
     known = DYNAMIC not in part.text and part.text.isprintable()
     return Rule("allow", tool, escaped(part.text)) if known else None
+
+
+def warning_about(rules: Sequence[Rule]) -> str:
+    """What rules for commands let run that they do not say, for the person; mostly empty."""
+    codes: list[str] = []
+    for rule in rules:
+        if rule.verdict != "allow":
+            continue
+        plain = re.sub(r"\[([*?[])\]", r"\1", rule.pattern)
+        if escaped(plain) == rule.pattern and plain not in ("[ *", "[[ *"):
+            continue
+        before = rule.pattern.split("*")[0].split(" ")[:-1]
+        if not before:
+            return f"{rule} lets the agent run any program."
+        reach = reach_of(before)
+        name = " ".join(before[: reach.words])
+        if reach.kind == "any":
+            return f"With other arguments {name} may run any program or write any file."
+        if reach.kind == "code":
+            codes.append(name)
+    if not codes:
+        return ""
+    verb = "runs" if len(codes) == 1 else "run"
+    them = "this rule lets it" if len(codes) == 1 else "these rules let them"
+    return f"{' and '.join(codes)} {verb} code of the folder: {them} run any program."

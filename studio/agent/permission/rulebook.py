@@ -14,6 +14,7 @@ from studio.domain.permissions import Layer, Rule, Verdict
 from studio.domain.tools import ToolSpec
 
 from .command_parts import CommandPart
+from .shell_lexer import DYNAMIC
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """Lowest precedence first."""
@@ -145,10 +146,8 @@ def decision_by(entry: RuleEntry) -> Decision:
 def decision_in_doubt(entry: RuleEntry, part: CommandPart) -> Decision:
     """The question about a part that may match a rule when it runs."""
     verb = "refuses" if entry.rule.verdict == "deny" else "asks about"
-    why = (
-        f"“{part.shown}” is only known when it runs, and may be what "
-        f"{LAYER_NAMES[entry.layer]} {entry.rule} {verb}."
-    )
+    known = " is only known when it runs, and" if DYNAMIC in part.text else ""
+    why = f"“{part.shown}”{known} may be what {LAYER_NAMES[entry.layer]} {entry.rule} {verb}."
     return Decision("ask", why, insists=True)
 
 

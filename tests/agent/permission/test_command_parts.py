@@ -20,6 +20,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.permission.rule_suggestions import suggest_rules
 from studio.domain.permissions import Rule
 from studio.tools.builtin.run import run
+from support.shell_pieces import LINES, PROGRAMS
 
 UNCLEAR = None
 D = "\0"
@@ -316,21 +317,6 @@ def test_a_pattern_that_may_fit_is_never_missed(
 
 # Against a real shell
 
-PROGRAMS = ("alpha", "beta", "gamma")
-pieces = st.sampled_from(
-    [
-        "alpha", "beta", "gamma", "alpha x", "beta x", "a", "x", "X=beta", "$X", "'beta'", "be\\ta", "\\\n",
-        ";", "&", "&&", "||", "|", "\n", "(", ")", "{", "}", "!", "$(", "`", '"', "'", "\\", "#", " ",
-        " ", " ", "<", ">", ">>", "2>", "&>", "<<E", "\nE\n", "<<'E'", "/dev/null", "o", "$", "$'",
-        "${X:-beta}", "${X}", "$((", "))", "1", "if ", "then ", "else ", "fi", "while ", "do ", "done",
-        "for X in beta", "case x in x) ", "case $X in ", "x) ", "(beta|*) ", ";;", " esac", "in ", "$(case x in x) ",
-        "[[ ", " ]]", "-n ", "-f ", "-v ", " == ", " -eq ", "a[$(beta)]", " 1", "'a[$(beta)]'", "X='a[$(beta)]';", "((", "select X in ", "{ ", "@(", "alpha() {", "alpha()", "eval ", "sh -c ",
-        "env ", "nohup ", "time ", "timeout 5 ", "nice ", "xargs ", "command ", "exec ", "find . -exec ",
-        " \\;", " {} +", "alias alpha=beta", "trap beta EXIT", "[ ", " ]", "*", "~", "=", "PATH=.",
-        "printf ", "set -- beta", "$@", "\"$X\"", "false", "true", "echo beta | ", "read X", ". ./o",
-    ]
-)  # fmt: skip
-
 
 def _stubs(folder: Path) -> Path:
     """Programs that only write down that they ran."""
@@ -369,7 +355,7 @@ def test_no_rule_for_one_program_lets_another_run(shell: str) -> None:
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         )
-        @given(st.lists(pieces, min_size=1, max_size=9).map("".join))
+        @given(LINES)
         def check(line: str) -> None:
             if policy.decide(run.spec, {"command": line}).verdict != "allow":
                 return
@@ -418,6 +404,18 @@ def test_a_rule_that_forbids_sees_through_options(command: str) -> None:
         assert found.verdict in (verdict, "ask"), command
     policy = Policy("ask", {"person": [Rule.parse("run(git push *)")]})
     assert policy.decide(run.spec, {"command": command}).verdict == "ask"  # and none looser
+
+
+@pytest.mark.parametrize(
+    ("option", "verdict"),
+    [("--force", "deny"), ("--forc", "ask"), ("--f", "ask"), ("--fast", "allow"), ("-x", "allow")],
+)
+def test_a_rule_that_forbids_an_option_knows_its_short_forms(option: str, verdict: str) -> None:
+    """T-7: most programs take every beginning of a long option for the option."""
+    rules = [Rule.parse("run(*)"), Rule.parse("run(git push*--force*)", "deny")]
+    policy = Policy("ask", {"person": rules})
+    for command in (f"git push {option}", f"git push origin {option} main"):
+        assert policy.decide(run.spec, {"command": command}).verdict == verdict
 
 
 def test_what_a_forbidding_rule_leaves_alone() -> None:
