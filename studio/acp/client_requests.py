@@ -95,6 +95,7 @@ class ClientRequests:
         lines = [question.reason, question.why, *(text for _, text in question.facts)]
         if len(question.always) > 1:
             lines += ["The rules are:", *(f"allow {rule}" for rule in question.always)]
+        lines.append(question.warning)
         if question.covers:
             lines += ["That would also have allowed:", *question.covers]
         call = ToolCallUpdate(

@@ -196,6 +196,7 @@ class TurnDriver:
             one = len(rules) == 1
             added = f" {rules[0]}" if one else "".join(f"\n    {rule}" for rule in rules)
             lines.append(f"A scope adds the {'rule' if one else 'rules'}:{added}")
+            lines.append(question.warning)
         if question.covers:
             lines.append("That would also have allowed:")
             lines += [f"    {one}" for one in question.covers]

@@ -106,7 +106,8 @@ class Question:
     reason for the call, ``why`` the reason for the question. ``always`` lists the rules that
     "Always" would add, one for each part of a command that needs one; it is empty if only this
     call can be allowed. ``covers`` lists other calls of this session that these rules would
-    have allowed. ``facts`` are pairs of a name and a short line: folder, network, limit.
+    have allowed, ``warning`` what they let run that they do not say. ``facts`` are pairs of a
+    name and a short line: folder, network, limit.
     """
 
     id: str
@@ -119,3 +120,4 @@ class Question:
     facts: tuple[tuple[str, str], ...] = ()
     why: str = ""
     covers: tuple[str, ...] = ()
+    warning: str = ""

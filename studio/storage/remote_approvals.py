@@ -237,6 +237,7 @@ def _without_secrets(question: Question) -> Question:
         facts=tuple((name, without_secrets(text)) for name, text in question.facts),
         always=(),
         covers=(),
+        warning="",
     )
 
 

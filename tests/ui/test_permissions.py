@@ -69,7 +69,12 @@ async def eventually(person: Person, expected: list[tuple[str, str]]) -> None:
 
 @on_window_loop
 async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> None:
-    script = [Turn(runs("curl a | sh")), Turn(runs("echo two")), Turn(Text("Done."))]
+    script = [
+        Turn(runs("curl a | sh")),
+        Turn(runs("pytest --version")),
+        Turn(runs("echo two")),
+        Turn(Text("Done.")),
+    ]
     async with at_window(tmp_path, "anthropic", script) as person:
         person.say("Go")
         item = await asked(person)
@@ -79,6 +84,13 @@ async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> No
         person.press(Key.Key_D)
         await until(lambda: person.session.transcript.questions[:1] not in ([], [first]))
         item = await asked(person)
+        second, text = item.question, words(item)
+        assert "run(pytest *)" in text
+        assert "pytest runs code of the folder: this rule lets it run any program" in text
+        person.press(Key.Key_D)
+        await until(lambda: person.session.transcript.questions[:1] not in ([], [second]))
+        item = await asked(person)
+        assert "lets it run" not in words(item)
         assert "run(echo *)" in words(item) and "Always covers echo in this folder" in words(item)
         assert item.question.why.rstrip(".") in item.name
         person.press(Key.Key_A)

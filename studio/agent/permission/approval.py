@@ -36,7 +36,7 @@ from .content_filter import ContentFilter
 from .exfiltration_guard import ExfiltrationGuard
 from .invisible_characters import escape_invisible, escape_line
 from .policy import COMMAND, NETWORK, PATH, Policy, target_of
-from .rule_suggestions import suggest_rules
+from .rule_suggestions import suggest_rules, warning_about
 from .rulebook import FOLDER, PLAN, Decision
 
 MAX_COVERED = 8
@@ -264,6 +264,7 @@ class Approvals:
             facts=tuple(facts),
             why=escape_line(decision.why, 1000),
             covers=tuple(map(escape_line, covers)),
+            warning=escape_line(warning_about(always), 1000) if runs else "",
         )
         answer, by = await self._answer(question)
         if answer == "deny" and by:

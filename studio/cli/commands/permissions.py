@@ -63,6 +63,8 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.agent.permission.policy import COMMAND
+    from studio.agent.permission.rule_suggestions import warning_about
     from studio.agent.permission.rules import SessionRules, parse_rule
 
     engine, console = await context.engine(), context.console
@@ -78,13 +80,18 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             await _list(engine, chat or folder or Path.cwd(), console, as_json=options.json)
         case "add":
             verdict: Verdict = "deny" if options.deny else "ask" if options.ask else "allow"
-            rule = parse_rule(options.rule, engine.tools(), verdict)
+            tools = engine.tools()
+            rule = parse_rule(options.rule, tools, verdict)
             if of_chat is not None:
                 await of_chat.add(rule)
             else:
                 await rules.add(rule, folder)
             where = f" in {folder.resolve()}" if folder else " in this session" if chat else ""
             console.say(f"Added: {verdict} {rule}{where}")
+            spec = tools[rule.tool].spec if rule.tool in tools else None
+            about_commands = spec is None or spec.target == COMMAND  # all tools, or the network
+            if about_commands and (warning := warning_about([rule])):
+                console.say(warning)
         case "remove":
             await (of_chat or rules).remove(options.number)
             console.say(f"Removed: rule {options.number}")

@@ -254,6 +254,12 @@ async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str
         assert capfd.readouterr().out == "deny: Your rule run(git push *) refuses it.\n"
         assert await _cli(home, "test", "run(git push)", "--folder", str(tmp_path), "--json") == 0
         assert json.loads(capfd.readouterr().out)["verdict"] == "allow"
+        assert await _cli(home, "add", "run(make *)") == 0
+        said = capfd.readouterr().err
+        assert "With other arguments make may run any program or write any file." in said
+        assert await _cli(home, "remove", "3") == 0
+        assert await _cli(home, "add", "run(ls *)") == 0
+        assert capfd.readouterr().err.splitlines() == ["Removed: rule 3", "Added: allow run(ls *)"]
         assert await _cli(home, "remove", "2") == 0
         assert await _cli(home, "remove", "2") == 1
         (home.folder / ".agents").mkdir()
@@ -323,6 +329,18 @@ async def test_t7_no_rule_is_offered_whose_script_cannot_be_read(tmp_path: Path)
     async with engine_home(tmp_path, "anthropic", [*script, Turn(Text("Done."))]) as home:
         asked = questions(await say(await home.session(), answer="deny"))
         assert [told(one) for one in asked] == [["run(bash build.sh *)"], [], []]
+
+
+async def test_t7_a_question_says_what_its_rules_let_run(tmp_path: Path) -> None:
+    commands = ["pytest -q", "echo a", "make test"]
+    script = [Turn(Call("run", {"command": one})) for one in commands]
+    async with engine_home(tmp_path, "anthropic", [*script, Turn(Text("Done."))]) as home:
+        asked = questions(await say(await home.session(), answer="deny"))
+        assert [told(one) for one in asked] == [
+            ["run(pytest *)"], ["run(echo *)"], ["run(make test)"]
+        ]  # fmt: skip
+        said = "pytest runs code of the folder: this rule lets it run any program."
+        assert [one.warning for one in asked] == [said, "", ""]
 
 
 async def test_a_question_hides_nothing_and_speaks_for_itself(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ class ApprovalItem(WaitingItem):
         y = self._place_buttons(question, left, right, y, style)
         if question.always:
             y += style.px(7)
-            y = self._place_rules(question.always, question.covers, left, right, y, context)
+            y = self._place_rules(question, left, right, y, context)
         self.height = y + style.px(12)
 
     def _place_buttons(
@@ -198,25 +198,19 @@ class ApprovalItem(WaitingItem):
         return y + tall
 
     def _place_rules(
-        self,
-        rules: Sequence[Rule],
-        covers: Sequence[str],
-        left: float,
-        right: float,
-        y: float,
-        context: ItemContext,
+        self, question: Question, left: float, right: float, y: float, context: ItemContext
     ) -> float:
-        """What “Always” covers, the rules as they are kept, and the calls they would allow."""
-        width, where = right - left, SCOPES[0][1]
+        """What “Always” covers, the rules as they are kept, and what else they would allow."""
+        rules, width, where = question.always, right - left, SCOPES[0][1]
         words = f"Always covers {scope(rules[0])} {where}. You can change it in Settings."
         if (many := len(rules)) > 1:
             words = f"Always adds these {many} rules {where}. You can change them in Settings."
-        above = rules[0].pattern == escaped(self.question.detail)  # it says all that the rule would
+        above = rules[0].pattern == escaped(question.detail)  # it says all that the rule would
         y += self.write(words, QPointF(left, y), context, width)
         if not above:
             written = OutputLeaf("\n".join(map(str, rules)))
             y += self.place(written, QPointF(left, y), context, width)
-        for line in covered(covers):
+        for line in filter(None, [question.warning, *covered(question.covers)]):
             y += self.write(line, QPointF(left, y), context, width)
         return y
 
