@@ -18,6 +18,11 @@ LOOPING = (
     "You have made the same calls again and nothing new came of it. Do not call more tools: "
     "give your final answer now, with what you know. Say what is missing."
 )
+NOTHING_NEW = (
+    "Your last steps brought nothing new: their results were empty, failed in the same way, or "
+    "were known to you before. Do not go on like this: give your final answer now, with what you "
+    "know. Say what is missing."
+)
 RESUME = "Your last answer broke off. Go on where it stopped, and do not repeat what you said."
 ANSWER_MISFIT = (
     "Your answer does not fit what was asked for: {wrong}. Answer again, with the JSON alone."

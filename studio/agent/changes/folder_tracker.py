@@ -50,6 +50,12 @@ class TrackedFolder:
         self._tasks = BackgroundTasks()
         self.settled, self.stop = self._tasks.settled, tree.stop
         self._troubles: dict[Owner, str] = {}
+        self._found = 0
+
+    @property
+    def found(self) -> int | None:
+        """How many changes were found so far; None where the folder is not scanned."""
+        return None if self._tree.refused else self._found
 
     @property
     def folder(self) -> str:
@@ -116,6 +122,7 @@ class TrackedFolder:
         async with self._lock:
             try:
                 found = await asyncio.to_thread(self._tree.scan)
+                self._found += len(found)
                 return await self._record(self._acting, found)
             except (StorageError, OSError) as error:
                 return self._fail(self._acting, error)
@@ -146,6 +153,7 @@ class TrackedFolder:
 
     def _fail(self, owners: Iterable[Owner], error: Exception) -> str:
         log.warning("changes in %s are not known", self.folder, exc_info=error)
+        self._found += 1  # there may be some
         text = str(error).rstrip(".")
         self._troubles.update(dict.fromkeys(owners, text))
         return text

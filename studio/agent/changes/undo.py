@@ -35,6 +35,7 @@ class Undo:
         self._changes = changes
         self._turn_id = ""
         self._folder = ""
+        self._tracked: TrackedFolder | None = None
         self._acted = self._wrote = False
         self._told = ""
         self._tasks = BackgroundTasks()
@@ -44,8 +45,13 @@ class Undo:
         """Begin a turn in a folder; for a turn that may act, start a scan of the folder."""
         self._turn_id, self._folder = turn_id, folder
         self._acted = self._wrote = False
-        if acts:
-            (await self._tracked_folder()).begin()
+        self._tracked = await self._tracked_folder() if acts else None
+        if self._tracked is not None:
+            self._tracked.begin()
+
+    def found(self) -> int | None:
+        """How many changes were found in the running turn's folder; None where nobody looks."""
+        return self._tracked.found if self._tracked is not None else None
 
     @asynccontextmanager
     async def acting(self) -> AsyncGenerator[None, None]:

@@ -6,6 +6,7 @@
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
 - ``guards``: Notice that an agent repeats itself, announce limits, check answers.
+- ``findings``: What the results of a turn have told so far, and whether another tells more.
 - ``structured_output``: Describes and parses answers that have to fit a JSON schema.
 - ``user_messages``: The words that the person reads about errors and ends of turns.
 """

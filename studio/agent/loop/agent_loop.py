@@ -121,7 +121,7 @@ class AgentLoop:
             return TurnEnd("handed_over")
         whole = await self._history.add_results(reply.calls, results, CALL_FAILED)
         finished = [
-            FinishedCall(call, result, self.tools.effect(call.name))
+            FinishedCall(call, result, *self.tools.nature(call.name))
             for call, result in zip(reply.calls, whole, strict=True)
         ]
         ends = [guard.after_tools(finished, self.state) for guard in self.guards]

@@ -7,18 +7,17 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from studio.agent.budget import NEARLY, Budget
-from studio.agent.prompts import ANSWER_MISFIT, LAST_STEP, LOOPING, NEARLY_OUT
+from studio.agent.prompts import ANSWER_MISFIT, LAST_STEP, LOOPING, NEARLY_OUT, NOTHING_NEW
 from studio.domain.agents import Limits
 from studio.domain.events import Event, HistoryBegun, Steered, Told
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Image, ToolCall, ToolResult
+from studio.domain.messages import ToolCall
 from studio.providers.base import Reply
 
+from .findings import Findings, call_key, digest, fruitless
 from .structured_output import MAX_CORRECTIONS, parse_answer
 from .turn_context import FinishedCall, Guard, TurnEnd, TurnState
 
@@ -27,22 +26,30 @@ MAX_STEPS_WITHOUT_NEWS = 3
 
 
 class RepetitionGuard(Guard):
-    """Compares each step of a turn with the steps before it.
+    """Compares each step of a turn, its calls and their results, with the steps before it.
 
     A step is circular if each of its calls had the same result in an earlier step and
-    nothing but that call has changed anything in between. The third consecutive step whose
-    calls and results were all seen before is circular too, whatever changed. A call with
-    other arguments is always new.
+    nothing but that call has changed anything in between. The third step in a row that
+    brings nothing new (see ``Findings``) is circular too, whatever changed. The first empty
+    or failed answer is new, but it counts once the next step has the same: three searches
+    for different words that find nothing are three.
+
+    ``changes`` counts the changes that were seen in the folder's files; None where nobody
+    looks, and then a command that succeeds counts as one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Callable[[], int | None] = lambda: None) -> None:
         self.warned = False
         """Whether the final answer was requested; it is requested once."""
         self._last: dict[str, tuple[int, str]] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._findings = Findings()
         self._changes = 0
         self._own: dict[str, int] = {}
+        self._folder_changes = changes
+        self._changes_before = changes()
         self._steps_without_news = 0
+        self._fruitless: set[str] = set()
+        """The answers in the last step."""
 
     def on_event(self, event: Event) -> None:
         if isinstance(event, HistoryBegun | Steered):  # it may need to read again
@@ -55,39 +62,52 @@ class RepetitionGuard(Guard):
         return _stalled(calls) if self.warned and self.repeats(calls) else None
 
     def after_tools(self, calls: Sequence[FinishedCall], state: TurnState) -> TurnEnd | None:
-        if not self.circles(calls):
+        if not (told := self.circles(calls)):
             return None
         if self.warned:
             return _stalled([finished.call for finished in calls])
         self.warned = True
-        state.notes.append(Told("stall", LOOPING))
+        state.notes.append(Told("stall", told))
         return None
 
     def changed(self) -> None:
         """Note a change from outside: by the person, or of the history."""
         self._changes += 1
         self._steps_without_news = 0
+        self._fruitless.clear()
+        self._findings.forget()
 
     def repeats(self, calls: Sequence[ToolCall]) -> bool:
         """Whether all these new calls were made before and nothing has changed since."""
         keys = [call_key(call) for call in calls]
         return all(key in self._last and self._last[key][0] == self._others(key) for key in keys)
 
-    def circles(self, step: Sequence[FinishedCall]) -> bool:
-        """Add a finished step; True if it is circular."""
+    def circles(self, step: Sequence[FinishedCall]) -> str:
+        """Add a finished step; what to tell the model if it is circular, else nothing."""
         for made in step:
             if made.effect == "act" or (made.effect == "draft" and not made.result.is_error):
                 key = call_key(made.call)
                 self._changes += 1
                 self._own[key] = self._own.get(key, 0) + 1
-        outcomes = [(call_key(made.call), _digest(made.result)) for made in step]
-        again = all(self._last.get(key) == (self._others(key), digest) for key, digest in outcomes)
-        new = not self._seen.issuperset(outcomes)
-        self._steps_without_news = 0 if new else self._steps_without_news + 1
-        for key, digest in outcomes:
-            self._last[key] = (self._others(key), digest)
-            self._seen.add((key, digest))
-        return again or self._steps_without_news >= MAX_STEPS_WITHOUT_NEWS
+        outcomes = [(call_key(made.call), digest(made.result)) for made in step]
+        again = all(self._last.get(key) == (self._others(key), found) for key, found in outcomes)
+        self._count(step)
+        for key, found in outcomes:
+            self._last[key] = (self._others(key), found)
+        if again:
+            return LOOPING
+        return NOTHING_NEW if self._steps_without_news >= MAX_STEPS_WITHOUT_NEWS else ""
+
+    def _count(self, step: Sequence[FinishedCall]) -> None:
+        """Count the step if it brings nothing new, and the one before if it said the same."""
+        before, self._changes_before = self._changes_before, self._folder_changes()
+        moved = None if before is None else before != self._changes_before
+        said, self._fruitless = self._fruitless, {fruitless(made) for made in step}
+        if self._findings.new_in(step, moved):
+            self._steps_without_news = 0
+        else:
+            same = "" not in said and said == self._fruitless
+            self._steps_without_news = max(self._steps_without_news, int(same)) + 1
 
     def _others(self, key: str) -> int:
         """The number of changes by anything but this call."""
@@ -136,20 +156,6 @@ class AnswerGuard(Guard):
         return None
 
 
-def call_key(call: ToolCall) -> str:
-    """A key that is equal for equal calls, whatever the order of their arguments."""
-    arguments = call.raw if call.arguments is None else call.arguments
-    return f"{call.name} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
-
-
 def _stalled(calls: Sequence[ToolCall]) -> TurnEnd:
     names = ", ".join(dict.fromkeys(call.name for call in calls))
-    return TurnEnd("stalled", f"The agent repeated itself ({names}) and nothing new came of it.")
-
-
-def _digest(result: ToolResult) -> str:
-    digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass"))
-    for part in result.content:
-        if isinstance(part, Image):
-            digest.update(part.data)
-    return digest.hexdigest()
+    return TurnEnd("stalled", f"The agent went round in circles ({names}): nothing new came of it.")

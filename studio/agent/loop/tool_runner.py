@@ -33,7 +33,7 @@ from studio.domain.tools import Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.sdk.result import render, shorten
 
-from .guards import call_key
+from .findings import call_key
 
 log = logging.getLogger(__name__)
 
@@ -117,10 +117,12 @@ class ToolRunner:
         self._slots = asyncio.Semaphore(limits.parallel_tools)
         self.reads = ReadCache()
 
-    def effect(self, name: str) -> Effect:
-        """The effect of a tool; "read" for an unknown one."""
+    def nature(self, name: str) -> tuple[Effect, bool]:
+        """The effect of a tool and whether it is steady; an unknown one only reads."""
         tool = self._tools.get(name)
-        return tool.spec.effect if tool is not None and name in self._offered else "read"
+        if tool is None or name not in self._offered:
+            return "read", True
+        return tool.spec.effect, tool.spec.steady
 
     async def run(
         self,

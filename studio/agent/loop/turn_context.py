@@ -49,11 +49,12 @@ class TurnEnd:
 
 @dataclass(frozen=True, slots=True)
 class FinishedCall:
-    """A tool call with its result and the effect of its tool."""
+    """A tool call with its result, and what the description of its tool says of it."""
 
     call: ToolCall
     result: ToolResult
     effect: Effect
+    steady: bool = True
 
 
 @dataclass(frozen=True, slots=True)

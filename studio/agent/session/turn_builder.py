@@ -176,7 +176,7 @@ class TurnBuilder:
             opened=self.opened,
         )
         state = TurnState()
-        guards: list[Guard] = [RepetitionGuard(), WrapUpGuard(limits, budget)]
+        guards: list[Guard] = [RepetitionGuard(self._undo.found), WrapUpGuard(limits, budget)]
         if schema is not None:
             guards.append(AnswerGuard(schema))
         events = TurnEvents(session.record, state, guards)

@@ -298,6 +298,8 @@ async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path)
 
     async with engine_home(tmp_path, PROVIDER, works) as home:
         models(home, small="tiny", large="big")
+        for n in range(100):
+            (home.folder / f"{n}.txt").write_text(f"{n}\n")
         session = await home.session(model="usual")
         events = await say(session, QUICK)
         (end,) = of(TurnComplete, events)

@@ -54,6 +54,7 @@ async def test_l1_h6_the_inline_cap_is_told_and_the_background_goes_on(
     script = [look(str(n)) for n in range(6)] + [Turn(Words("Done."))]
     async with engine_home(tmp_path, provider, script) as home:
         own_agent(home, "mode: inline")
+        (home.folder / "numbers.txt").write_text("0\n1\n2\n3\n4\n5\n")  # each is found
         session = await home.session("Own")
         events = await say(session)
         assert (end_of(events).reason, end_of(events).steps) == ("step_limit", 5)

@@ -147,6 +147,7 @@ async def test_l1_an_inline_turn_goes_on_in_the_background(tmp_path: Path) -> No
     """The mode is chosen below the agents; its end offers the other one."""
     script = [look(str(n)) for n in range(6)] + [Turn(Text("Done."))]
     async with at_window(tmp_path, COMPATIBLE, script) as person:
+        (person.folder / "numbers.txt").write_text("0\n1\n2\n3\n4\n5\n")  # each is found
         await person.choose(person.composer.agent, "Inline")
         assert person.composer.agent.text() == "Coder, inline"
         person.composer.setFocus()
