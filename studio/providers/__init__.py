@@ -24,6 +24,7 @@ What they share:
 - ``history_rebuild``: prepares a conversation for another provider's native history.
 - ``tool_arguments``: parses and repairs the arguments of a call.
 - ``text_tool_calls``: recognises calls that a model wrote as text.
+- ``text_call_dialects``: reads calls in the notations that models write them in.
 - ``structured_output``: fits JSON schemas to what an API accepts.
 - ``stop_sequences``: ends a reply at its first stop text.
 - ``catalogue``: keeps the lists of models, and refreshes them.

@@ -1,18 +1,19 @@
 """Tool calls in text: recognises calls that a model wrote as plain text (L-7).
 
 Small and local models often write ``{"name": "read", "arguments": {…}}`` where
-they should call, or their server does not know their form of a call. A reply
-that is such a call and nothing more, for a tool that is on offer, with
-arguments that fit it, becomes a proper call. Everything else stays text: an
-example in an explanation must not run, nor what the model only repeats from
-a file, a page or the person's words.
+they should call, or their server does not know their form of a call
+(``text_call_dialects`` has the forms). A reply that is such a call and nothing more, for a
+tool that is on offer, with arguments that fit it, becomes a proper call. Everything
+else stays text: an example in an explanation must not run, nor what the model only
+repeats from a file, a page or the person's words.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from studio.domain.jsonvalue import Json, JsonObject, as_objects, as_text
@@ -21,31 +22,60 @@ from studio.domain.tools import ToolSpec
 
 from .base import Reply, Request
 from .openai_chat.stream import made_up_id
-from .tool_arguments import reject_constant
+from .text_call_dialects import OPENING, TextCall, read_calls
 
 LONGEST = 20_000
 """Characters; a longer reply is an answer, whatever it holds."""
 PREFACE = 30
 """Words a model may say before its call ("I'll look that up.")."""
 
-_TAGS = "tool_call|tool_calls|function_call|function_calls|tools|tool"
-_OPENING = re.compile(
-    rf"<(?P<tag>{_TAGS})>|<function=(?P<named>[\w.-]+)>|<\|python_tag\|>|\[TOOL_CALLS\]"
-    r"|```[ \t]*(?P<fence>[\w-]*)[ \t]*\r?\n|(?P<bare>[\[{])"
+_FENCES = frozenset(
+    {"", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool", "tool_code", "javascript"}
+    | {"xml", "function_call"}
 )
-_FENCES = frozenset({"", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool", "javascript"})
-_LEFTOVER = re.compile(rf"(?:\s|,|;|```|</(?:{_TAGS}|function)>|<\|[\w ]+\|>|</s>|<end_of_turn>)*")
-_BETWEEN = re.compile(rf"(?:\s|,|;|```(?:json)?|</?(?:{_TAGS})>|<\|python_tag\|>|\[TOOL_CALLS\])*")
 _SHOWS = re.compile(
     r"\b(?:examples?|e\.g|for instance|would|could|such as|looks? like|like this|format|syntax"
-    r"|schema|you can|you may|should be|instead of|don't|do not|never)\b",
+    r"|schema|you can|you may|should be|instead of|don't|do not|never"
+    r"|beispiel\w*|z\.\s?b\.|würden?|könnten?|etwa so|sieht|statt|niemals?|nicht"
+    r"|par exemple|exemples?|ejemplos?|por ejemplo|esempio|exemplo|voorbeeld|пример\w*)\b"
+    r"|例",
     re.IGNORECASE,
 )
+"""Words before something that is shown, not meant."""
+_THOUGHT = re.compile(
+    r"\s*(?:<(?P<tag>think(?:ing)?|reasoning)>.*?</(?P=tag)>|\[THINK\].*?\[/THINK\]"
+    r"|<\|START_THINKING\|>.*?<\|END_THINKING\|>|<\|channel>thought\b.*?<channel\|>"
+    r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|(?=<\|start\|>|<\|channel\|>))"
+    r"|analysis.*?(?=assistantcommentary to=))\s*",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What a model thinks first, where its server takes that for the answer."""
+_END_OF_THOUGHT = re.compile(r"(?<=\n)</think>\s*")
+"""Where the template of the model has the beginning."""
+_CHANNELS = re.compile(
+    r"<\|(?:start|end|message)\|>(?:assistant\b)?|<\|channel\|>(?:commentary|analysis|final)"
+)
+_MINIMAX = "]<]minimax[>["
+"""What one model writes before each of its tags."""
+_ENDS = "\n:.!?…。！？>)"
+"""How what a model says before a call may end, where a mark follows."""
 _BLANK = re.compile(r"[\s\\]")
 """What may differ between a text and its quote: a page may have it inside a string."""
-_NAMES = ("name", "tool", "tool_name", "function_name", "function", "action")
-_ARGUMENTS = ("arguments", "parameters", "input", "args", "params", "action_input", "tool_input")
-_MARKS = frozenset({"id", "type", "index", "call_id", "tool_call_id", "thought", "reason"})
+_FOLLOWS = r"""(?=["(\[{<>|｜\\]|'(?!\w)|:\d|\.call\b|\s+(?:<|\{|```|json\b|\\u003c))"""
+"""What stands behind a tool's name in a call."""
+_SPOKEN = re.compile(r"[^\W_]+")
+_CODED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrtbf]")
+_SIGNS = re.compile(r"<[|｜][^<>\n]{0,40}[|｜]>|:\d+(?=\s*<)|\[CALL_ID\]\s*\w+")
+_NOTATION = frozenset(
+    re.findall(
+        r"\w+",
+        "name tool tools function functions action arguments argument arg args parameters "
+        "parameter param params input key value call calls code invoke json string text print "
+        "default api type escape message channel constrain commentary analysis assistant to id "
+        "begin end start sep section dsml minimax seed python tag antml null none true false",
+    )
+)
+"""Words that notations of calls consist of, and constants, which each writes its own way."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,
@@ -62,7 +92,7 @@ class TextCalls:
     """What a text turned out to be: the words before, and calls by name and arguments."""
 
     before: str
-    calls: tuple[tuple[str, JsonObject], ...]
+    calls: tuple[TextCall, ...]
 
 
 class TextCallRecognizer:
@@ -99,52 +129,74 @@ def find_text_calls(text: str, tools: Sequence[ToolSpec]) -> TextCalls | None:
     """The calls that a whole reply is; None for a reply that is an answer."""
     if not tools or len(text) > LONGEST:
         return None
+    text = without_thoughts(text.replace(_MINIMAX, ""))
     opening = _first(text)
     if opening is None:
         return None
-    before = text[: opening.start()].strip()
+    before = _CHANNELS.sub("", text[: opening.start()]).strip()
     if len(before.split()) > PREFACE or _SHOWS.search(before):
         return None
-    if opening["named"]:  # <function=read>{"path": "a"}</function>
-        found = _values(text, opening.end())
-        values = [{"name": opening["named"], "arguments": one} for one in found or []]
-    else:
-        values = _values(text, opening.start("bare") if opening["bare"] else opening.end())
-    if not values:
-        return None
     offered = {tool.name: tool for tool in tools}
-    calls: list[tuple[str, JsonObject]] = []
-    for value in values:
-        call = _call(value)
-        if (
-            call is None
-            or call[0] not in offered
-            or not fits_schema(call[1], offered[call[0]].schema)
-        ):
-            return None
-        calls.append(call)
-    return TextCalls(before, tuple(calls)) if calls else None
+    python = opening["fence"] is None or opening["fence"].lower() == "tool_code"
+    calls = read_calls(text, opening.end(), offered, python=python)
+    if not calls or not all(fits_schema(given, offered[name].schema) for name, given in calls):
+        return None
+    return TextCalls(before, tuple(calls))
 
 
 def is_quoted(name: str, arguments: JsonObject, history: Sequence[JsonObject]) -> bool:
-    """Whether the model was given these words: by the person, or by a tool's result.
+    """Whether the model was given this call: by the person, or by a tool's result.
 
-    A file may hold a call; showing the file must not run it.
+    A file may hold a call; showing the file must not run it, in whatever notation the file
+    or the model writes it. So it is the words that are compared: the tool's name, then the
+    names and values of the arguments in their order.
     """
-    wanted = json.dumps(arguments, ensure_ascii=False) if arguments else f'"{name}"'
-    needle = _BLANK.sub("", wanted)
-    return any(
-        needle in _BLANK.sub("", text)
-        for message in history
-        if message.get("role") in ("user", "tool")
-        for text in _texts(message.get("content"))
-        if name in text
-    )
+    needle = _BLANK.sub("", json.dumps(arguments, ensure_ascii=False)) if arguments else f'"{name}"'
+    wanted = [_words(f"{name} {' '.join(_flat(arguments, keys=keys))}") for keys in (True, False)]
+    named = re.compile(re.escape(name) + _FOLLOWS)
+    length = 6 * len(needle) + 100 * (len(arguments) + 1)
+    for text in _given(history):
+        if name not in text:
+            continue
+        if needle in _BLANK.sub("", text):
+            return True
+        for place in named.finditer(text):
+            words = _words(text[place.start() : place.start() + length])
+            if any(words[: len(each)] == each for each in wanted):
+                return True
+    return False
 
 
-def _texts(content: Json) -> list[str]:
-    parts = [as_text(part.get("text")) for part in as_objects(content)]
-    return [as_text(content), *parts]
+def _given(history: Sequence[JsonObject]) -> Iterator[str]:
+    """The texts that the model was given."""
+    for message in history:
+        if message.get("role") in ("user", "tool"):
+            content = message.get("content")
+            for text in [
+                as_text(content),
+                *(as_text(one.get("text")) for one in as_objects(content)),
+            ]:
+                yield html.unescape(text) if "&" in text else text
+
+
+def _flat(value: Json, *, keys: bool) -> Iterator[str]:
+    """The values in arguments in their order, with the names before them if ``keys``."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key if keys else ""
+            yield from _flat(inner, keys=keys)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _flat(inner, keys=keys)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, without those that notations of calls consist of."""
+    text = _CODED.sub(lambda code: chr(int(code[1], 16)) if code[1] else " ", text)
+    text = _SIGNS.sub(" ", text)
+    return [word for word in _SPOKEN.findall(text.lower()) if word not in _NOTATION]
 
 
 def fits_schema(arguments: JsonObject, schema: JsonObject) -> bool:
@@ -180,59 +232,22 @@ def _is_a(value: Json, wanted: JsonObject) -> bool:
     )
 
 
+def without_thoughts(text: str) -> str:
+    """A reply without what the model thought first."""
+    end = 0
+    while (thought := _THOUGHT.match(text, end)) is not None:
+        end = thought.end()
+    ended = None if end else _END_OF_THOUGHT.search(text)
+    return text[ended.end() if ended is not None else end :]
+
+
 def _first(text: str) -> re.Match[str] | None:
-    """Where the call would begin: a tag, a fence of JSON, or a bracket at a line's start."""
-    for found in _OPENING.finditer(text):
+    """Where the call would begin: a mark, a fence, or a bracket at a line's start."""
+    for found in OPENING.finditer(text):
         if found["fence"] is not None and found["fence"].lower() not in _FENCES:
             return None
         before = text[: found.start()].rstrip(" \t")
         # In the middle of a sentence it is none; after a colon it may be meant.
-        return None if found["bare"] and before and before[-1] not in "\n:" else found
+        after = "\n:" if found["bare"] else _ENDS
+        return None if before and before[-1] not in after else found
     return None
-
-
-def _values(text: str, start: int) -> list[Json] | None:
-    """The JSON values from here to the end; None if anything else is there too."""
-    decoder = json.JSONDecoder(parse_constant=reject_constant)
-    values: list[Json] = []
-    place = _BETWEEN.match(text, start).end()  # type: ignore[union-attr] - matches nothing too
-    while place < len(text):
-        if text[place] not in "[{":
-            break
-        try:
-            value: Json
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return None  # cut off, or no JSON at all
-        if isinstance(value, dict) and value.keys() == {"tool_calls"}:
-            value = value["tool_calls"]
-        values += value if isinstance(value, list) else [value]
-        rest = _LEFTOVER.fullmatch(text, place)
-        if rest is not None:
-            return values
-        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]
-    return None
-
-
-def _call(value: Json) -> tuple[str, JsonObject] | None:
-    """The name and the arguments of one call, in any of the usual ways to write it."""
-    if not isinstance(value, dict):
-        return None
-    for wrapper in ("function", "function_call", "tool_call"):
-        inner = value.get(wrapper)
-        if isinstance(inner, dict) and value.keys() <= {wrapper, *_MARKS}:
-            return _call(inner)
-    name_key = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
-    given_key = next((key for key in _ARGUMENTS if key in value), None)
-    if name_key is None or given_key is None:
-        return None
-    if not value.keys() <= {name_key, given_key, *_MARKS}:
-        return None
-    given = value[given_key]
-    if isinstance(given, str):
-        try:
-            parsed: Json = json.loads(given)
-        except (ValueError, RecursionError):
-            return None
-        given = parsed
-    return (str(value[name_key]), given) if isinstance(given, dict) else None

@@ -9,12 +9,23 @@ to send again.
 from __future__ import annotations
 
 import json
+import re
 from typing import NoReturn, cast
 
 from studio.domain.jsonvalue import JsonObject, is_clean_json
 
 REPAIR_LIMIT = 20_000
-"""Characters. The repair's time grows with the square of the length."""
+"""Characters. A longer text that is not JSON is for the model to send again."""
+
+_TOKEN = re.compile(
+    r"""\s++|(?P<fence>```\w*)|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<single>'(?:[^'\\]|\\.)*+')"""
+    r"""|(?P<mark>[{}\[\]:,])|(?P<word>[^\s{}\[\]:,"'`]++)|(?P<other>.)""",
+    re.DOTALL,
+)
+_QUOTE = re.compile(r"""\\(.)|(")""", re.DOTALL)
+_CLOSING = {"{": "}", "[": "]"}
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_KEY = re.compile(r"[A-Za-z_]\w*")
 
 
 def parse_arguments(raw: str) -> JsonObject | None:
@@ -29,7 +40,7 @@ def parse_arguments(raw: str) -> JsonObject | None:
     try:
         value: object = json.loads(text, parse_constant=reject_constant)
     except (ValueError, RecursionError):
-        value = _repaired(text)
+        value = repair_json(text)
     if not isinstance(value, dict):
         return None
     found = cast("JsonObject", value)
@@ -44,21 +55,74 @@ def is_whole_object(raw: str) -> bool:
         return False
 
 
-def _repaired(text: str) -> object:
-    if len(text) > REPAIR_LIMIT or _ends_inside_a_string(text):
-        return None
-    import json_repair
+def repair_json(text: str) -> object:
+    """What a text that is nearly JSON stands for; None if it is not, or ends inside a string.
 
+    Read are commas too many before a bracket and too few between values, single quotes,
+    names without quotes, Python's constants, line breaks in strings, code fences around
+    the whole, and closing brackets that are missing or too many. Takes time in proportion to
+    the length.
+    """
+    if len(text) > REPAIR_LIMIT:
+        return None
     try:
-        return json_repair.repair_json(text, return_objects=True, skip_json_loads=True)
+        return json.loads(_repaired(text), strict=False, parse_constant=reject_constant)
     except (ValueError, RecursionError):
         return None
 
 
-def _ends_inside_a_string(text: str) -> bool:
-    """Whether a string lost its end: guessing one would run half of what was meant."""
-    quote = '"' if '"' in text else "'"
-    return text.replace("\\\\", "").replace(f"\\{quote}", "").count(quote) % 2 == 1
+def _repaired(text: str) -> str:
+    """The text as JSON, if it can be; ValueError for what nobody can be sure about."""
+    written: list[str] = []
+    open_brackets: list[str] = []
+    comma = ended = False
+    for token in _TOKEN.finditer(text):
+        kind, piece = token.lastgroup, token[0]
+        if kind is None:  # blanks
+            continue
+        if kind == "fence":
+            ended = bool(written)
+            continue
+        if kind == "other" or (ended and piece not in "}]"):
+            raise ValueError("not nearly JSON")
+        if piece in "}]":
+            comma = False
+            while open_brackets and (closing := _CLOSING[open_brackets.pop()]) != piece:
+                written.append(closing)
+            if not ended:
+                written.append(piece)
+            ended = not open_brackets
+        elif piece == ",":
+            if comma or not written or written[-1] in "{[:":
+                raise ValueError("a value is missing")
+            comma = True
+        elif piece == ":":
+            written[-1:] = [_as_key(written[-1]) if written else "", piece]
+        else:
+            if written and written[-1] not in "{[:":
+                written.append(",")
+            comma = False
+            written.append(_value(kind, piece))
+            open_brackets += piece if piece in _CLOSING else ""
+    written += [_CLOSING[bracket] for bracket in reversed(open_brackets)]
+    return "".join(written)
+
+
+def _value(kind: str, piece: str) -> str:
+    if kind == "single":
+        return f'"{_QUOTE.sub(_requoted, piece[1:-1])}"'
+    return _PYTHON.get(piece, piece)
+
+
+def _requoted(mark: re.Match[str]) -> str:
+    """A quote or an escape of a text in single quotes, as double quotes need it."""
+    if mark[2]:
+        return '\\"'
+    return "'" if mark[1] == "'" else mark[0]
+
+
+def _as_key(written: str) -> str:
+    return f'"{written}"' if _KEY.fullmatch(written) else written
 
 
 def reject_constant(constant: str) -> NoReturn:

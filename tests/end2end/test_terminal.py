@@ -343,7 +343,7 @@ async def test_starting_imports_no_sdk(tmp_path: Path) -> None:
     assert ended.code == 0 and "studio" in imported
     assert not imported & {
         *("anthropic", "openai", "google", "pydantic", "PySide6", "qasync", "pygments"),
-        *("genai_prices", "json_repair", "pyromark"),
+        *("genai_prices", "pyromark"),
     }
 
 
