@@ -14,6 +14,7 @@
 - ``models``: Describes models, their usage, and the options of a generation.
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
+- ``secret_names``: Tells by a variable's name whether its value is a secret (P-4).
 - ``sessions``: Describes the rows of the lists of sessions and drafts, and makes titles.
 - ``tool_call_state``: Folds events about tool calls into blocks.
 - ``tools``: Describes tools: what a model reads about them, and what they do.

@@ -11,6 +11,7 @@ from typing import cast
 
 from .jsonvalue import Json, JsonObject
 from .ledger import canonical_json
+from .secret_names import IN_TEXT
 
 SECRET = "[secret]"
 """Replaces a secret in the arguments of a call."""
@@ -27,11 +28,7 @@ _KEYS = (
     ),
 )
 
-_SECRET_NAME = (
-    r"(?:passw(?:or)?d|passphrase|passwd|pwd|secret(?!ary)|token(?!s|i[sz])|api[-_]?key"
-    r"|(?:access|private|signing|encryption|auth)[-_]?key|credentials?|authorization|cookie(?!cutter))"
-)
-_NAMED = re.compile(rf"(?i){_SECRET_NAME}[\w-]{{0,20}}\s*$")
+_NAMED = re.compile(rf"(?i){IN_TEXT}[\w-]{{0,20}}\s*$")
 _WORD = r"(?:[^\s\"'`&;|,)}\]]+)"
 _VALUE = (
     r"(?!\"?\$\{?\w+\}?\"?(?:[\s;&|)]|$)|\[(?:key|secret)\])"  # a variable's name is no secret
@@ -40,9 +37,16 @@ _VALUE = (
 _FORMS = (
     # Tokens with a recognisable form.
     re.compile(
-        r"(?<![\w-])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}|xox[a-z]-[\w-]{8,}"
+        r"(?<![\w-])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}"
+        r"|x(?:ox[a-z]|app)-[\w-]{8,}"
         r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|ya29\.[\w-]{8,}|npm_\w{16,}|hf_\w{16,}|pypi-[\w-]{16,}"
         r"|SG\.[\w.-]{16,}|dop_v1_\w{16,}|eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]*)?)"
+    ),
+    # Addresses that are secrets as a whole.
+    re.compile(
+        r"(?i)(\bhttps://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows)"
+        r"|discord(?:app)?\.com/api/webhooks|[\w-]{1,60}\.webhook\.office\.com/webhookb2)/)"
+        r"[^\s\"'<>]+"
     ),
     re.compile(
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
@@ -53,10 +57,10 @@ _FORMS = (
     re.compile(r"(?i)\b((?:(?:set-)?cookie|(?:proxy-)?authorization):\s{0,4})[^\"'\n]+"),
     # PASSWORD=x, "api_key": "x", Authorization: Bearer x, --token x
     re.compile(
-        rf"(?i)((?:{_SECRET_NAME})[\w-]{{0,20}}\\?[\"']?\s{{0,4}}(?:=|:(?!//))\s{{0,4}}"
+        rf"(?i)((?:{IN_TEXT})[\w-]{{0,20}}\\?[\"']?\s{{0,4}}(?:=|:(?!//))\s{{0,4}}"
         rf"(?:(?:bearer|basic|token)\s+)?){_VALUE}"
     ),
-    re.compile(rf"(?i)(?<![\w-])(--?[\w-]{{0,30}}{_SECRET_NAME}\s+){_VALUE}"),
+    re.compile(rf"(?i)(?<![\w-])(--?[\w-]{{0,30}}{IN_TEXT}\s+){_VALUE}"),
     # Programs whose option for a password has one letter.
     re.compile(r"(\bcurl\b[^|;&\n]{0,400}?\s(?:-u|--user)\s*[\"']?[^\s:\"']{1,100}:)[^\s\"']+"),
     re.compile(rf"(\bsshpass\s+-p\s*){_VALUE}"),
@@ -64,6 +68,15 @@ _FORMS = (
     re.compile(rf"(\bredis-cli\b[^|;&\n]{{0,200}}?\s-a\s+){_VALUE}"),
     re.compile(rf"(\b(?:mysql|mariadb)\w{{0,20}}\b[^|;&\n]{{0,200}}?\s-p)(?!\s){_VALUE}"),
 )
+_SERVICES = re.compile(
+    r"(?:^|[\s:=/@\"'])(?:sk-|AIza|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|hf_|gsk_|AKIA)[\w-]{8}"
+)
+"""How the keys of well-known services begin: with less doubt than in ``_KEYS``."""
+_LOGIN = re.compile(
+    r"://[^/\s@:]{0,200}:(?!\d{1,5}(?:[/?#]|$))[^\s]{0,300}@"
+    r"|\A[\w.%+-]{1,200}:[^\s@/]{1,200}@(?!sha\d|v?\d+(?:\.\d+){0,2}$)[\w.(-]"
+)
+"""``//name:password@host``, whatever the password is made of, and the same without the ``//``."""
 
 
 def redact(text: str, *keys: str) -> str:
@@ -87,6 +100,11 @@ def without_secrets(text: str) -> str:
     for pattern in _FORMS:
         text = pattern.sub(lambda m: (m.group(1) if m.re.groups else "") + SECRET, text)
     return text
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text, the value of a variable for instance, surely holds a secret."""
+    return any(pattern.search(text) for pattern in (_SERVICES, _LOGIN, *_FORMS))
 
 
 def arguments_without_secrets(arguments: JsonObject) -> JsonObject:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
-import re
 import sys
 import threading
 import time
@@ -16,6 +15,8 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from studio.domain.errors import ConfigurationError
+from studio.domain.redaction import holds_secret
+from studio.domain.secret_names import names_need, names_secret
 
 SERVICE = "agent-studio"
 PAUSE = 60.0  # s without further reading after it failed
@@ -35,17 +36,6 @@ _PROBLEMS: dict[Status, str] = {
     "failed": "The system's keychain reports an error.",
 }
 
-_SECRET = re.compile(
-    r"(?:^|_)(?:\w*KEYS?|\w*TOKENS?|\w*SECRETS?|\w*PASSWORDS?|\w*PASSWD|\w*PASSPHRASE|PASS|PW"
-    r"|\w*CREDENTIALS?|AUTH|AUTHORIZATION|COOKIES?|PAT)(?:_?\d+|_ID)?$",
-    re.I,
-)
-_KEY_LIKE = re.compile(
-    r"(?:^|[\s:=/@\"'])(?:sk-|AIza|gh[opsu]_|github_pat_|glpat-|xox[abp]-|hf_|gsk_|AKIA)[\w-]{8}"
-)
-"""How the keys of well-known services begin, whatever the variable is called."""
-_WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s]*@")
-"""An address that holds a password: a database's, a proxy's."""
 _LONG = 8
 """Characters from which on a value is looked for in other variables."""
 
@@ -298,29 +288,27 @@ def child_environment(
 ) -> dict[str, str]:
     """The environment for child processes: without keys, tokens, passwords.
 
-    A variable is left out if its name ends like a secret's (``…_KEY``,
-    ``…_TOKEN``, ``…_SECRET``, ``…_PASSWORD``, …), its value is the value of one
-    of those, or it holds one of ``secrets``, an address with a password, or
-    what looks like a well-known service's key.
+    A variable is left out if it has a secret's name (see ``secret_names``), the
+    value of one that has, or one of ``secrets`` in it, or what is a secret by its
+    form: an address with a password, a well-known service's key. What no program
+    can do without, such as ``PATH``, is judged by ``secrets`` alone.
     """
     source = os.environ if environment is None else environment
     keys = [key for key in secrets if len(key) >= _LONG]
-    named = {value for name, value in source.items() if _is_secret(name) and len(value) >= _LONG}
+    named = {value for name, value in source.items() if _names_secret(name) and len(value) >= _LONG}
     return {
         name: value
         for name, value in source.items()
-        if not _is_secret(name)
-        and value not in named
-        and not _KEY_LIKE.search(value)
-        and not _WITH_PASSWORD.search(value)
-        and not any(key in value for key in keys)
+        if not any(key in value for key in keys)
+        and (
+            names_need(name) or not (_names_secret(name) or value in named or _holds_secret(value))
+        )
     }
 
 
-@lru_cache(maxsize=1024)
-def _is_secret(name: str) -> bool:
-    """Whether a variable has a secret's name; cached, as the names are the same every time."""
-    return _SECRET.search(name) is not None
+# Cached, as the variables are the same every time.
+_names_secret = lru_cache(maxsize=1024)(names_secret)
+_holds_secret = lru_cache(maxsize=1024)(holds_secret)
 
 
 def _checked(key: str) -> str:
