@@ -22,6 +22,7 @@ from pathlib import Path
 
 from measure import Row, middle, quick, show
 
+from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
 from studio.storage.config.keychain import child_environment
 from studio.tools import Context, Workspace
@@ -57,8 +58,10 @@ def up(folder: Path) -> None:
         time.sleep(0.005)
 
 
-async def ours(sandbox: Sandbox, command: str, folder: Path) -> float:
-    context = Context(Workspace(folder), environment=child_environment(), sandbox=sandbox)
+async def ours(keeper: Keeper, sandbox: Sandbox, command: str, folder: Path) -> float:
+    context = Context(
+        Workspace(folder), environment=child_environment(), sandbox=sandbox, keeper=keeper
+    )
     task = asyncio.create_task(run.call(context, {"command": command}))
     await asyncio.to_thread(up, folder)
     began = time.perf_counter()
@@ -83,7 +86,8 @@ def bare(command: str, folder: Path) -> float:
 
 async def rows(rounds: int) -> list[Row]:
     ways: dict[str, tuple[Sandbox, str]] = {"without a sandbox": (NoSandbox(), OBEDIENT)}
-    found = await asyncio.to_thread(find_sandbox)
+    keeper = Keeper()
+    found = await asyncio.to_thread(find_sandbox, keeper)
     if found.kind != "none":
         ways[f"in {found.kind}"] = (found, OBEDIENT)
         ways[f"in {found.kind}, deaf children"] = (found, DEAF)
@@ -101,9 +105,10 @@ async def rows(rounds: int) -> list[Row]:
 
         for _ in range(rounds):
             for name, (sandbox, command) in ways.items():
-                taken[name][0].append(await ours(sandbox, command, folder()))
+                taken[name][0].append(await ours(keeper, sandbox, command, folder()))
                 taken[name][1].append(await asyncio.to_thread(bare, command, folder()))
     found.close()
+    keeper.close()
     return [
         Row(f"Stop to silence, {name}", middle(own), middle(base), "ms", GOAL, "a bare killpg")
         for name, (own, base) in taken.items()

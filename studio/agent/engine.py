@@ -285,7 +285,7 @@ class Engine:
             self.sessions.close,
             self.questions.notifier.aclose,
             self.telemetry.close,
-            self.services.sandbox_probe.close,
+            self.services.end_processes,
             self.services.folders.close,
             self.providers.close,
             self.catalogue.close,

@@ -18,6 +18,7 @@ from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
 from studio.files.folders import delete_older_than, private_folder
+from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.providers.catalogue import Catalogue
 from studio.storage.config.keychain import Keychain, child_environment
@@ -88,7 +89,9 @@ class Services(ServiceRegistry):
         )
         self.web = Web(lambda: settings.values, keychain.get)
         self.agent_files = AgentFiles(paths.resources / "agents", paths.agents)
-        self.sandbox_probe = SandboxProbe(own_folders, lambda: settings.values.sandbox)
+        self.keeper = Keeper()
+        """What starts commands, so that they end with the program."""
+        self.sandbox_probe = SandboxProbe(self.keeper, own_folders, lambda: settings.values.sandbox)
         self.sandbox = self.sandbox_probe.sandbox
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
@@ -161,6 +164,11 @@ class Services(ServiceRegistry):
         """Where agents' notes are kept, a folder for each folder they are about."""
         return self.paths.data / "notes"
 
+    async def end_processes(self) -> None:
+        """End what runs commands, and remove their temporary folders."""
+        await self.sandbox_probe.close()
+        await asyncio.to_thread(self.keeper.close)
+
     def environment(self) -> dict[str, str]:
         return child_environment(secrets=self.keychain.known())
 
@@ -195,7 +203,8 @@ def _named(name: str, agents: Agents) -> Agent:
 class SandboxProbe:
     """Finds the sandbox for commands when the first one is near; ``private`` folders are hidden."""
 
-    def __init__(self, private: Sequence[Path], wanted: Callable[[], bool]) -> None:
+    def __init__(self, keeper: Keeper, private: Sequence[Path], wanted: Callable[[], bool]) -> None:
+        self._keeper = keeper
         self._private = tuple(private)
         self._wanted = wanted
         self._probing = asyncio.Lock()
@@ -207,7 +216,9 @@ class SandboxProbe:
         wanted = self._wanted()
         async with self._probing:
             if self._found is None or self._found[0] != wanted:
-                found = await asyncio.to_thread(find_sandbox, self._private, wanted=wanted)
+                found = await asyncio.to_thread(
+                    find_sandbox, self._keeper, self._private, wanted=wanted
+                )
                 await self.close()
                 self._found = (wanted, found)
             return self._found[1]

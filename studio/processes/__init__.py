@@ -3,6 +3,9 @@
 - ``bubblewrap``: runs commands in their own namespaces, on Linux.
 - ``daemon_thread``: runs code that may never end, and signals it to stop.
 - ``git_hooks_guard``: protects files that make git run programs later, outside the sandbox.
+- ``job_object``: starts processes that end with everything they started, on Windows.
+- ``keeper``: starts processes that end with everything they started, also when this is killed.
+- ``keeper_process``: the small process that does so on Linux and macOS.
 - ``sandbox``: finds the system's sandbox for commands, and explains what it blocked.
 - ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden.
 - ``seatbelt``: runs commands under ``sandbox-exec``, on macOS.

@@ -2,7 +2,7 @@
 
 Abstract sockets have no path that could be hidden, and belong to the network namespace: a
 command with a network could reach the display or a bus through them. Landlock closes them, on
-Linux 6.12 and later. The numbers are those of ``linux/landlock.h`` and ``linux/prctl.h``.
+Linux 6.12 and later. The numbers are those of ``linux/landlock.h``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import Literal, TypeAlias
 from .git_hooks_guard import GitHooksGuard
 from .sandbox_mounts import ENVIRONMENT, Launch, TempFolders, VisiblePaths
 
-_CREATE, _RESTRICT = 444, 446
+_CREATE = 444
 _VERSION = 1
 _SCOPED = 6
 """The first version of Landlock with scopes."""
 _ABSTRACT_SOCKET = 1
-_NO_NEW_PRIVS = 38
 
 
 class _Attributes(ctypes.Structure):
@@ -34,30 +33,23 @@ class _Attributes(ctypes.Structure):
     )
 
 
-def scope_thread() -> bool:
-    """Close abstract sockets of others to this thread and all it starts, irrevocably.
+def scope_rules() -> int | None:
+    """A Landlock ruleset that closes abstract sockets of others: a descriptor, to be closed.
 
-    False where the system cannot. Only for a thread that ends with its child.
+    None where the system cannot.
     """
     if not sys.platform.startswith("linux"):
-        return False
+        return None
     try:
         system = ctypes.CDLL(None, use_errno=True)
         if system.syscall(_CREATE, None, ctypes.c_size_t(0), _VERSION) < _SCOPED:
-            return False
+            return None
         wanted = _Attributes(0, 0, _ABSTRACT_SOCKET)
         size = ctypes.c_size_t(ctypes.sizeof(wanted))
         rules = system.syscall(_CREATE, ctypes.byref(wanted), size, 0)
-        if rules < 0:
-            return False
-        try:
-            nothing = ctypes.c_ulong(0)
-            once = system.prctl(_NO_NEW_PRIVS, ctypes.c_ulong(1), nothing, nothing, nothing)
-            return once == 0 and system.syscall(_RESTRICT, rules, 0) == 0
-        finally:
-            os.close(rules)
     except (OSError, AttributeError):  # another C library
-        return False
+        return None
+    return rules if rules >= 0 else None
 
 
 _ALONE = (
@@ -121,10 +113,11 @@ class Bubblewrap:
         argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
         return [*argv, "--", "/bin/sh", "-c", launch.command]
 
-    def enter(self) -> None:
+    def rules(self) -> int | None:
         """Close abstract sockets, unless bubblewrap is setuid: then it could not start."""
         if self._scoped and not Path(self._program).stat().st_mode & stat.S_ISUID:
-            scope_thread()
+            return scope_rules()
+        return None
 
     def left(self) -> None:
         """Remove the placeholders of ``GitHooksGuard``, once the last command has ended."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from .bubblewrap import Bubblewrap
+from .keeper import Keeper
 from .sandbox_mounts import Launch, VisiblePaths
 from .seatbelt import Seatbelt
 
@@ -34,9 +33,8 @@ class Sandbox(Protocol):
     """Runs commands with limited rights.
 
     ``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
-    ``reason`` says why there is none. For each command: ``argv``, from any thread; then
-    ``enter`` in the thread that starts it, which must end with it; and ``left`` once all
-    that it started has ended.
+    ``reason`` says why there is none. For each command: ``argv`` and ``rules``, and ``left``
+    once all that it started has ended.
     """
 
     @property
@@ -50,7 +48,10 @@ class Sandbox(Protocol):
         """The arguments that run a command. Touches the disk."""
         ...
 
-    def enter(self) -> None: ...
+    def rules(self) -> int | None:
+        """A Landlock ruleset for the command: a descriptor, to be closed; None without one."""
+        ...
+
     def left(self) -> None: ...
     def close(self) -> None: ...
 
@@ -69,8 +70,8 @@ class NoSandbox:
             return f'{os.environ.get("COMSPEC", "cmd.exe")} /c "{launch.command}"'
         return ["/bin/sh", "-c", launch.command]
 
-    def enter(self) -> None:
-        return
+    def rules(self) -> int | None:
+        return None
 
     def left(self) -> None:
         return
@@ -86,7 +87,7 @@ class HidingSandbox:
         self._sandbox = sandbox
         self._hidden = hidden
         self.kind, self.label, self.reason = sandbox.kind, sandbox.label, sandbox.reason
-        self.enter, self.left, self.close = sandbox.enter, sandbox.left, sandbox.close
+        self.rules, self.left, self.close = sandbox.rules, sandbox.left, sandbox.close
 
     def argv(self, launch: Launch) -> list[str] | str:
         hidden = [*launch.hidden, *self._hidden()]
@@ -94,7 +95,11 @@ class HidingSandbox:
 
 
 def find_sandbox(
-    private: Sequence[Path] = (), *, wanted: bool = True, home: Path | None = None
+    keeper: Keeper,
+    private: Sequence[Path] = (),
+    *,
+    wanted: bool = True,
+    home: Path | None = None,
 ) -> Sandbox:
     """The system's sandbox, tested by running a command in it; blocks, so use a thread.
 
@@ -116,7 +121,7 @@ def find_sandbox(
         return NoSandbox("This system has no sandbox that is supported.")
     problem = ""
     for sandbox in candidates:
-        problem = _test(sandbox)
+        problem = _test(sandbox, keeper)
         if not problem:
             return sandbox
     return NoSandbox(f"{candidates[0].kind} does not work here: {problem}")
@@ -148,35 +153,43 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(usual))
 
 
-def _test(sandbox: Sandbox) -> str:
+def _test(sandbox: Sandbox, keeper: Keeper) -> str:
     """Test a sandbox; what is wrong with it, empty if a command ran in it."""
-    problem: list[str] = []
-    # A thread of its own, which cannot leave the sandbox that it enters.
-    thread = threading.Thread(target=lambda: problem.append(_run_in(sandbox)), daemon=True)
-    thread.start()
-    thread.join()
-    return problem[0] if problem else "it failed"
-
-
-def _run_in(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
         try:
             argv = sandbox.argv(Launch("echo works > tried", Path(folder), environment))
-            sandbox.enter()
-            done = subprocess.run(
-                argv,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=_PROBE_TIMEOUT,
-                check=False,
-            )
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            return str(error)
+            code, said = _run(argv, Path(folder), environment, sandbox.rules(), keeper)
+        except TimeoutError:
+            return f"a command took more than {_PROBE_TIMEOUT:g} s"
+        except (OSError, ValueError) as error:
+            return str(error) or "it failed"
         finally:
             sandbox.left()
-        if done.returncode == 0 and Path(folder, "tried").is_file():
+        if code == 0 and Path(folder, "tried").is_file():
             return ""
-        return done.stderr.decode("utf-8", "replace").strip()[:300] or f"exit {done.returncode}"
+        return said.strip()[:300] or f"exit {code}"
+
+
+def _run(
+    argv: Sequence[str] | str,
+    folder: Path,
+    environment: Mapping[str, str],
+    rules: int | None,
+    keeper: Keeper,
+) -> tuple[int, str]:
+    """Run a program; its code, and what it wrote to its standard error."""
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        with tempfile.TemporaryFile() as said:
+            streams = (null, null, said.fileno())
+            process = keeper.start(argv, folder, environment, streams, rules=rules)
+            try:
+                code = process.exited.result(_PROBE_TIMEOUT)
+            finally:
+                process.end()
+            said.seek(0)
+            return code, said.read().decode("utf-8", "replace")
+    finally:
+        for descriptor in (null, *(() if rules is None else (rules,))):
+            os.close(descriptor)

@@ -67,8 +67,8 @@ class Seatbelt:
         shell = ["/usr/bin/env", *unset, *ours, "/bin/sh", "-c", launch.command]
         return [_PROGRAM, "-p", text, *shell]
 
-    def enter(self) -> None:
-        return
+    def rules(self) -> int | None:
+        return None
 
     def left(self) -> None:
         return

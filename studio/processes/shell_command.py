@@ -1,6 +1,6 @@
 """Shell commands: runs a command line, and ends it with all its children (L-11).
 
-Uses plain threads and ``subprocess``, so that it is the same under every event loop.
+Uses plain threads, so that it is the same under every event loop.
 """
 
 from __future__ import annotations
@@ -10,30 +10,22 @@ import codecs
 import contextlib
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
-import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from .daemon_thread import in_daemon_thread
+from .keeper import GRACE, Keeper, KeptProcess
 from .sandbox import Sandbox
 from .sandbox_mounts import Launch
 
-GRACE = 0.2
-"""Seconds between SIGTERM and SIGKILL."""
 KEPT = 1_000_000
 """Characters of output that are kept: the first and the last half of this."""
 SHOWN = 200_000
 """Characters of output that are shown while the command runs."""
 _TICK = 0.05
 _LINGER = 0.5
-_MARK = "AGENT_STUDIO_RUN"
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()#].|[@-Z\\^_=>78])"
 )
@@ -120,6 +112,7 @@ async def run_shell(
     folder: Path,
     environment: Mapping[str, str],
     sandbox: Sandbox,
+    keeper: Keeper,
     network: bool = False,
     time_limit: float,
     emit: Callable[[str], None],
@@ -131,30 +124,27 @@ async def run_shell(
     processes that it started get SIGTERM, and ``GRACE`` seconds later SIGKILL.
     Raises OSError if the shell cannot be started.
     """
-    mark = uuid.uuid4().hex
-    marked = {**environment, _MARK: mark}
 
-    def begin() -> subprocess.Popen[bytes]:
-        argv = sandbox.argv(Launch(command, folder, marked, network))
+    def begin() -> _Command:
+        argv = sandbox.argv(Launch(command, folder, environment, network))
         try:
-            sandbox.enter()  # see _start: this thread ends with the child
-            return _popen(argv, folder, marked)
+            return _begin(argv, folder, environment, sandbox, keeper)
         except BaseException:
             sandbox.left()
             raise
 
-    loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
-    capture = OutputCapture(lambda: loop.call_soon_threadsafe(arrived.set))
-
-    def end(child: _Child) -> None:  # once for each child
+    def end(begun: _Command) -> None:  # once for each
         try:
-            stop(child, mark, confined=sandbox.kind == "bubblewrap")
+            begun.process.end()
         finally:
             sandbox.left()
 
-    child, ending = await _start(begin, end)
-    reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(child, capture)))
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    capture = OutputCapture(lambda: loop.call_soon_threadsafe(arrived.set))
+    begun = await _start(begin, end)
+    ending = asyncio.wrap_future(begun.process.exited)
+    reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(begun.output, capture)))
     showing = asyncio.ensure_future(_show(capture, arrived, emit))
     try:
         done, _ = await asyncio.wait([ending], timeout=time_limit)
@@ -162,7 +152,7 @@ async def run_shell(
             await asyncio.wait([reading], timeout=_LINGER)
     finally:
         # In a thread, so that it goes on when the caller is cancelled again.
-        stopping = asyncio.ensure_future(in_daemon_thread(lambda: end(child)))
+        stopping = asyncio.ensure_future(in_daemon_thread(lambda: end(begun)))
         try:
             await asyncio.shield(stopping)
         finally:
@@ -170,7 +160,8 @@ async def run_shell(
     await asyncio.wait([reading], timeout=_LINGER)
     if text := capture.fresh():
         emit(text)
-    return CommandResult(child.returncode, capture.whole(), not done)
+    exited = begun.process.exited
+    return CommandResult(exited.result() if exited.done() else -9, capture.whole(), not done)
 
 
 async def _show(
@@ -184,156 +175,76 @@ async def _show(
         await asyncio.sleep(_TICK)  # many small writes become one
 
 
-_Child: TypeAlias = "subprocess.Popen[bytes]"
+@dataclass(frozen=True, slots=True)
+class _Command:
+    process: KeptProcess
+    output: int
+    """A descriptor with both of its streams, to be closed."""
 
 
-async def _start(
-    begin: Callable[[], _Child], end: Callable[[_Child], None]
-) -> tuple[_Child, asyncio.Future[None]]:
-    """Start the child; returns it, and a future that is done when it has ended.
+def _begin(
+    argv: list[str] | str,
+    folder: Path,
+    environment: Mapping[str, str],
+    sandbox: Sandbox,
+    keeper: Keeper,
+) -> _Command:
+    output, writing = os.pipe()
+    opened = [writing]
+    try:
+        opened.append(null := os.open(os.devnull, os.O_RDONLY))
+        if (rules := sandbox.rules()) is not None:
+            opened.append(rules)
+        confined = sandbox.kind == "bubblewrap"
+        # Its end kills all in it, so it gets no SIGTERM: they need time to react to theirs.
+        process = keeper.start(
+            *(argv, folder, environment, (null, writing, writing)),
+            rules=rules,
+            grace=GRACE,
+            spared=confined,
+        )
+    except BaseException:
+        os.close(output)
+        raise
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return _Command(process, output)
 
-    The thread that starts it also waits for it: a sandbox ends with the thread that started
-    it. If the caller is cancelled, ``end`` is called with the child.
-    """
-    loop = asyncio.get_running_loop()
-    started = asyncio.Event()
-    begun: list[_Child] = []
+
+async def _start(begin: Callable[[], _Command], end: Callable[[_Command], None]) -> _Command:
+    """Start a command in a thread; if the caller is cancelled, ``end`` is called with it."""
+    begun: list[_Command] = []
     left = False
     handing = threading.Lock()
 
-    def work() -> None:
-        child = begin()
+    def work() -> _Command:
+        command = begin()
         with handing:
-            begun.append(child)
+            begun.append(command)
             wanted = not left
-        if wanted:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(started.set)
-            child.wait()
-        else:
-            abandon(child)
+        if not wanted:
+            abandon(command)
+        return command
 
-    def abandon(child: _Child) -> None:
-        end(child)
-        if child.stdout is not None:
-            child.stdout.close()
+    def abandon(command: _Command) -> None:
+        os.close(command.output)
+        end(command)
 
-    ending = asyncio.ensure_future(in_daemon_thread(work))
-    starting = asyncio.ensure_future(started.wait())
     try:
-        await asyncio.wait([ending, starting], return_when=asyncio.FIRST_COMPLETED)
+        return await in_daemon_thread(work)
     except asyncio.CancelledError:
         with handing:
             left = True
-            for child in begun:
-                threading.Thread(target=abandon, args=(child,), daemon=True).start()
+            for command in begun:
+                threading.Thread(target=abandon, args=(command,), daemon=True).start()
         raise
-    finally:
-        starting.cancel()
-    if not begun:
-        ending.result()  # raises what kept it from starting
-    return begun[0], ending
 
 
-def _popen(argv: list[str] | str, folder: Path, environment: Mapping[str, str]) -> _Child:
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    return subprocess.Popen(
-        argv,
-        cwd=folder,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        creationflags=flags,
-        start_new_session=sys.platform != "win32",
-    )
-
-
-def _read(child: subprocess.Popen[bytes], capture: OutputCapture) -> None:
-    assert child.stdout is not None
+def _read(output: int, capture: OutputCapture) -> None:
     text = TerminalText()
-    with child.stdout as stream, contextlib.suppress(OSError, RuntimeError):
+    with os.fdopen(output, "rb", 0), contextlib.suppress(OSError, RuntimeError):
         # RuntimeError: the event loop is closed.
-        while data := os.read(stream.fileno(), 1 << 16):
+        while data := os.read(output, 1 << 16):
             capture.add(text.feed(data))
         capture.add(text.feed(b"", final=True))
-
-
-def stop(child: _Child, mark: str, *, confined: bool = False) -> None:
-    """End a child and everything it started, and reap it. Blocks for some more than ``GRACE``.
-
-    ``confined``: the child is a sandbox with a PID namespace, whose end kills all in it. It
-    gets no SIGTERM, so that the processes in it have time to react to theirs.
-    """
-    if sys.platform == "win32":
-        subprocess.run(
-            ["taskkill", "/T", "/F", "/PID", str(child.pid)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            creationflags=subprocess.CREATE_NO_WINDOW,
-            check=False,
-        )
-        child.wait()
-        return
-    if _signal(child.pid, mark, signal.SIGTERM, spared=child.pid if confined else 0):
-        deadline = time.monotonic() + GRACE
-        while time.monotonic() < deadline and _alive(child, mark):
-            time.sleep(0.01)
-    _signal(child.pid, mark, signal.SIGKILL)
-    child.wait()
-
-
-if sys.platform != "win32":
-
-    def _signal(group: int, mark: str, number: signal.Signals, spared: int = 0) -> bool:
-        """Send a signal to the group and to processes that left it; False if there are none."""
-        found = False
-        if not spared:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, number)
-                found = True
-        for pid in _ours(group, mark):
-            if pid != spared:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, number)
-                    found = True
-        return found
-
-    def _alive(child: _Child, mark: str) -> bool:
-        child.poll()
-        if Path("/proc/self/stat").exists():
-            return bool(_ours(child.pid, mark))
-        try:
-            os.killpg(child.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
-
-    def _ours(group: int, mark: str) -> list[int]:
-        """Living processes of the group, and those with our mark in their environment (Linux).
-
-        Zombies do not count.
-        """
-        wanted = f"{_MARK}={mark}".encode()
-        own = os.getuid()
-        found: list[int] = []
-        with contextlib.suppress(OSError):
-            for entry in os.scandir("/proc"):
-                if not entry.name.isdigit():
-                    continue
-                with contextlib.suppress(OSError):
-                    if entry.stat().st_uid != own:
-                        continue
-                    # The process name, in brackets, may hold anything.
-                    stat = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
-                    if stat[0] not in (b"Z", b"X") and (
-                        int(stat[2]) == group
-                        or wanted in Path(entry.path, "environ").read_bytes().split(b"\0")
-                    ):
-                        found.append(int(entry.name))
-        return found

@@ -21,6 +21,7 @@ import pytest
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
 from studio.processes import shell_command
+from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, explain_failure, find_sandbox
 from studio.processes.sandbox_mounts import Launch, VisiblePaths
 from studio.processes.seatbelt import profile
@@ -68,7 +69,8 @@ class Place:
             file.write_text(text)
         for name in (".cargo/bin/tool", "opt/thing/bin/thing"):
             (self.home / name).chmod(0o755)
-        self.sandbox: Sandbox = find_sandbox([self.data], home=self.home)
+        self.keeper = Keeper()
+        self.sandbox: Sandbox = find_sandbox(self.keeper, [self.data], home=self.home)
 
     @property
     def confined(self) -> bool:
@@ -84,7 +86,10 @@ class Place:
         path = f"{self.home}/.cargo/bin:{self.home}/opt/thing/bin:{os.environ['PATH']}"
         environment = {**child_environment(), "PATH": path, "HOME": str(self.home), **more}
         return Context(
-            Workspace(folder or self.folder), environment=environment, sandbox=self.sandbox
+            Workspace(folder or self.folder),
+            environment=environment,
+            sandbox=self.sandbox,
+            keeper=self.keeper,
         )
 
     async def run(
@@ -100,6 +105,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
     place = Place(tmp_path)
     yield place
     place.sandbox.close()
+    place.keeper.close()
 
 
 class _Hello(BaseHTTPRequestHandler):
@@ -441,7 +447,7 @@ async def test_a_rule_for_a_command_does_not_allow_it_the_network(
 
 
 def test_off_in_the_settings_is_said(tmp_path: Path) -> None:
-    sandbox = find_sandbox(wanted=False, home=tmp_path)
+    sandbox = find_sandbox(Keeper(), wanted=False, home=tmp_path)
     assert (sandbox.kind, sandbox.label) == ("none", "Not sandboxed")
     assert "settings" in sandbox.reason
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.messages import Text as Words
+from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox
 from studio.processes.shell_command import run_shell
 from studio.simulator import Call, Text, Think, unknown
@@ -72,6 +73,7 @@ async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path:
             folder=tmp_path,
             environment={},
             sandbox=NoSandbox(),
+            keeper=Keeper(),
             time_limit=60,
             emit=print,
         )

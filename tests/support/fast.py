@@ -29,6 +29,7 @@ SLOW = (
     "multiprocessing",
     "socket",
     "studio.app",
+    "studio.processes.keeper",
     "studio.processes.sandbox",
     "studio.processes.shell_command",
     "studio.providers.local_model",

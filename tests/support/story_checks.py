@@ -129,16 +129,23 @@ def _stays(task: asyncio.Task[object]) -> bool:
     return "simulator" in file.parts or Path(__file__).parent in file.parents
 
 
-def _children() -> list[str]:
-    """The names of child processes that are not over."""
+def _text(file: Path) -> str:
+    """What a file of a process says; nothing if the process is gone."""
+    try:
+        return file.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _children(parent: str = "self") -> list[str]:
+    """The names of child processes that are not over; the keeper counts by its own children."""
     found: list[str] = []
-    for listed in Path("/proc/self/task").glob("*/children"):
-        for number in listed.read_text().split():
-            try:
-                _, _, rest = Path(f"/proc/{number}/stat").read_text().partition("(")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+    for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+        for number in _text(listed).split():
+            _, _, rest = _text(Path(f"/proc/{number}/stat")).partition("(")
             name, _, state = rest.rpartition(")")
-            if state.split()[0] != "Z":
+            if name == "studio-keeper" and parent == "self":
+                found += _children(number)
+            elif state and state.split()[0] != "Z":
                 found.append(name)
     return found

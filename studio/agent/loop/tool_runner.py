@@ -305,6 +305,7 @@ class ToolRunner:
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
             sandbox=access.sandbox,
+            keeper=self._services.keeper,
             web=self._services.web,
             notes=access.notes,
             services=self._services,

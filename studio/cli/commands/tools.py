@@ -187,6 +187,7 @@ class _Trial:
             emit=self._emit,
             ask=self._ask,
             environment=self._engine.environment(),
+            keeper=self._engine.services.keeper,
         )
         began = time.monotonic()
         result = await _call(tool, context, arguments)

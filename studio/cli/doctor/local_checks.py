@@ -23,6 +23,7 @@ import studio
 from studio.agent.agent_files import AgentFiles
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
+from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
@@ -144,8 +145,10 @@ class LocalChecks:
         paths, name = self._paths, "Sandbox"
         private = (paths.data, paths.config, paths.cache, paths.logs)
         wanted = self.values.sandbox
-        found = find_sandbox(private, wanted=wanted)
+        keeper = Keeper()
+        found = find_sandbox(keeper, private, wanted=wanted)
         found.close()
+        keeper.close()
         if found.kind != "none":
             return Finding(name, "ok", f"{found.label}, and a command ran in it")
         text = f"commands run unconfined. {found.reason}".rstrip(".")

@@ -48,6 +48,7 @@ async def run(
             folder=context.workspace.root,
             environment=context.environment,
             sandbox=context.sandbox,
+            keeper=context.keeper,
             network=network,
             time_limit=time_limit,
             emit=context.emit,

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
+from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.web import Web
 from studio.tools.web.fetcher import anywhere
@@ -85,7 +86,8 @@ class Context:
     ``ask`` puts a question to the person and waits for the answer, one of the
     choices or free words. ``may`` says whether the call may go on to another
     target without a question; ToolFailed if that is refused. ``environment`` is
-    what child processes get, without keys; ``sandbox`` is where they run.
+    what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
+    starts them so that nothing of them is left.
     ``web`` fetches and searches; ``notes`` are those about the folder. ``services``
     has whatever else the program offers to tools, found by its class.
     """
@@ -97,6 +99,7 @@ class Context:
     may: Callable[[str], Awaitable[bool]] = anywhere
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)
+    keeper: Keeper = field(default_factory=Keeper)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
     services: ServiceRegistry = field(default_factory=ServiceRegistry)
