@@ -227,7 +227,11 @@ async def test_an_own_text_from_a_file(drafts: Drafts, tmp_path: Path) -> None:
     assert (code, err) == (0, "Edited: a.txt (+2 −1)\n")
     assert (await drafts("approve", json.loads(out)["draft_id"]))[0] == 0
     assert (folder / "a.txt").read_bytes() == b"one\r\ndeux\r\nthree\r\nfour\r\nfive\r\n"
-    for text, words in ((b"\0", "binary file"), (b"\xff", "binary file"), (None, "cannot be read")):
+    for text, words in (
+        (b"\0", "binary file"),
+        (b"\xff\1", "binary file"),
+        (None, "cannot be read"),
+    ):
         own.unlink()
         if text is not None:
             own.write_bytes(text)
