@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import StorageError
@@ -29,6 +30,14 @@ from .provider_factory import EmbeddedProvider, ProviderFactory
 if TYPE_CHECKING:
     from studio.providers.demo.adapter import DemoProvider
     from studio.simulator import Simulator
+    from studio.storage.recovery.salvage import Losses
+
+
+def mend_sessions(db: Connection, losses: Losses) -> str:
+    """Mend the chats of a damaged database; imported only then."""
+    from studio.storage.sessions.mending import mend
+
+    return mend(db, losses)
 
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
@@ -36,8 +45,11 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     try:
         await asyncio.to_thread(paths.create)
     except OSError as error:
-        raise StorageError(f"The folder {paths.data} cannot be made: {error.strerror}.") from error
-    database = Database(paths.database, MIGRATIONS)
+        if not paths.data.is_dir():
+            raise StorageError(
+                f"The folder {paths.data} cannot be made: {error.strerror}."
+            ) from error
+    database = Database(paths.database, MIGRATIONS, mend=mend_sessions)
     await database.open()
     http = Http()
     keychain = Keychain(variables=KEY_VARIABLES)

@@ -85,6 +85,7 @@ class Engine:
         self.limits, self.sandbox = services.limits, services.sandbox
         self.environment, self.workspace = services.environment, services.workspace
         self.discover_tools = services.discover_tools
+        database.on_notice = services.report_problem
         self.refresh_tools = services.refresh_tools
         self.sessions = Sessions(self.store, services)
         self.sessions.events.subscribe(services.budgets.count_request)

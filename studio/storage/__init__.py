@@ -2,10 +2,13 @@
 
 - ``completion_index``: reads names for shell completion, without opening the database for writing.
 - ``config``: configuration by the person: settings, permission rules, API keys.
+- ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.
 - ``database``: opens one file, writes it in one thread and reads it in a few.
 - ``migrations``: numbered steps that make the schema of the program's database.
 - ``paths``: says where data, settings, cache and logs are kept on this computer.
 - ``process_registry``: says which of the programs that opened a database still run.
+- ``read_only``: reads a database that cannot be written.
+- ``recovery``: saves what can be read of a damaged database.
 - ``remote_approvals``: asks the person in another program's window (T-7), and notifies programs
   with the same data of changes.
 - ``sessions``: saved sessions: events, native histories, and everything derived from them.

@@ -15,7 +15,7 @@ from studio.domain.jsonvalue import Json
 from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
-from .database import Migration
+from .connection import Migration
 
 
 def _sessions(db: Connection) -> None:

@@ -192,7 +192,12 @@ class RemoteApprovals:
     # The window
 
     async def register(self) -> None:
-        """Register this program as a window, and remove what ended programs left behind."""
+        """Register this program as a window, and remove what ended programs left behind.
+
+        Not in a database that can only be read.
+        """
+        if self._db.unwritable:
+            return
         owner = self._db.owner
         rows = await self._db.rows("SELECT owner FROM windows UNION SELECT owner FROM questions")
         notified = await asyncio.to_thread(self.notifier.names)

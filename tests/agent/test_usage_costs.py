@@ -26,7 +26,7 @@ from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Request
 from studio.providers.pricing import request_cost, tier_sizes
 from studio.simulator import Call, Text, Turn, Usage, cut
-from studio.storage.database import migrate
+from studio.storage.connection import migrate
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.usage import UsageKey, ledger, usage_by
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say

@@ -318,6 +318,17 @@ async def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         assert ended.code == 1 and f"{database} cannot be" in ended.err
         assert "Allow writing to the file and its folder." in ended.err
         assert database.stat().st_size == size
+        for command in (
+            ("sessions", "list"),
+            ("sessions", "show", "last"),
+            ("export", "--all"),
+            ("drafts", "list"),
+            ("audit",),
+            ("usage",),
+        ):
+            ended = await terminal(*command, plain=True)
+            assert ended.code == 0 and "can only be read" in ended.err, (command, ended)
+            assert "Hello" in ended.out or command[0] not in ("sessions", "export")
         terminal.environment["AGENT_STUDIO_HOME"] = str(place / "new")
         ended = await terminal("sessions", "list", plain=True)
         assert ended.code == 1 and f"The folder {place}/new cannot be made" in ended.err

@@ -200,5 +200,7 @@ class FolderTracker:
             if await asyncio.to_thread(self.contents.due):
                 wanted = await self._changes.expire()
                 await asyncio.to_thread(self.contents.collect, wanted)
+        except (StorageError, OSError):  # of a disk that is full or only read; next time, then
+            log.warning("old contents for undo could not be deleted", exc_info=True)
         finally:
             await asyncio.to_thread(self.contents.close)

@@ -122,7 +122,7 @@ class SessionState:
         """Raises ConfigurationError if the session can only be read."""
         if self.damage:
             raise ConfigurationError(
-                f"This chat is damaged and can only be read: {self.damage}. Continue in a new chat."
+                f"This chat can only be read: {self.damage.rstrip('.')}. Continue in a new chat."
             )
 
 

@@ -75,7 +75,7 @@ class ChatLoop:
         self.session, info = session, session.info
         self.screen.say(f"{info.agent} on {info.model}, in {info.folder}")
         for problem in [session.damage] if session.damage else []:
-            self.screen.say(f"This chat is damaged and can only be read: {problem}")
+            self.screen.say(f"This chat can only be read: {problem}")
         await self._update_costs()
 
     async def submit(self, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import importlib.metadata
 import importlib.util
 import json
@@ -27,7 +28,7 @@ from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
-from studio.storage.database import DAMAGED, explain_error, open_for_reading, primary_code
+from studio.storage.connection import explain_error, is_damage, open_for_reading
 from studio.storage.migrations import LATEST
 from studio.storage.paths import Paths
 from studio.tools.discovery import discover
@@ -41,9 +42,7 @@ LITTLE, TOO_LITTLE = 500_000_000, 20_000_000
 CHECK_SECONDS = 2.5
 """Seconds for checking the database."""
 DISK = "Look at the disk, or whether the place on the network answers."
-_COPY_FIRST = (
-    "Copy the file first: the next start puts it aside under another name and begins a new one."
-)
+_REPAIR = "The next start keeps the damaged file under another name, and saves what can be read."
 DRIFT = 120.0
 """Seconds by which a clock may be wrong."""
 
@@ -120,9 +119,12 @@ class LocalChecks:
             return Finding(name, "ok", "none yet, the first start makes it")
         files = (path, path.with_name(f"{path.name}-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
-        if not os.access(path, os.R_OK | os.W_OK):
+        if not os.access(path, os.R_OK):
             advice = "Allow reading and writing the file and its folder."
-            return Finding(name, "broken", f"{path} cannot be read and written", advice)
+            return Finding(name, "broken", f"{path} cannot be read", advice)
+        if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+            text = f"{path} can only be read: chats are shown and exported, not changed"
+            return Finding(name, "warning", text, "Allow writing to the file and its folder.")
         try:
             with closing(open_for_reading(path)) as db:
                 db.execute("PRAGMA busy_timeout = 1000")
@@ -132,12 +134,18 @@ class LocalChecks:
                     return Finding(name, "broken", text, "Install the newer version again.")
                 sound = _integrity(db)
         except sqlite3.Error as error:
-            damaged = primary_code(error) in DAMAGED
-            advice = _COPY_FIRST if damaged else "Close what else uses it, and try again."
+            damaged = is_damage(error)
+            advice = _REPAIR if damaged else "Close what else uses it, and try again."
             return Finding(name, "broken", str(explain_error(error, path)), advice)
         if sound not in ("ok", ""):
-            return Finding(name, "broken", f"{path} is damaged: {sound}", _COPY_FIRST)
+            return Finding(name, "broken", f"{path} is damaged: {sound}", _REPAIR)
         much = "sound" if sound else "sound as far as it was looked at"
+        kept = sorted(path.parent.glob(f"{glob.escape(path.name)}.damaged-*"))
+        kept = [one for one in kept if not one.name.endswith("-wal")]
+        if kept:
+            text = f"{path}, {_size(size)}, {much}; it was damaged before"
+            names = ", ".join(one.name for one in kept)
+            return Finding(name, "note", text, f"Delete it if nothing is missing: {names}")
         return Finding(name, "ok", f"{path}, {_size(size)}, {much}")
 
     def sandbox(self) -> Finding:

@@ -343,7 +343,10 @@ class SettingsFile:
             problems = read_overrides(settings.models)[1]
             return settings, " ".join([f"{self.path}:", *problems] if problems else [])
         kept = unused_name(self.path, "broken")
-        self.path.rename(kept)
+        try:
+            self.path.rename(kept)
+        except PermissionError:
+            kept = self.path  # nobody writes to it
         return Settings(), (
             f"The settings could not be read, so the defaults are used. The file is kept as {kept}."
         )

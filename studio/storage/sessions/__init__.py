@@ -4,6 +4,7 @@
 - ``event_log``: stores events with checksums, verifies them, and copies them into a branch.
 - ``idempotency``: recognises a repeated request of a client, or a file imported before.
 - ``journal``: writes a session's events to the database in small batches.
+- ``mending``: makes the chats of a damaged database whole again, and says what they miss.
 - ``native_history``: stores a provider's own message list, and verifies its hash chain.
 - ``projections``: updates the tables of turns, usage, approvals and drafts from events.
 - ``search``: extracts text from events for the full-text index, and finds sessions with it.

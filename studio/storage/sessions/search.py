@@ -171,8 +171,8 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
                     WHERE words MATCH ? AND words.rowid = ?""",
                     (query, row_id),
                 )
-                title, kind, marked = row.fetchone()
-                hits[session_id] = SearchHit(session_id, title, _marked_line(marked), kind)
+                for title, kind, marked in row:  # none where the index is damaged
+                    hits[session_id] = SearchHit(session_id, title, _marked_line(marked), kind)
     return list(hits.values())[:limit]
 
 

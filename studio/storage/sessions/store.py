@@ -182,8 +182,11 @@ class SessionStore:
     async def damage(self, session_id: str) -> str:
         """What is wrong with a session's row and events, for the person; empty if sound (H-5).
 
-        See ``StoredHistory.damage`` for the native history.
+        See ``StoredHistory.damage`` for the native history. A database that cannot be written
+        is the same to all of its sessions: they can only be read.
         """
+        if self._db.unwritable:
+            return self._db.unwritable
         await self.flush(session_id)
         return await self._db.read(lambda db: event_log.describe_damage(db, session_id))
 

@@ -20,14 +20,8 @@ from sqlite3 import Connection
 from typing import TypeAlias
 
 from studio.domain.errors import StorageError
-from studio.files.folders import private_folder, unused_name
-from studio.storage.database import (
-    BUSY_TIMEOUT_MS,
-    COMPANIONS,
-    DAMAGED,
-    explain_error,
-    primary_code,
-)
+from studio.files.folders import private_folder
+from studio.storage.connection import BUSY_TIMEOUT_MS, explain_error, is_damage, is_sound
 
 DAY = 86_400.0
 UNDO_SECONDS = 30 * DAY
@@ -171,6 +165,8 @@ class BlobStore:
                     if db.in_transaction:
                         db.execute("ROLLBACK")
             except sqlite3.Error as error:
+                if is_damage(error):
+                    self._repair()
                 raise explain_error(error, self.path) from error
             except OSError as error:
                 raise StorageError(f"{self.path} cannot be opened ({error.strerror}).") from error
@@ -179,13 +175,24 @@ class BlobStore:
         try:
             return self._connected()
         except sqlite3.Error as error:
-            if primary_code(error) not in DAMAGED:
+            if not is_damage(error):
                 raise
-        kept = unused_name(self.path, "damaged")
-        for ending in COMPANIONS:
-            with suppress(FileNotFoundError):
-                Path(f"{self.path}{ending}").rename(f"{kept}{ending}")
+        self._repair()
         return self._connected()
+
+    def _repair(self) -> None:
+        """Keep what can be read; the next use opens the file again. Raises StorageError."""
+        from studio.storage.recovery.repair import Contents, repair
+
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+        def build(db: Connection, version: int | None) -> None:
+            db.executescript(_SHAPE)
+
+        contents = Contents(build, "undo records")
+        repair(self.path, contents, lambda: not is_sound(self.path))
 
     def _connected(self) -> Connection:
         private_folder(self.path.parent)

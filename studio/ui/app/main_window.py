@@ -153,7 +153,12 @@ class MainWindow(QMainWindow):
         remote.notified.connect(self.chat_list.schedule_refresh)
         for changed in (remote.notified, self.chat_list.ended):
             changed.connect(lambda: self._later(self._refresh_chat()))
+        engine.services.problem_listeners.append(self._on_problem)
         await remote.start(engine)
+
+    def _on_problem(self, text: str) -> None:
+        """Look again at the chat on screen: a repair of the database may have changed it."""
+        self._later(self._refresh_chat())
 
     async def _refresh_chat(self) -> None:
         """Show the chat on screen, and its row, as other programs left them."""
@@ -330,12 +335,11 @@ class MainWindow(QMainWindow):
         await self.chat.finish()
         await self.notifier.aclose()
         if self.engine is not None:
-            try:
-                await self.settings.save()
-                await self.engine.close()
-                await self.runner.finish()
-            except StudioError as error:
-                print(error)
+            for step in (self.settings.save, self.engine.close, self.runner.finish):
+                try:
+                    await step()
+                except StudioError as error:
+                    print(error)
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
         if not self.painted.done():

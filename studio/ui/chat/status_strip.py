@@ -92,7 +92,7 @@ class StatusStrip(PaintedWidget):
                 self._show_silence(status)
             case "damaged":
                 branch = StripButton("Continue in a new chat", model.recovery.branch, "primary")
-                words = f"This chat is damaged and can only be read: {status.detail.rstrip('.')}."
+                words = f"This chat can only be read: {status.detail.rstrip('.')}."
                 self._say(words, "triangle-alert", "warn", (branch,))
             case "working":
                 words = "Another program is working in this chat. You can go on when it is done."
