@@ -273,6 +273,271 @@ SED = """
     }' a
 """
 
+ODD = r"""
+    git grep -n -O./evil x
+    git grep -e x -O./evil
+    git grep -nO x
+    git grep -A3 -O./evil x
+    git grep --open-files-in-pager x
+    git grep --no-index -O./evil x
+    git --literal-pathspecs grep -O./evil x
+    git --namespace x grep -O./evil x
+    git --namespace=x grep -O./evil x
+    git --attr-source HEAD grep -O./evil x
+    git --super-prefix a grep -O./evil x
+    git --bare --no-replace-objects grep -O./evil x
+    git -P grep -O./evil x
+    git --list-cmds=main grep -O./evil x
+    git rebase --ex ./evil main
+    git rebase -ix ./evil main
+    git rebase -fx./evil main
+    git log --exec=./evil
+    git log --outp=x
+    git diff --ou=x
+    git diff -O x --out x
+    git show --ext
+    git fetch --upl ./evil
+    git fetch --upload-pack ./evil o
+    git clone --conf x=y u
+    git clone --templ=/tmp/x u
+    git clone -qu ./evil u
+    git clone -b x -u ./evil u
+    git archive --remote=ext::x
+    git archive -vo x HEAD
+    git apply --unsafe-paths p
+    git credential-store get
+    git stash show -p --ext-diff
+    git blame --output=x a
+    git shortlog --output=x
+    git rev-list --output=x
+    git diff-tree --output=x HEAD
+    git diff-files --output x
+    git range-diff --output=x a b
+    git difftool--helper x
+    git config get core.x --url=y -f x
+    git config list --file=x
+    git config --get core.pager --file x
+    git config a.b c.d
+    git config --type=path core.pager ./evil
+    git config --local core.pager ./evil
+    git config --bool core.bare true
+    git config --null --list -e
+    sort --out=x a
+    sort --compress=./evil a
+    sort -uo x a
+    sort -k 1 -o x
+    sort +1 -o x
+    sort -- -o x
+    sort -S 1 -- -o x
+    rg --pr ./evil x
+    rg --pre=./evil x
+    rg -e x --pre ./evil
+    rg -ex --pre ./evil
+    rg -A1 --hostname-bin=./evil x
+    fd -HIx ./evil
+    fd -e x -x ./evil
+    fd x --exec ./evil
+    fd x -tf -X ./evil
+    find . -name a -o -delete
+    find . -newer x -exec ./evil ;
+    find . -execdir ./evil ;
+    find -exec sort -o x {} +
+    find . -exec git grep -O./evil {} +
+    find . -fls .git/config
+    find . -fprintf .git/config %p
+    find . -fprint0 /etc/x
+    tar xf a --to-command=./evil
+    tar --to-com ./evil -xf a
+    tar -xf a -I./evil
+    tar xvIf ./evil a
+    tar --use=./evil -xf a
+    tar -x --file=a --use-comp=./evil
+    tar x --checkpoint-action exec=./evil
+    tar cf a b --checkpoint --checkpoint-ac=exec=./e
+    tar -cf a -T list
+    tar czfT a list
+    tar --rmt=./e -tf h:x
+    zip a b -TT ./e
+    zip -qTT ./e a b
+    zip -T -TT./e a b
+    zip a b --unzip-com ./e
+    rsync -avze ./evil a b
+    rsync -e./evil a b
+    rsync --rs=./e a b
+    rsync --rsync-p=./e a b
+    rsync -aM--rsync-path=./e a b
+    curl -Ko x u
+    curl -sK x u
+    curl --conf x u
+    curl -vo x u
+    curl -#o x u
+    curl --create-dirs --out x u
+    curl --output-d x -O u
+    curl --remote-name-a u
+    curl -OJ u
+    curl -c x u
+    curl -D- u
+    curl --trace-a x u
+    curl --engin x u
+    wget -qO x u
+    wget --use-ask ./e u
+    wget -e use_askpass=./e u
+    wget -P/tmp u
+    wget --output-doc=x u
+    sed -n -e p -f x a
+    sed --expr=w\ out a
+    sed -Ene 'w x' a
+    sed -nEf x a
+    sed -Ei s/a/b/ a
+    sed -n '1!w x' a
+    sed 's/a/b/w x' a
+    sed 's/a/\ne .\/evil/;s/b/c/e' a
+    sed 'sea.bec.ee' a
+    sed '/a/s//b/e' a
+    sed --posix '1e' a
+    sed 's/a/b/;#' a
+    sed '1,5!e x' a
+    sed 's/a/b/ ; w x' a
+    sed '1 w x' a
+    sed --sandbox 'w x' a
+    man -P./e ls
+    man --pag=./e ls
+    man -Hx ls
+    man -aP ./e ls
+    vim -es +q
+    vim -u x a
+    vim -nes x a
+    sqlite3 -batch -cmd .x a
+    gcc -wrapper=./e a.c
+    gcc -Bx a.c
+    gcc -O2 -fplugin=./x a.c
+    gcc -pipe @x
+    go test -exec=./e
+    go test ./... --exec ./e
+    go build -mod=mod -o x
+    go -C /tmp build
+    go run -exec ./e .
+    cargo +nightly --config x build
+    cargo -Zx build
+    cargo --offline test --config=x
+    ssh -V
+    scp -qS ./e a b
+    scp -3o x a b
+    split --fil=./e a
+    split -b1 --filter ./e a
+    split --filter=./e
+    tree -ao x
+    tree --noreport -o x
+    uniq -ci a b
+    uniq --count a b
+    xxd -p a b
+    shuf -eo x a
+    date -us 0
+    date --se=0
+    file -bC
+    file -m x -C
+    ag --page ./e x
+    ruff check --output-f=x
+    ruff format -o x
+    env GIT_PAGER=./e git log
+    env -u A B=1 git log
+    timeout 5 env PATH=. git log
+    xargs git log
+    xargs -I{} git grep {} x
+    xargs -n1 rg
+    echo | xargs -a x sort
+    for f in -O./e; do git grep "$f" x; done
+    git grep ${X:--O./evil} x
+    git grep "${X}" x
+    git grep -n -- "$y"
+    git grep 'a'$y
+    git grep "a"$y
+    git grep "$(echo '"')"$x'a'
+    git grep $'-O./e' x
+    git grep $"-O./e" x
+    git grep -O\./e x
+    git grep -"O./e" x
+    git grep '-'O./e x
+    git grep {-O./e,x}
+    git grep ?O./e x
+    git grep [-]O./e x
+    git "grep" '-O./e' x
+    g\it grep -O./e x
+    "git" grep -O./e x
+    /usr/bin/git grep -O./e x
+    ./git grep x
+    scripts/x; cd ..; scripts/x
+    cd scripts && ./x
+    cd scripts; ../x
+    cd "" && scripts/x
+    command -v scripts/../x
+    exec scripts/../x
+    exec -a scripts/x ./x
+    scripts/..//..//x
+    scripts/x/../../x
+    scripts/$x
+    scripts/{x,../x}
+    scripts/*
+    scripts/"../x"
+    scripts/'..'/x
+    .venv/bin/../../scripts/../x
+    bash scripts/a.sh/../../x
+    bash -x scripts/a.sh
+    bash -- scripts/a.sh
+    bash -o posix scripts/a.sh
+    bash scripts/a.sh; bash x
+    bash < scripts/a.sh
+    source scripts/a.sh
+    . scripts/a.sh
+    python scripts/a.py/../x
+    python -u scripts/a.py
+    python < scripts/a.py
+    python scripts/a.pyc
+    PYTHONPATH=x python scripts/a.py
+    ls > sub/../../x
+    ls > scripts/../.git/x
+    ls >| /etc/x
+    ls &> ../x
+    ls 3<> ../x
+    ls <> ../x
+    cat <../x
+    cat <<< $(./evil)
+    [ -n "$(./evil)" ]
+    [ a = `./evil` ]
+    [[ -n $(./evil) ]]
+    echo ${x:-$(./evil)}
+    echo $((1 + $(./evil)))
+    echo "${x:-`./evil`}"
+    test -v 'a[$(./evil)]'
+    printf %s "$(./evil)"
+    time ./evil
+    time -p ./evil
+    ! ./evil
+    coproc ./evil
+    nohup ./evil &
+    setsid ./evil
+    stdbuf -o0 ./evil
+    nice -n5 ./evil
+    env - ./evil
+    env -- ./evil
+    env A=B -- ./evil
+    xargs -r ./evil
+    xargs -0 -P4 ./evil
+    xargs --verbose ./evil
+    xargs --arg-file=x ./evil
+    export PATH=.:$PATH
+    export 'PATH=.'
+    export "PATH=."
+    export PA"TH=."
+    export $x
+    readonly PATH=.
+    unset 'a[$(./evil)]'
+    wait $x
+    less +!x a
+    watch ls
+    jobs -x ./evil
+"""
+
 # Variables
 
 VARIABLES = """
@@ -632,6 +897,7 @@ FAMILIES: dict[str, list[str]] = {
     "variables": list(variables()),
     "only known when it runs": list(unknown()),
     "places": listed(PLACES),
+    "odd spellings": listed(ODD),
     "leads": list(leads()),
 }
 
@@ -665,6 +931,17 @@ CALM = """
     git rev-parse HEAD
     git blame -L 1,5 a.py
     git rebase main
+    git grep -m1O x
+    git grep x -- "$y"
+    git grep x"$y"
+    git config core.pager
+    sort -t o x
+    fd -exx y
+    shuf -n1o x
+    xargs -I{} git grep -- {}
+    cd scripts && ../scripts/x
+    cd scripts/.. && scripts/x
+    scripts\\/x
     git submodule status
     sort a b
     sort -nr -k 2,3 -t , a

@@ -122,7 +122,7 @@ class CommandPlaces:
         A pattern that names a file covers it also as a link; one with a wildcard there covers
         only what is really at such a place.
         """
-        placed = self.placing(rule, part)
+        placed = self._placing(rule, [at for at, _ in part.files])
         words = rule.pattern.split(" ")
         last = part.files[-1][0]
         named = last < len(words) and not _WILD.search("".join(words[: last + 1]))
@@ -133,10 +133,21 @@ class CommandPlaces:
             for own, real in self.names(part)
         )
 
-    def placing(self, rule: Rule, part: CommandPart) -> Rule:
-        """The rule with the files in its pattern written as ``names`` writes them."""
+    def readings(self, part: CommandPart) -> list[str]:
+        """Every text by which a forbidding rule may name the part; a script also by itself."""
+        texts = [text for pair in self.names(part) for text in pair]
+        own = [text.split(" ", at)[-1] for text in texts for at, _ in part.files if at]
+        return [*texts, *own]
+
+    def placings(self, rule: Rule, part: CommandPart) -> set[Rule]:
+        """A forbidding rule, also with its files written as ``readings`` has them."""
+        if not part.files:
+            return {rule}
+        return {rule, self._placing(rule, [at for at, _ in part.files]), self._placing(rule, [0])}
+
+    def _placing(self, rule: Rule, files: Sequence[int]) -> Rule:
         words = rule.pattern.split(" ")
-        for at, _ in part.files:
+        for at in files:
             if at < len(words):
                 words[at] = self._pattern(words[at], at)
         return replace(rule, pattern=" ".join(words))

@@ -311,7 +311,7 @@ class Policy:
         """The rule that decides about a part, and a rule that may match its unknown text."""
         last: RuleEntry | None = None
         doubt: RuleEntry | None = None
-        names = (part.text, *part.spellings, *(one for pair in places.names(part) for one in pair))
+        names = (part.text, *part.spellings, *places.readings(part))
         for entry in entries:
             rule = entry.rule
             if entry.whole:
@@ -319,10 +319,9 @@ class Policy:
             elif rule.verdict == "allow":
                 fits = self._allows(rule, part, places)
             else:
-                placed = places.placing(rule, part)
                 fits = any(
                     one.matches(name, fold=CASE_INSENSITIVE)
-                    for one in {rule, placed}
+                    for one in places.placings(rule, part)
                     for name in names
                 )
                 if not fits and any(_may_be(rule, name) for name in names):

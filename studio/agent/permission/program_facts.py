@@ -111,7 +111,8 @@ _GIT_READS = """
     verify-commit verify-tag whatchanged
 """
 _GIT_RUNS = """
-    citool cvsserver credential daemon difftool fast-import filter-branch for-each-repo gui help
+    citool cvsserver credential credential-cache credential-store daemon difftool
+    difftool--helper fast-import filter-branch for-each-repo gui help
     hook http-backend instaweb merge-index mergetool p4 remote-ext remote-fd send-email shell svn
     web--browse
 """
@@ -121,6 +122,7 @@ _GIT_ESCAPES = (
 _GIT: dict[str, Program] = {
     **{name: Program("plain", _GIT_ESCAPES) for name in _GIT_READS.split()},
     **{name: _RUNS for name in _GIT_RUNS.split()},
+    "apply": Program("any", f"{_GIT_ESCAPES} --unsafe-paths --directory"),
     "archive": Program("any", f"{_GIT_ESCAPES} -o --remote"),
     "bisect": Program("any", f"{_GIT_ESCAPES} run"),
     "branch": Program("plain", f"{_GIT_ESCAPES} --edit-description"),

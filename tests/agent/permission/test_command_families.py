@@ -141,6 +141,18 @@ def test_t7_a_rule_about_a_place_holds_for_every_spelling_of_it(folder: Path, ru
     assert verdict(absolute, f"{folder}/scripts/../x") == "ask"
 
 
+@pytest.mark.parametrize("rule", ["run(scripts/x *)", "run(./scripts/x)", "run(scripts/*)"])
+def test_t7_a_script_that_is_refused_is_refused_by_any_way(folder: Path, rule: str) -> None:
+    rules = [Rule.parse("run"), Rule.parse(rule, "deny")]
+    refusing = Policy("ask", {"person": rules}, workspace=Workspace(folder))
+    for line in (
+        "scripts/x", "cd scripts && ./x", "cd sub; ../scripts/x", "bash scripts/x", "sh ./scripts/x",
+        "python scripts/x", "cd scripts; bash x", ". scripts/x", "env scripts/x",
+    ):  # fmt: skip
+        assert verdict(refusing, line) == "deny", line
+    assert verdict(refusing, "bash sub/x") == verdict(refusing, "x") == "allow"
+
+
 def test_t7_a_file_that_is_named_may_be_a_link(folder: Path) -> None:
     """As every ``.venv/bin/python`` is; a wildcard does not lead through one."""
     assert verdict(policy(folder, "run(scripts/out *)"), "scripts/out a") == "allow"
