@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible, QColor, QFontInfo, QFontMetrics
@@ -124,6 +126,19 @@ def test_icons_that_agents_and_pages_name_are_shipped_and_take_the_color(theme: 
         theme.pixmap("square", red, 16, 2.0).cacheKey()
     )
     assert not theme.pixmap("no such icon", red, 16).isNull()
+
+
+def test_no_file_elsewhere_is_an_icon(theme: Theme, tmp_path: Path) -> None:
+    """Whoever wrote an agent's file chose the name of its icon."""
+    (tmp_path / "icons").mkdir()
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24"/>'
+    for path in ("icons/circle.svg", "icons/near.svg", "far.svg"):
+        (tmp_path / path).write_text(svg)
+    icons = Icons(tmp_path / "icons")
+    assert icons.known("near")
+    for name in ("../far", str(tmp_path / "far"), "x" * 5_000, "a\0b", "", "Near"):
+        assert not icons.known(name)
+        assert not icons.pixmap(name, QColor("red"), 16, 1.0).isNull()
 
 
 def role(widget: QWidget) -> QAccessible.Role:

@@ -5,6 +5,7 @@ A drawing is rendered once for each colour and pixel size and then reused.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
@@ -12,6 +13,7 @@ from PySide6.QtGui import QColor, QPainter, QPixmap
 
 import studio
 
+_NAME = re.compile(r"[a-z0-9-]{1,60}")
 _KEEP = 600
 """Pixmaps kept; a window shows about a hundred."""
 
@@ -38,7 +40,8 @@ class Icons:
         self._pixmaps: dict[tuple[str, int, float, float], QPixmap] = {}
 
     def known(self, name: str) -> bool:
-        return (self._folder / f"{name}.svg").is_file()
+        """Whether there is such a drawing; a name with a path is not one, whoever chose it."""
+        return _NAME.fullmatch(name) is not None and (self._folder / f"{name}.svg").is_file()
 
     def pixmap(self, name: str, color: QColor, size: float, dpr: float) -> QPixmap:
         """The drawing ``size`` logical pixels square; an unknown name is drawn as ``circle``."""
@@ -53,10 +56,8 @@ class Icons:
     def _source(self, name: str) -> str:
         text = self._sources.get(name)
         if text is None:
-            path = self._folder / f"{name}.svg"
-            if not path.is_file():
-                path = self._folder / "circle.svg"
-            text = self._sources[name] = path.read_text("utf-8")
+            found = name if self.known(name) else "circle"
+            text = self._sources[name] = (self._folder / f"{found}.svg").read_text("utf-8")
         return text
 
     def _render(self, name: str, color: QColor, size: float, dpr: float) -> QPixmap:
