@@ -184,9 +184,12 @@ class Policy:
         if spec.target == COMMAND:
             command = target_of(spec, arguments)
             decision = self._decide_command(spec.name, command)
-            if network and (decision.verdict == "allow" or decision.rule is None):
+            if network:
                 # The rules for the network decide; what others refuse or ask about stays.
-                decision = self._decide_command(NETWORK, command)
+                wider = self._decide_command(NETWORK, command)
+                open_to_it = decision.verdict == "allow" or decision.rule is None
+                if open_to_it or (decision.verdict == "ask" and wider.verdict == "deny"):
+                    decision = wider
                 if decision.verdict == "ask" and not decision.insists and not decision.rule:
                     decision = replace(decision, why="It asks for the network.")
             return decision
