@@ -311,7 +311,7 @@ class AcpAgent:
                 models[f"{provider}/{model.id}"] = model.title
         by_agent = [
             SessionConfigSelectOption(
-                value=agent.name, name=agent.name, description=agent.description or None
+                value=agent.name, name=agent.name, description=agent.about or None
             )
             for agent in agents.by_name.values()
         ]

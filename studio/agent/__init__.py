@@ -15,6 +15,9 @@ Modules:
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
 - ``agent_files``: Reads agents from markdown files, and writes a template for a new one.
+- ``folder_files``: Reads what a folder brings in its ``.agents``, with a digest for trust.
+- ``look_alikes``: Finds names that a reader may take for each other.
+- ``yaml_text``: Loads YAML, also a stranger's.
 - ``prompts``: The words that models read.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
 - ``budget``: Limits the tokens, money and requests of a turn, a session, a day and an hour.

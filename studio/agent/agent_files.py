@@ -1,136 +1,217 @@
 """Agent files: reads agents from markdown, with YAML frontmatter and the prompt as the body.
 
-Agents come from three places, and later ones replace earlier ones of the same
-name: those that ship with the program, the person's own folder, and the project's
-``.agents/agents/``. Until the person trusts the folder a project's file never
-widens rights: its ``allow`` rules are ignored, and a file that replaces an agent
-keeps that agent's restrictions. ``create_agent_file`` writes a commented template.
+Agents come from three places: those that ship with the program, the person's own folder,
+and the project's ``.agents/agents/``. The person's own replace shipped ones of the same
+name, and so do the project's once the person trusts the folder. Until then a project's
+file is a stranger's: it takes no name that exists or that looks like one, chooses no
+provider, model or effort, and its ``allow`` rules are ignored. ``create_agent_file``
+writes a commented template.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import json
-import math
 import os
 import re
-import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from studio.domain.agents import HUES, Agent, Caps, Mode, Role
+from studio.domain.agents import HUES, Agent, Caps, Mode, Origin, Role
 from studio.domain.errors import ConfigurationError
 from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule
 from studio.tools.sdk.tool_template import write_new
 
-MAX_FILE_BYTES = 200_000
-"""Bytes of an agent file."""
+from .folder_files import (
+    MAX_AGENTS,
+    MAX_FILE_BYTES,
+    PROJECT_AGENTS,
+    FolderFiles,
+    agent_paths,
+    describe_problem,
+    read_agent_file,
+)
+from .look_alikes import mixes_alphabets, skeleton
+from .permission.invisible_characters import escape_line
+from .yaml_text import load_yaml
+
+MAX_FRONTMATTER = 10_000
+"""Characters; to parse more takes seconds."""
 MAX_PARSED = 1_000
-PROJECT_AGENTS = Path(".agents") / "agents"
 MAX_TEMPERATURE = 2.0
 """The highest temperature any provider takes."""
 MAX_STEPS = 1_000
 MAX_SECONDS = 86_400.0
 MAX_PARALLEL = 100
+MAX_TOKENS = 10**12
+MAX_DOLLARS = 1e9
+MAX_NAME_LENGTH = 60
+MAX_DESCRIPTION = 200
+"""Characters of a stranger's description."""
+MAX_PROBLEM = 500
+"""Characters of what is said about a project's file."""
 ROLES: tuple[Role, ...] = get_args(Role)
 """From everything to reading only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """The agents by name, and one line for each file that could not be read."""
+    """The agents by name, and one line for each file that could not be read or was left out.
+
+    ``replaced`` has the names that the folder's agents took from others, ``left_out`` the
+    files that did not get the name that they wanted, because the folder is not trusted.
+    """
 
     by_name: dict[str, Agent] = field(default_factory=dict[str, Agent])
     problems: tuple[str, ...] = ()
+    replaced: frozenset[str] = frozenset()
+    left_out: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
     def get(self, name: str) -> Agent | None:
         """The agent of a name, ignoring case."""
         wanted = name.casefold()
         return next((a for a in self.by_name.values() if a.name.casefold() == wanted), None)
 
+    def notice(self, agent: Agent) -> str:
+        """What the person has to know about the agent of a turn; empty for most."""
+        if not agent.trusted:
+            return (
+                f"{agent.name} is this folder’s agent, from {place(agent)}, and you do not trust "
+                "the folder: its instructions count as a stranger’s words, and it chooses no "
+                "provider, model or effort."
+            )
+        if agent.name in self.replaced:
+            return f"{agent.name} is this folder’s agent here, from {place(agent)}, not yours."
+        if path := self.left_out.get(agent.name):
+            return (
+                f"This folder has an agent {agent.name} too, {_below_folder(path)}. Yours is used "
+                "until you trust the folder."
+            )
+        return ""
+
+
+def place(agent: Agent) -> str:
+    """The file of a folder's agent, relative to the folder."""
+    return _below_folder(Path(agent.source))
+
+
+def _below_folder(path: Path) -> str:
+    return escape_line((PROJECT_AGENTS / path.name).as_posix())
+
 
 class AgentFiles:
     """Reads the folders at each call, so that saved changes apply at once."""
 
     def __init__(self, shipped: Path, own: Path) -> None:
-        self._shipped = shipped
-        self._own = own
-        self._parsed: dict[tuple[Path, bool], tuple[str, Agent]] = {}
-        """Parsed files by path and trust, with their texts, reused while unchanged."""
+        self._places: tuple[tuple[Path, Origin], ...] = ((shipped, "shipped"), (own, "own"))
+        self._parsed: dict[tuple[Path, Origin, bool], tuple[bytes, Agent | str]] = {}
+        """Files with their contents, and the agent or the problem of each, while unchanged."""
 
-    async def load(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
-        """Load the agents; ``trusted``: the project's files may widen rights."""
+    async def load(self, project: FolderFiles | None = None, *, trusted: bool = False) -> Agents:
+        """Load the agents; ``trusted``: the project's files are the person's own."""
         return await asyncio.to_thread(self.read, project, trusted=trusted)
 
-    def read(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
+    def read(self, project: FolderFiles | None = None, *, trusted: bool = False) -> Agents:
         """Load the agents. Blocks."""
         agents: dict[str, Agent] = {}
         problems: list[str] = []
-        places = [(self._shipped, True), (self._own, True)]
-        if project is not None:
-            places.append((project / PROJECT_AGENTS, trusted))
-        for folder, wide in places:
-            for path in _files(folder):
+        taken: dict[str, str] = {}
+        """The names that exist, by what they look like."""
+        for folder, origin in self._places:
+            for path in sorted(agent_paths(folder), key=_by_name):
                 try:
-                    agent = self._agent(path, wide)
-                except OSError as error:
-                    problems.append(f"{path}: {error.strerror or error}")
-                except ValueError as error:
-                    problems.append(f"{path}, {error}")
+                    agent = self._agent(path, read_agent_file(path), origin)
+                except (OSError, ValueError) as error:
+                    problems.append(describe_problem(path, error))
+                    taken[skeleton(path.stem)] = path.stem  # it may be the file's name
                 else:
-                    if replaced := Agents(agents).get(agent.name):
-                        del agents[replaced.name]
-                        agent = agent if wide else _restricted(agent, replaced)
-                    agents[agent.name] = agent
-        return Agents(agents, tuple(problems))
+                    _put(agents, agent)
+        if project is None:
+            return Agents(agents, tuple(problems))
+        taken |= {key: name for name in agents for key in (name.casefold(), skeleton(name))}
+        replaced: set[str] = set()
+        left_out: dict[str, Path] = {}
+        for agent in self._of_project(project, trusted, problems):
+            alike = skeleton(agent.name)
+            if trusted:
+                before = _put(agents, agent)
+                if before is not None and before.origin != "folder":
+                    replaced.add(agent.name)
+            elif known := taken.get(alike) or taken.get(agent.name.casefold()):
+                left_out[known] = Path(agent.source)
+                problems.append(_line(f"{agent.source}, {_taken(agent.name, known)}"))
+            else:
+                taken |= dict.fromkeys((alike, agent.name.casefold()), agent.name)
+                agents[agent.name] = agent
+        return Agents(agents, tuple(problems), frozenset(replaced), left_out)
 
-    def _agent(self, path: Path, trusted: bool) -> Agent:
-        text = _text(path)
-        known = self._parsed.get((path, trusted))
-        if known is None or known[0] != text:
-            known = text, parse_agent(text, path, trusted=trusted)
+    def _of_project(
+        self, project: FolderFiles, trusted: bool, problems: list[str]
+    ) -> Iterator[Agent]:
+        """The agents of a folder; adds what is wrong with its files to ``problems``."""
+        if project.crowded:
+            where = project.folder / PROJECT_AGENTS
+            problems.append(_line(f"{where}: more than {MAX_AGENTS} agent files, none is read"))
+        for file in project.agents:
+            if file.problem:
+                problems.append(_line(file.problem))
+            elif file.strays and not trusted:
+                problems.append(_line(f"{file.path}: a link that leads out of the folder"))
+            else:
+                try:
+                    yield self._agent(file.path, file.data, "folder", trusted=trusted)
+                except ValueError as error:
+                    problems.append(_line(describe_problem(file.path, error)))
+
+    def _agent(self, path: Path, data: bytes, origin: Origin, *, trusted: bool = True) -> Agent:
+        known = self._parsed.get((path, origin, trusted))
+        if known is None or known[0] != data:
+            known = data, _parsed(data, path, origin, trusted)
             if len(self._parsed) >= MAX_PARSED:  # some are from folders no longer in use
                 self._parsed.clear()
-            self._parsed[path, trusted] = known
+            self._parsed[path, origin, trusted] = known
+        if isinstance(known[1], str):
+            raise ValueError(known[1])
         return known[1]
 
 
-def _restricted(agent: Agent, replaced: Agent) -> Agent:
-    """A project's agent with no more rights than the agent that it replaces."""
-    tools = agent.tools
-    if "*" in tools:
-        tools = replaced.tools
-    elif "*" not in replaced.tools:
-        tools = tuple(name for name in tools if name in replaced.tools)
-    limits = tuple(rule for rule in replaced.permissions if rule.verdict != "allow")
-    role = max(agent.role, replaced.role, key=ROLES.index)
-    mask = (*replaced.mask, *agent.mask)
-    permissions = (*limits, *agent.permissions)
-    return replace(agent, tools=tools, permissions=permissions, role=role, mask=mask)
-
-
-def _files(folder: Path) -> list[Path]:
+def _parsed(data: bytes, path: Path, origin: Origin, trusted: bool) -> Agent | str:
+    """The agent, or what is wrong with its file: a hostile one takes long to fail."""
     try:
-        with os.scandir(folder) as found:
-            names = fnmatch.filter((entry.name for entry in found), "*.md")
-    except OSError:  # none there, no folder, a link to itself
-        return []
-    return [folder / name for name in sorted(names, key=os.path.normcase)]
+        return replace(parse_agent(_text(data), path, trusted=trusted), origin=origin)
+    except ValueError as error:
+        return str(error)
 
 
-def _text(path: Path) -> str:
-    found = path.stat()
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):  # a device has no end
-        raise ValueError("line 1: this is not an ordinary file")
-    with path.open("rb") as file:  # to read makes a buffer as large as it is told
-        data = file.read(min(found.st_size, MAX_FILE_BYTES) + 1)
-        if len(data) > found.st_size:  # it grew, or its folder tells no sizes
-            data += file.read(MAX_FILE_BYTES + 1 - len(data))
+def _put(agents: dict[str, Agent], agent: Agent) -> Agent | None:
+    """Add an agent; returns the one of its name that it replaced."""
+    replaced = Agents(agents).get(agent.name)
+    if replaced is not None:
+        del agents[replaced.name]
+    agents[agent.name] = agent
+    return replaced
+
+
+def _by_name(path: Path) -> str:
+    return os.path.normcase(path.name)
+
+
+def _line(problem: str) -> str:
+    """A problem in one visible line: a stranger chose the names in it."""
+    return escape_line(problem, MAX_PROBLEM)
+
+
+def _taken(name: str, known: str) -> str:
+    alike = "" if name == known else f", which “{name}” looks like"
+    until = "it is left out until you trust the folder"
+    return f"line 1: there is an agent {known} already{alike}; {until}"
+
+
+def _text(data: bytes) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"line 1: the file is larger than {MAX_FILE_BYTES:,} bytes")
     try:
@@ -141,7 +222,10 @@ def _text(path: Path) -> str:
 
 
 def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
-    """Parse one agent file; ValueError names the line and the mistake: ``line 2: …``."""
+    """Parse one agent file; ValueError names the line and the mistake: ``line 2: …``.
+
+    Without trust it is a stranger's: what would widen rights or spend money is left out.
+    """
     lines = text.lstrip("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
         raise ValueError("line 1: an agent file begins with a line of three dashes")
@@ -165,10 +249,27 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         raise ValueError(f"line {_line_of(key, lines, end)}: {error}") from error
     caps = Caps(values.pop("tokens", 0), values.pop("dollars", 0.0))
     agent = Agent(**values, prompt=prompt, caps=caps, source=str(path))
-    if trusted:
-        return agent
+    if not agent.name.isprintable():
+        raise ValueError(f"line {_line_of('name', lines, end)}: the name has hidden characters")
+    return agent if trusted else _strangers(agent, _line_of("name", lines, end))
+
+
+def _strangers(agent: Agent, line: int) -> Agent:
+    """An agent of a folder that is not trusted; ValueError names the ``line`` of a wrong name."""
+    if len(agent.name) > MAX_NAME_LENGTH:
+        raise ValueError(f"line {line}: the name is longer than {MAX_NAME_LENGTH} characters")
+    if not skeleton(agent.name):
+        raise ValueError(f"line {line}: the name has no letters")
+    if mixes_alphabets(agent.name):
+        raise ValueError(f"line {line}: the name mixes alphabets that look alike")
     return replace(
         agent,
+        trusted=False,
+        description=escape_line(agent.description, MAX_DESCRIPTION),
+        provider="",
+        model="",
+        effort=None,
+        temperature=None,
         permissions=tuple(rule for rule in agent.permissions if rule.verdict != "allow"),
         steps=0,
         seconds=0.0,
@@ -180,19 +281,11 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
 
 def _frontmatter(lines: list[str]) -> dict[str, Any]:
     """The YAML between the dashes, which begins on line 2 of the file."""
-    import yaml
-
     text = "\n".join(lines)
-    try:
-        loaded: Any = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 2
-        raise ValueError(f"line {line}: {error.problem or 'not valid YAML'}") from error
-    except yaml.YAMLError as error:
-        line = text.count("\n", 0, getattr(error, "position", 0)) + 2
-        raise ValueError(f"line {line}: a character that YAML does not allow") from error
-    except RecursionError as error:
-        raise ValueError("line 2: nested too deeply") from error
+    if len(text) > MAX_FRONTMATTER:
+        most = f"{MAX_FRONTMATTER:,} characters"
+        raise ValueError(f"line 2: the frontmatter is longer than {most}")
+    loaded = load_yaml(text, first_line=2)
     if not isinstance(loaded, dict):
         raise ValueError("line 2: the frontmatter is a list of “key: value” lines")
     return {str(key): value for key, value in cast("dict[Any, Any]", loaded).items()}
@@ -212,6 +305,11 @@ def _word(value: Any, key: str) -> str:
     return str(value).strip()
 
 
+def _sentence(value: Any, key: str) -> str:
+    """A text in one line."""
+    return " ".join(_word(value, key).split())
+
+
 def _choice(value: Any, key: str, *, of: Sequence[str]) -> str:
     word = _word(value, key)
     if word and word not in of:
@@ -229,14 +327,14 @@ def _temperature(value: Any, key: str) -> float | None:
     return float(value)
 
 
-def _amount(value: Any, key: str, *, most: float = math.inf, whole: bool = False) -> float:
+def _amount(value: Any, key: str, *, most: float, whole: bool = False) -> float:
     """A number of steps, seconds, tools, tokens or dollars; 0 for null."""
     if value is None:
         return 0
     kinds = int if whole else int | float
     if not isinstance(value, kinds) or isinstance(value, bool) or not 0 < value <= most:
-        end = f" up to {most:,.0f}" if most < math.inf else ""
-        raise ValueError(f"{key} is a {'whole ' if whole else ''}number above 0{end}")
+        kind = "whole number" if whole else "number"
+        raise ValueError(f"{key} is a {kind} above 0 up to {most:,.0f}")
     return value
 
 
@@ -276,7 +374,7 @@ def _texts(items: list[object], key: str) -> list[str]:
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "name": _word,
-    "description": _word,
+    "description": _sentence,
     "provider": _word,
     "model": _word,
     "mode": partial(_choice, of=get_args(Mode)),
@@ -287,8 +385,8 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "steps": partial(_amount, most=MAX_STEPS, whole=True),
     "seconds": partial(_amount, most=MAX_SECONDS),
     "parallel_tools": partial(_amount, most=MAX_PARALLEL, whole=True),
-    "tokens": partial(_amount, whole=True),
-    "dollars": _amount,
+    "tokens": partial(_amount, most=MAX_TOKENS, whole=True),
+    "dollars": partial(_amount, most=MAX_DOLLARS),
     "mask": _mask,
     "permissions": read_rules,
     "tools": _names,
@@ -296,12 +394,12 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
 
-MAX_NAME_LENGTH = 60
 _TEMPLATE = """\
 ---
 name: @NAME@
 description: What it is for, in a line
-# Which tools it has: a list of names, or "*" for all; agent-studio tools list
+# Which tools it has: names, "own" for all tools of your own, "*" for all there are;
+# agent-studio tools list
 tools: [list, glob, read, search, ask]
 # What it may use at most: all, edits, notes or reads
 role: reads

@@ -81,6 +81,7 @@ class Engine:
         self.usage_costs = services.usage_costs
         self.budgets = services.budgets
         self.agent, self.agents = services.agent, services.agents
+        self.trust_offer = services.trust_offer
         self.model, self.provider = services.model, services.provider
         self.limits, self.sandbox = services.limits, services.sandbox
         self.environment, self.workspace = services.environment, services.workspace
@@ -209,8 +210,8 @@ class Engine:
         session = None if isinstance(where, Path) else where
         folder = where if isinstance(where, Path) else Path(where.folder)
         default = self.settings.values.default_agent or DEFAULT_AGENT
-        found = await self.agent(agent or (session.agent if session else default), folder)
         layers = await self.rules.layers(folder)
+        found = await self.agent(agent or (session.agent if session else default), folder, layers)
         given = await self.store.rules.of(session.id) if session else []
 
         def explained() -> Decision:
@@ -251,6 +252,11 @@ class Engine:
         """
         wanted = agent or self.settings.values.default_agent or DEFAULT_AGENT
         found = await self.agent(wanted, folder or Path.cwd())
+        if not agent and not found.trusted:
+            raise ConfigurationError(
+                f"Your default agent {found.name} is this folder’s here, and you do not trust the "
+                "folder. Choose an agent, or trust the folder."
+            )
         provider = provider or found.provider or await self.providers.default()
         model = model or (found.model if found.provider in ("", provider) else "")
         return SessionDefaults(found.name, provider, model or await self.default_model(provider))

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from studio.domain.agents import Agent, Limits, Mode
+from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
 from studio.files.folders import delete_older_than, private_folder
@@ -36,8 +36,9 @@ from studio.tools.web import Web
 from .agent_files import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
+from .folder_files import read_folder_files
 from .permission.content_filter import AnyKind, parse_kinds
-from .permission.rules import StandingRules, Trust
+from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
 from .retry_policy import RetryPolicy
 from .session.model_router import ModelRouter
@@ -56,6 +57,8 @@ class LoadedAgent:
     masks: list[AnyKind]
     """What is kept from the model in text from outside (T-9)."""
     workspace: Workspace
+    notice: str = ""
+    """What the person has to know of the agent: whose it is."""
 
 
 class Services(ServiceRegistry):
@@ -119,32 +122,48 @@ class Services(ServiceRegistry):
             if problem not in known:
                 self.report_problem(problem)
 
-    async def load_agent(self, session: SessionInfo, trust: Trust) -> LoadedAgent:
-        """Read from the disk what a turn needs, all at once.
+    async def load_agent(self, session: SessionInfo, layers: RuleLayers) -> LoadedAgent:
+        """Read from the disk what a turn needs, all at once; ``layers`` are of its folder.
 
         Raises ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
 
         def look() -> tuple[Toolbox, LoadedAgent]:
-            agents = self.agent_files.read(Path(session.folder), trusted=trust == "trusted")
-            agent, toolbox = _named(session.agent, agents), self._discovery.refresh()
+            agents = self.agent_files.read(layers.files, trusted=layers.trusted)
+            toolbox = self._discovery.refresh()
+            agent = with_own_tools(_named(session.agent, agents), toolbox)
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
-            return toolbox, LoadedAgent(agent, toolbox.tools, masks, self.workspace(session))
+            workspace, notice = self.workspace(session), agents.notice(agent)
+            return toolbox, LoadedAgent(agent, toolbox.tools, masks, workspace, notice)
 
         toolbox, found = await asyncio.to_thread(look)
         self._take(toolbox)
         return found
 
-    async def agents(self, folder: Path | None = None, trust: Trust | None = None) -> Agents:
-        """All agents for a folder; ``trust`` is the person's in it, if that is known already."""
-        if folder is not None and trust is None:
-            trust = await self.rules.trusted(folder)
-        return await self.agent_files.load(folder, trusted=trust == "trusted")
+    async def agents(self, folder: Path | None = None, layers: RuleLayers | None = None) -> Agents:
+        """All agents for a folder; ``layers`` are its rules, if they are known already."""
+        if folder is not None and layers is None:
+            layers = await self.rules.layers(folder)
+        if layers is None:
+            found = await self.agent_files.load()
+        else:
+            found = await self.agent_files.load(layers.files, trusted=layers.trusted)
+        ready = {name: with_own_tools(one, self.toolbox) for name, one in found.by_name.items()}
+        return replace(found, by_name=ready)
 
-    async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent:
+    async def agent(self, name: str, folder: Path, layers: RuleLayers | None = None) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        return _named(name, await self.agents(folder, trust))
+        return _named(name, await self.agents(folder, layers))
+
+    async def trust_offer(self, folder: Path) -> TrustOffer:
+        """What the person would trust in a folder, as its files are now."""
+
+        def look() -> TrustOffer:
+            files = read_folder_files(folder)
+            return trust_offer(files, self.agent_files.read(files, trusted=True))
+
+        return await asyncio.to_thread(look)
 
     def limits(self, agent: Agent, mode: Mode) -> Limits:
         """The limits of a turn: the agent's own, or else the person's for the mode."""
@@ -198,6 +217,23 @@ def _named(name: str, agents: Agents) -> Agent:
         problems = "".join(f" {problem}." for problem in agents.problems)
         raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
     return agent
+
+
+def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
+    """The agent with the names of the person's tools in place of ``own``.
+
+    They run in the program and can do what the person can: an agent of a folder that is
+    not trusted gets none of them.
+    """
+    if agent.trusted and OWN_TOOLS not in agent.tools:
+        return agent
+    own = {name for name, tool in toolbox.tools.items() if not tool.built_in}
+    named = toolbox.tools if "*" in agent.tools else agent.tools
+    if agent.trusted:
+        names = [*(name for name in named if name != OWN_TOOLS), *sorted(own)]
+    else:
+        names = [name for name in named if name not in own and name != OWN_TOOLS]
+    return replace(agent, tools=tuple(dict.fromkeys(names)))
 
 
 class SandboxProbe:

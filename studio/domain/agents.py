@@ -14,6 +14,11 @@ PermissionMode: TypeAlias = Literal["ask", "auto", "plan"]
 are written at once, commands are still asked about. ``plan``: the model is
 offered only tools that read."""
 
+Origin: TypeAlias = Literal["shipped", "own", "folder"]
+"""Where an agent is from: the program, the person, or the folder that it works in."""
+OWN_TOOLS = "own"
+"""In an agent's list of tools: every tool that the person added."""
+
 HUES = ("blue", "green", "plum", "rust", "teal", "ochre", "rose", "slate")
 
 
@@ -54,10 +59,12 @@ class Agent:
     """What an agent's markdown file says; ``prompt`` is the body.
 
     ``provider`` and ``model`` are empty if the person chooses them. ``tools`` lists
-    names; ``("*",)`` means all tools. ``source`` is the path of the file. ``effort`` and
-    ``temperature`` are None for the model's default, ``steps`` and ``seconds`` 0 for the
-    limits of the mode, ``parallel_tools`` 0 for the person's setting. ``caps`` apply to
-    one turn. ``mask`` names the kinds of personal data that the model does not get (T-9).
+    names; ``("*",)`` means all tools, ``own`` those that the person added. ``source`` is the
+    path of the file. ``effort`` and ``temperature`` are None for the model's default,
+    ``steps`` and ``seconds`` 0 for the limits of the mode, ``parallel_tools`` 0 for the
+    person's setting. ``caps`` apply to one turn. ``mask`` names the kinds of personal data
+    that the model does not get (T-9). ``trusted`` is False for an agent of a
+    folder that the person does not trust: its ``prompt`` is a stranger's words.
     """
 
     name: str
@@ -79,6 +86,20 @@ class Agent:
     icon: str = "sparkle"
     hue: str = "slate"
     source: str = ""
+    origin: Origin = "own"
+    trusted: bool = True
+
+    @property
+    def whose(self) -> str:
+        """That the agent is the folder's, in words for a list; empty for any other."""
+        if self.origin != "folder":
+            return ""
+        return "This folder’s" if self.trusted else "This folder’s, not trusted"
+
+    @property
+    def about(self) -> str:
+        """Whose it is and what it is for, for a list that a person chooses from."""
+        return ". ".join(filter(None, (self.whose, self.description)))
 
     @property
     def bare(self) -> bool:

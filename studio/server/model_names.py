@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.engine import Engine
+from studio.domain.agents import Agent
 from studio.providers.registry import PROVIDER_TITLES
 
 from .contract import BadRequest, ListedModel
@@ -52,7 +53,7 @@ async def resolve_model(engine: Engine, name: str, folder: Path) -> ModelTarget:
         return ModelTarget(PLAIN, provider, model, chosen=True)
     marked = wanted.casefold().startswith(AGENT)
     agent = (await engine.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
-    if agent is not None:
+    if agent is not None and (marked or agent.trusted):  # no stranger's may pass for a model
         choice = await engine.choose(agent=agent.name, folder=folder)
         return ModelTarget(choice.agent, choice.provider, choice.model, chosen=False)
     provider = "" if marked or not wanted else await _listing(engine, wanted)
@@ -106,11 +107,17 @@ async def list_models(engine: Engine, folder: Path) -> list[ListedModel]:
     """
     await engine.refresh_lists()
     found = await engine.agents(folder)
-    agents = sorted(name for name in found.by_name if name != PLAIN)
+    agents = sorted(
+        (one for one in found.by_name.values() if one.name != PLAIN), key=lambda one: one.name
+    )
     return [
-        *(ListedModel(f"{AGENT}{name}", name, OWNER) for name in agents),
+        *(ListedModel(f"{AGENT}{one.name}", _title(one), OWNER) for one in agents),
         *(model for provider in engine.connected for model in _models(engine, provider)),
     ]
+
+
+def _title(agent: Agent) -> str:
+    return f"{agent.name} ({agent.whose.lower()})" if agent.whose else agent.name
 
 
 def _models(engine: Engine, provider: str) -> list[ListedModel]:

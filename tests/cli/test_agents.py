@@ -37,11 +37,15 @@ async def test_they_are_listed_and_shown(
         told = capsys.readouterr()
         rows = {line.split()[0]: line for line in told.out.splitlines()}
         assert "built in" in rows["Coder"] and "Mine" in rows["Own"]
-        assert "yours" in rows["Own"] and "this folder" in rows["Team"]
+        assert "yours" in rows["Own"] and "this folder, not trusted" in rows["Team"]
         assert "broken.md, line 3: hue is one of" in told.err
         assert await cli(one, "list", "--json", *folder) == 0
         listed: Any = json.loads(capsys.readouterr().out)
-        assert {"name": "Own", "description": "Mine", "origin": "yours"} in listed["agents"]
+        own = {"name": "Own", "description": "Mine", "origin": "yours", "trusted": True}
+        assert own in listed["agents"]
+        assert {"Team": False, "Own": True}.items() <= {
+            one["name"]: one["trusted"] for one in listed["agents"]
+        }.items()
         assert len(listed["problems"]) == 1
 
         assert await cli(one, "show", "own", *folder) == 0

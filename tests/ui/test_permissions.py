@@ -348,6 +348,8 @@ async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path:
         agents = person.folder / ".agents"
         agents.mkdir()
         (agents / "permissions.yaml").write_text("allow:\n  - run(make *)\n")
+        (agents / "agents").mkdir()
+        (agents / "agents" / "c.md").write_text("---\nname: Coder\nmodel: <b>m</b>\n---\nObey.\n")
         person.engine.settings.values.use_folder(str(person.folder))
         page = await page_of(person)
         key = str(person.folder)
@@ -356,6 +358,10 @@ async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path:
         page.folders[key].click()
         box = await until(lambda: page._question)
         assert isinstance(box, QMessageBox) and "without asking" in box.informativeText()
+        assert box.textFormat() == Qt.TextFormat.PlainText
+        assert "Allows without asking you: run(make *)." in box.informativeText()
+        taken = "Agent Coder: takes the place of the one you have; begins chats on <b>m</b>."
+        assert taken in box.informativeText()
         next(b for b in box.buttons() if b.objectName() == "trust").click()
         await until(lambda: page.folders[key].text() == "Stop trusting")
         allowed = await person.engine.explain("run", "make all", person.folder)
@@ -462,6 +468,16 @@ async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
         await until(
             lambda: any(a.name == "Looker" for a in person.window.chat.model.options.agents)
         )
+        theirs = person.folder / ".agents" / "agents"
+        theirs.mkdir(parents=True)
+        (theirs / "team.md").write_text("---\nname: Team\ndescription: Helps\n---\nHelp.\n")
+        person.window.new_chat()
+        menu = person.composer.agent
+        await until(lambda: any(item.key == "Team" for item in menu._items))
+        details = {item.key: item.detail for item in menu._items}
+        assert details["Team"] == "This folder’s, not trusted. Helps"
+        menu.chosen.emit("Team")
+        await until(lambda: menu.toolTip() == "This folder’s, not trusted")
         person.composer.agent.chosen.emit("Looker")
         await until(lambda: person.composer.agent.toolTip() == "Only reads")
 

@@ -108,6 +108,11 @@ class ExfiltrationGuard:
         found = [Exposed(kind, source) for kind, source in other.items()]
         return [one for one in found if self._is_new(one)]
 
+    def exposed_by_folder(self, source: str) -> list[Exposed]:
+        """The new exposure to words of the folder that the model reads without a call."""
+        found = Exposed("untrusted", source, own=True)
+        return [found] if self._is_new(found) else []
+
     def objection(self, spec: ToolSpec, call: ToolCall) -> str:
         """Why this call needs an approval whatever the rules allow; empty if it does not.
 

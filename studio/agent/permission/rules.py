@@ -8,13 +8,21 @@ has lists under ``allow``, ``ask`` and ``deny``.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from studio.agent.agent_files import PROJECT_AGENTS, read_rules
+from studio.agent.agent_files import Agents, read_rules
+from studio.agent.folder_files import (
+    MAX_FILE_BYTES,
+    PROJECT_PERMISSIONS,
+    FolderFiles,
+    read_folder_files,
+)
+from studio.agent.yaml_text import load_yaml
+from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Layer, Rule, Verdict
 from studio.storage.config.permission_rules import (
@@ -23,6 +31,7 @@ from studio.storage.config.permission_rules import (
     SessionRuleStore,
 )
 
+from .invisible_characters import escape_line
 from .policy import NETWORK, Policy
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
@@ -33,24 +42,27 @@ SessionRuleList: TypeAlias = list[SessionRule]
 
 CHANGED = (
     "The files in .agents changed since you trusted this folder. "
-    "What they allow does not count until you trust it again."
+    "Until you trust it again, what they allow does not count, and its agents are a stranger’s."
 )
-PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
-MAX_FILE_BYTES = 200_000
-"""Bytes of one file."""
+MOST_EFFECTS = 12
+"""Lines that say what trust in a folder brings."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleLayers:
-    """The rules of a folder: the person's and its own. ``notice`` is for the person.
+    """The rules of a folder: the person's and its own. ``notices`` are for the person.
 
-    ``gone``: there is no such folder.
+    ``files`` are those that the folder's own rules are from.
     """
 
+    files: FolderFiles
     rules: Mapping[Layer, Sequence[Rule]] = field(default_factory=dict[Layer, Sequence[Rule]])
     trust: Trust = "nothing"
-    notice: str = ""
-    gone: bool = False
+    notices: tuple[str, ...] = ()
+
+    @property
+    def trusted(self) -> bool:
+        return self.trust == "trusted"
 
 
 class StandingRules:
@@ -86,18 +98,22 @@ class StandingRules:
             "person": [one.rule for one in own],
             "project": [r for r in project.rules if trust == "trusted" or r.verdict != "allow"],
         }
-        notice = project.problem or (CHANGED if trust == "changed" else "")
-        return RuleLayers(rules, trust, notice, gone=project.gone)
+        notices = (project.problem, CHANGED if trust == "changed" else "")
+        return RuleLayers(project.files, rules, trust, tuple(filter(None, notices)))
 
     async def trusted(self, folder: Path) -> Trust:
         name, project = await asyncio.to_thread(_read_folder, folder)
         return _trust(await self._store.trusted(name), project)
 
-    async def trust(self, folder: Path) -> None:
+    async def trust(self, folder: Path, digest: str = "") -> None:
         """Treat the files in the folder as the person's own, and let those in its ``.agents``
-        widen rights in their present state; changed or new files there end the trust."""
+        widen rights; changed or new files there end the trust.
+
+        ``digest`` is of the files that the person looked at, see ``TrustOffer``: if they
+        have changed since, the folder is not trusted. Without it they count as they are.
+        """
         name, project = await asyncio.to_thread(_read_folder, folder)
-        await self._store.trust(name, project.digest)
+        await self._store.trust(name, digest or project.files.digest)
 
     async def untrust(self, folder: Path) -> None:
         await self._store.trust(await _name(folder), "")
@@ -166,63 +182,68 @@ class SessionRules:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectRules:
-    """``digest`` is of every file that could widen rights; ``empty`` if there is none.
+class TrustOffer:
+    """What a person is asked to trust: files in one state, and what these would bring."""
 
-    ``gone``: there is no such folder.
-    """
-
-    rules: tuple[Rule, ...]
     digest: str
-    empty: bool = False
+    effects: tuple[str, ...]
+
+
+def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:
+    """``agents`` are those of the folder if it is trusted."""
+    allowed = [str(rule) for rule in _rules(files.permissions or b"")[0] if rule.verdict == "allow"]
+    own = [one for one in agents.by_name.values() if one.origin == "folder"]
+    effects = [f"Allows without asking you: {', '.join(allowed)}."] if allowed else []
+    effects += [_effect(one, replaced=one.name in agents.replaced) for one in own]
+    shown = [escape_line(one) for one in effects[:MOST_EFFECTS]]
+    if len(effects) > MOST_EFFECTS:
+        shown.append(f"And {len(effects) - MOST_EFFECTS} agents more.")
+    return TrustOffer(files.digest, tuple(shown))
+
+
+def _effect(agent: Agent, *, replaced: bool) -> str:
+    """What an agent of a folder does with trust."""
+    allowed = ", ".join(str(rule) for rule in agent.permissions if rule.verdict == "allow")
+    model = "/".join(filter(None, (agent.provider, agent.model)))
+    facts = (
+        "takes the place of the one you have" if replaced else "",
+        f"begins chats on {model}" if model else "",
+        f"allows without asking you: {allowed}" if allowed else "",
+    )
+    told = "; ".join(filter(None, facts)) or "can be chosen"
+    return f"Agent {agent.name}: {told}."
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRules:
+    """The rules in a folder's files; ``problem`` says what is wrong with them."""
+
+    files: FolderFiles
+    rules: tuple[Rule, ...]
     problem: str = ""
-    gone: bool = False
 
 
 def read_project(folder: Path) -> ProjectRules:
     """Reads the disk; what is wrong with a file is in ``problem``."""
-    path = folder / PROJECT_PERMISSIONS
-    data = _bytes(path)
-    agents = folder / PROJECT_AGENTS
-    files = sorted(agents.glob("*.md")) if agents.is_dir() else []
-    found = [(one.name, _bytes(one)) for one in files]
-    total = hashlib.sha256()
-    for name, content in (("permissions.yaml", data), *found):
-        mark = content if content is not None else b""
-        head = f"{name}\n{content is not None}\n{len(mark)}\n"
-        total.update(head.encode(errors="surrogatepass") + mark)  # any name that a disk has
-    try:
-        rules = _rules(data or b"")
-    except ValueError as error:
-        return ProjectRules((), total.hexdigest(), problem=f"{path}: {error}")
-    empty = data is None and not found
-    gone = empty and not folder.is_dir()
-    return ProjectRules(rules, total.hexdigest(), empty=empty, gone=gone)
+    files = read_folder_files(folder)
+    rules, problem = _rules(files.permissions or b"")
+    place = folder / PROJECT_PERMISSIONS
+    return ProjectRules(files, rules, escape_line(f"{place}: {problem}") if problem else "")
 
 
-def _bytes(path: Path) -> bytes | None:
-    """The first ``MAX_FILE_BYTES`` + 1 bytes of a file; None if it cannot be read."""
-    try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            return file.read(MAX_FILE_BYTES + 1)
-    except OSError:
-        return None
-
-
-def _rules(data: bytes) -> tuple[Rule, ...]:
+@lru_cache(maxsize=16)  # every turn reads them, and to parse many takes seconds
+def _rules(data: bytes) -> tuple[tuple[Rule, ...], str]:
+    """The rules in a file, or what is wrong with it."""
     if not data:
-        return ()
-    import yaml
-
+        return (), ""
     if len(data) > MAX_FILE_BYTES:
-        raise ValueError(f"the file is larger than {MAX_FILE_BYTES:,} bytes")
+        return (), f"the file is larger than {MAX_FILE_BYTES:,} bytes"
     try:
-        loaded: Any = yaml.safe_load(data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise ValueError("this is not valid YAML") from error
-    return read_rules(loaded, "it")
+        return read_rules(load_yaml(data.decode("utf-8-sig")), "it"), ""
+    except UnicodeDecodeError:
+        return (), "this is not UTF-8 text"
+    except ValueError as error:
+        return (), str(error)
 
 
 async def _name(folder: Path | None) -> str:
@@ -237,5 +258,5 @@ def _read_folder(folder: Path) -> tuple[str, ProjectRules]:
 def _trust(known: str, project: ProjectRules) -> Trust:
     """``known`` is the digest of the files that the person trusted; empty if none."""
     if not known:
-        return "nothing" if project.empty else "untrusted"
-    return "trusted" if known == project.digest else "changed"
+        return "nothing" if project.files.empty else "untrusted"
+    return "trusted" if known == project.files.digest else "changed"

@@ -36,6 +36,8 @@ class AgentSetup:
     prompt: SystemPrompt
     masks: list[AnyKind]
     workspace: Workspace
+    notices: tuple[str, ...]
+    """What the person has to know of the folder's rules and the agent."""
 
 
 async def load_agent_setup(
@@ -53,9 +55,9 @@ async def load_agent_setup(
     """
     folder = Path(info.folder)
     layers = await services.rules.layers(folder)
-    if layers.gone:
+    if layers.files.gone:
         raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
-    found = await services.load_agent(info, layers.trust)
+    found = await services.load_agent(info, layers)
     agent, tools = found.agent, found.tools
     provider = await services.provider(info.provider)
     if not info.model:
@@ -93,6 +95,7 @@ async def load_agent_setup(
         prompt,
         found.masks,
         found.workspace,
+        (*layers.notices, *filter(None, [found.notice])),
     )
 
 

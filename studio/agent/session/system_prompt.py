@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.prompts import CLIENT_INSTRUCTIONS, MODE_NOTES
 from studio.domain.agents import Agent, PermissionMode
 from studio.domain.events import Told, Topic
@@ -76,9 +77,12 @@ def instructions(agent: Agent, folder: Path, client: str) -> str:
     if agent.bare:
         return client
     system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+    where = str(folder)
+    if not where.isprintable():  # a stranger may have chosen it, with lines of their own
+        where = escape_line(where, most=1_000)
     own = (
         f"{agent.prompt}\n\n"
-        f"You work in the folder {folder} on {system}. Paths are relative to it. "
+        f"You work in the folder {where} on {system}. Paths are relative to it. "
         "Files you write or edit become drafts that the person approves; "
         "reading a file shows your draft of it."
     )

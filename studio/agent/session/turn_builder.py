@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from studio.agent.agent_files import place
 from studio.agent.attachments import replace_unreadable
 from studio.agent.budget import Budget, RequestMeter
 from studio.agent.changes.undo import Undo
@@ -137,8 +138,8 @@ class TurnBuilder:
         self._undo = undo
         self._content_filter = ContentFilter(session.transcript)
         self._ledger: CacheLedger | None = None
-        self._notice = ""
-        """The last notice about the folder's rules; it is shown once."""
+        self._notices: tuple[str, ...] = ()
+        """The last notices about the folder's rules and the agent; each is shown once."""
         self._message_budget: Budget | None = None
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
@@ -161,6 +162,8 @@ class TurnBuilder:
         parent, schema = options.parent, options.generation.schema
         if parent is not None:
             self.opened += access.guard.inherited_exposures(parent.guard.exposed)
+        if not setup.agent.trusted:
+            self.opened += access.guard.exposed_by_folder(place(setup.agent))
         await self._undo.begin(started.turn_id, str(access.workspace.root), acts=access.acts)
         context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
@@ -209,9 +212,8 @@ class TurnBuilder:
         said[:] = [replace_unreadable(block, provider, facts) for block in said]
         is_new = self.history.new
         self.opened = [*routed, *await self.open(setup)]
-        if setup.layers.notice and setup.layers.notice != self._notice:
-            self.opened.append(Notice(setup.layers.notice))
-        self._notice = setup.layers.notice
+        self.opened += [Notice(one) for one in setup.notices if one not in self._notices]
+        self._notices = setup.notices
         if any(spec.hosted for spec in setup.offered):  # its results do not pass the content filter
             seen = session.transcript
             known = "untrusted" in seen.exposed and not seen.exposed_by_own
@@ -251,7 +253,7 @@ class TurnBuilder:
         guard = ExfiltrationGuard(
             session.transcript,
             contained=sandbox.kind != "none",
-            trusted=setup.layers.trust == "trusted",
+            trusted=setup.layers.trusted,
         )
         return ToolAccess(
             session_id=info.id,

@@ -139,7 +139,7 @@ class SlashCommands:
         agents = await chat.engine.agents(Path(chat.session.info.folder))
         for problem in agents.problems:
             self._say(f"Agent skipped: {problem}")
-        self._offers["agent"] = [(a.name, a.description) for a in agents.by_name.values()]
+        self._offers["agent"] = [(a.name, a.about) for a in agents.by_name.values()]
         infos = await chat.engine.sessions.list()
         self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import CommandParser
+from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.cli.console import Console
-    from studio.domain.agents import Agent
+    from studio.domain.agents import Agent, Origin
 
 ROLES = {
     "all": "every tool it has",
@@ -23,6 +24,8 @@ ROLES = {
     "notes": "reads, notes",
     "reads": "only reads",
 }
+
+ORIGINS: dict[Origin, str] = {"shipped": "built in", "own": "yours", "folder": "this folder"}
 
 
 def arguments(parser: CommandParser) -> None:
@@ -60,43 +63,57 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
 
 async def _list(engine: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
+    from studio.agent.permission.invisible_characters import escape_invisible
+
     found = await engine.agents(folder)
     rows = sorted(found.by_name.values(), key=lambda agent: agent.name.casefold())
     if options.json:
         listed = [
-            {"name": one.name, "description": one.description, "origin": _origin(engine, one)}
+            {
+                "name": one.name,
+                "description": one.description,
+                "origin": ORIGINS[one.origin],
+                "trusted": one.trusted,
+            }
             for one in rows
         ]
         console.write_json({"agents": listed, "problems": list(found.problems)})
         return DONE
     width = max((len(one.name) for one in rows), default=0)
-    places = max((len(_origin(engine, one)) for one in rows), default=0)
+    places = max((len(_origin(one)) for one in rows), default=0)
     for one in rows:
-        origin = f"{_origin(engine, one):<{places}}"
-        console.write(f"{one.name:<{width}}  {origin}  {one.description}".rstrip() + "\n")
+        origin = f"{_origin(one):<{places}}"
+        line = f"{one.name:<{width}}  {origin}  {one.description}".rstrip()
+        console.write(f"{escape_invisible(line)}\n")
     for problem in found.problems:
         console.say(f"Agent skipped: {problem}")
     return DONE
 
 
 async def _show(engine: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
+    from studio.agent.permission.invisible_characters import escape_invisible
     from studio.providers.registry import PROVIDER_TITLES
 
     one = await engine.agent(options.name, folder)
-    tools, origin = _tools(engine, one), _origin(engine, one)
+    tools = _tools(engine, one)
     rules = {
         verdict: [str(rule) for rule in one.permissions if rule.verdict == verdict]
         for verdict in ("allow", "ask", "deny")
     }
     if options.json:
-        told = {**asdict(one), "permissions": rules, "offered": tools, "origin": origin}
+        told = {
+            **asdict(one),
+            "permissions": rules,
+            "offered": tools,
+            "origin": ORIGINS[one.origin],
+        }
         console.write_json(told, indent=2)
         return DONE
     limits = engine.limits(one, one.mode)
     steps = "1 step" if limits.steps == 1 else f"{limits.steps} steps"
     provider = PROVIDER_TITLES.get(one.provider, one.provider)
     facts = {
-        "From": f"{origin}, {one.source}",
+        "From": f"{_origin(one)}, {one.source}",
         "Model": " on ".join(filter(None, (one.model, provider))) or "your choice",
         "Mode": f"{one.mode}, {steps} and {limits.seconds:g} s at most",
         "May": ROLES[one.role],
@@ -112,8 +129,8 @@ async def _show(engine: Engine, folder: Path, options: argparse.Namespace, conso
     console.write(f"{one.name}\n\n" + (f"{one.description}\n\n" if one.description else ""))
     for name, words in facts.items():
         if words:
-            console.write(f"{name + ':':<13}{words}\n")
-    console.write(f"\n{one.prompt}\n")
+            console.write(f"{name + ':':<13}{escape_invisible(words)}\n")
+    console.write(f"\n{escape_invisible(one.prompt)}\n")
     return DONE
 
 
@@ -139,7 +156,8 @@ async def _check(
 ) -> int:
     import asyncio
 
-    from studio.agent.agent_files import PROJECT_AGENTS, AgentFiles
+    from studio.agent.agent_files import AgentFiles
+    from studio.agent.folder_files import PROJECT_AGENTS
 
     problems: list[str] = []
     count = 0
@@ -148,7 +166,9 @@ async def _check(
         count += await asyncio.to_thread(_files, place)
         problems += found.problems
         for one in found.by_name.values():
-            problems += await asyncio.to_thread(_mistakes, one, {"*", *engine.tools()})
+            problems += await asyncio.to_thread(_mistakes, one, {"*", OWN_TOOLS, *engine.tools()})
+    known = await engine.agents(folder)  # also a name that another agent has
+    problems = list(dict.fromkeys([*problems, *known.problems]))
     if options.json:
         console.write_json({"files": count, "problems": problems})
         return USAGE if problems else DONE
@@ -196,11 +216,8 @@ def _tools(engine: Engine, one: Agent) -> list[str]:
     return sorted(name for name, tool in engine.tools().items() if policy.offers(tool.spec))
 
 
-def _origin(engine: Engine, one: Agent) -> str:
-    folder = Path(one.source).parent
-    if folder == engine.paths.resources / "agents":
-        return "built in"
-    return "yours" if folder == engine.paths.agents else "this folder"
+def _origin(one: Agent) -> str:
+    return ORIGINS[one.origin] + ("" if one.trusted else ", not trusted")
 
 
 def _caps(one: Agent) -> str:

@@ -232,7 +232,7 @@ def _address(url: str) -> None:
 def _agent(name: str, paths: Paths) -> None:
     from studio.agent.agent_files import AgentFiles
 
-    found = AgentFiles(paths.resources / "agents", paths.agents).read(Path.cwd())
+    found = AgentFiles(paths.resources / "agents", paths.agents).read()
     if name and found.get(name) is None:
         known = ", ".join(sorted(found.by_name))
         raise ConfigurationError(f"There is no agent {name}. Known are {known}.")

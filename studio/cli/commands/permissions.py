@@ -113,12 +113,13 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
                 console.write(f"{found.verdict}: {found.why}\n")
         case "trust":
             assert folder is not None
-            await rules.trust(folder.resolve())
-            console.say(f"Trusted: {folder.resolve()}")
+            offer = await engine.trust_offer(folder.resolve())
+            await rules.trust(folder.resolve(), offer.digest)
+            console.say("\n".join([f"Trusted: {folder.resolve()}", *offer.effects]))
         case _:
             assert folder is not None
             await rules.untrust(folder)
-            console.say(f"Not trusted: {folder.resolve()}")
+            console.say(f"Not trusted: {folder.resolve()}, from the next message on")
     return DONE
 
 
@@ -167,7 +168,7 @@ async def _list(
         console.write(_line(str(one.id), one.rule, "in this session (--session)"))
     if not (standing or project or agent or given):
         console.say("There are no rules yet.")
-    if text := layers.notice or _TRUST[layers.trust]:
+    for text in layers.notices or filter(None, [_TRUST[layers.trust]]):
         console.say(text)
 
 

@@ -22,6 +22,7 @@ from typing import cast
 
 import studio
 from studio.agent.agent_files import AgentFiles
+from studio.agent.folder_files import read_folder_files
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.processes.keeper import Keeper
@@ -200,7 +201,7 @@ class LocalChecks:
 
     def agents(self) -> Finding:
         library = AgentFiles(self._paths.resources / "agents", self._paths.agents)
-        found = library.read(Path.cwd())
+        found = library.read(read_folder_files(Path.cwd()))
         if not found.by_name:
             text = f"none, not even in {self._paths.resources}"
             return Finding("Agents", "broken", text, "Install the program again.")

@@ -162,6 +162,11 @@ class Tool:
     origin: str = ""
     module: str = ""
 
+    @property
+    def built_in(self) -> bool:
+        """Whether it comes with the program, not from the person's folder or a package."""
+        return self.module.startswith("studio.tools.")
+
     @cached_property
     def patterns(self) -> bool:
         """Whether checking arguments runs regular expressions of the schema."""

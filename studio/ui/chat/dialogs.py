@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
@@ -74,19 +75,24 @@ async def edit_draft(
     return None if edited is None else await asyncio.to_thread(with_line_ends, edited, text)
 
 
-def trust_box(parent: QWidget, folder: str) -> QMessageBox:
-    """A dialog that says what trust means; accepted if the person trusts the folder."""
+def trust_box(parent: QWidget, folder: str, effects: Sequence[str]) -> QMessageBox:
+    """A dialog that says what trust means, and what it brings here; accepted if the person
+    trusts the folder."""
     box = QMessageBox(parent.window())
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIcon(QMessageBox.Icon.Question)
     box.setWindowTitle("Trust folder")
+    box.setTextFormat(Qt.TextFormat.PlainText)  # strangers choose names of folders and agents
     box.setText(f"Trust {short_path(folder)}?")
-    box.setInformativeText(
+    meaning = (
         "Trust says that its files are your own, not the words of strangers. "
         ".agents/permissions.yaml may then allow calls without asking you, and the agents in "
-        ".agents/agents may bring rights of their own. Look at these files first. "
-        "When one of them changes, trust ends until you give it again."
+        ".agents/agents may bring rights of their own, choose a model, and take the place of "
+        "yours. Look at these files first. "
+        "When one of them changes, trust ends until you give it again. "
+        "All this holds from the next message on."
     )
+    box.setInformativeText("\n\n".join([meaning, *effects]))
     yes = box.addButton("Trust folder", QMessageBox.ButtonRole.AcceptRole)
     yes.setObjectName("trust")
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

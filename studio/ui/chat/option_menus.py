@@ -170,10 +170,11 @@ class OptionMenus(QObject):
         """The agents, and below them the modes of the next turns."""
         options, button = self._model.options, self._composer.agent
         mode = options.turn_mode or ""
-        items = [MenuItem(one.name, one.name, detail=one.description) for one in options.agents]
+        items = [MenuItem(one.name, one.name, detail=one.about) for one in options.agents]
         button.set_items([*items, *turn_mode_items(mode)])
         chosen = next((one for one in options.agents if one.name == options.agent), None)
-        button.setToolTip(ROLE_LIMITS[chosen.role] if chosen else "")
+        limits = (chosen.whose, ROLE_LIMITS[chosen.role]) if chosen else ()
+        button.setToolTip(". ".join(filter(None, limits)))
         button.set_current(options.agent)
         face = f"{options.agent}, {mode}" if mode else options.agent
         button.set_face(face, *options.agent_icon(options.agent))

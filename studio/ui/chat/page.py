@@ -284,9 +284,10 @@ class ChatPage(PaintedWidget):
         """Say what trust means, and trust the folder if the person wants that."""
         from .dialogs import trust_box
 
-        folder = self.model.trust.folder
-        self.trust_question = trust_box(self, folder)
-        self.trust_question.accepted.connect(lambda: self.model.trust.trust(folder))
+        folder, offer = self.model.trust.folder, self.model.trust.offer
+        self.trust_question = trust_box(self, folder, offer.effects if offer else ())
+        digest = offer.digest if offer else ""
+        self.trust_question.accepted.connect(lambda: self.model.trust.trust(folder, digest))
         self.trust_question.open()
 
     def _message_action(self, turn_id: str, action: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.agent_files import AgentFiles
+from studio.agent.folder_files import read_folder_files
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rule_suggestions import suggest_rules
 from studio.agent.permission.rules import read_project
@@ -578,26 +579,6 @@ def agent_file(*lines: str) -> str:
     return "\n".join(["---", *lines, "---", "Work.", ""])
 
 
-async def test_a_projects_agent_has_no_more_rights_than_the_one_it_replaces(tmp_path: Path) -> None:
-    """T-6: also under the same name in other letters."""
-    own, project = tmp_path / "own", tmp_path / "project" / ".agents" / "agents"
-    own.mkdir()
-    project.mkdir(parents=True)
-    (own / "coder.md").write_text(
-        agent_file("name: Coder", "tools: [read, write]", "permissions:", "  deny: write(secret/*)")
-    )
-    (project / "x.md").write_text(
-        agent_file("name: coder", "tools: '*'", "permissions:", "  allow: run")
-    )
-    agents = await AgentFiles(tmp_path / "none", own).load(tmp_path / "project")
-    found = agents.get("Coder")
-    assert found is not None and len(agents.by_name) == 1 and found.source.endswith("x.md")
-    assert found.tools == ("read", "write")
-    assert [(rule.verdict, str(rule)) for rule in found.permissions] == [
-        ("deny", "write(secret/*)")
-    ]
-
-
 async def test_files_of_a_project_cannot_harm_the_library(tmp_path: Path) -> None:
     """A link to a device, a file without an end, YAML that nests or multiplies itself."""
     project = tmp_path / ".agents" / "agents"
@@ -614,7 +595,7 @@ async def test_files_of_a_project_cannot_harm_the_library(tmp_path: Path) -> Non
     (project / "bomb.md").write_text(agent_file(*bomb, "tools: *i").replace("a: &a", "tools: &a"))
     (project / "tools.md").write_text(agent_file("tools: &a [[x]]", "permissions: {allow: [*a]}"))
     (project / "good.md").write_text(agent_file("name: good"))
-    agents = await AgentFiles(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    agents = AgentFiles(tmp_path / "none", tmp_path / "none").read(read_folder_files(tmp_path))
     assert list(agents.by_name) == ["good"] and len(agents.problems) == 6
 
 
@@ -623,8 +604,9 @@ async def test_no_name_or_link_in_a_project_ends_a_chat(tmp_path: Path) -> None:
     folder = tmp_path / ".agents"
     folder.mkdir()
     (folder / "agents").symlink_to("agents")  # to itself
-    assert read_project(tmp_path).empty
-    found = await AgentFiles(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    files = read_folder_files(tmp_path)
+    assert files.empty
+    found = AgentFiles(tmp_path / "none", tmp_path / "none").read(files)
     assert not found.by_name and not found.problems
     (folder / "agents").unlink()
     (folder / "agents").mkdir()
@@ -633,8 +615,8 @@ async def test_no_name_or_link_in_a_project_ends_a_chat(tmp_path: Path) -> None:
     except OSError:  # some disks have no such names
         (folder / "agents" / "odd.md").write_text(agent_file("name: odd"))
     before = read_project(tmp_path)
-    assert not before.empty and not before.problem
-    found = await AgentFiles(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    assert not before.files.empty and not before.problem
+    found = AgentFiles(tmp_path / "none", tmp_path / "none").read(before.files)
     assert list(found.by_name) == ["odd"]
 
 

@@ -230,7 +230,8 @@ async def test_a_broken_permissions_file_is_said_and_skipped(tmp_path: Path, tex
         (home.folder / ".agents").mkdir()
         (home.folder / ".agents" / "permissions.yaml").write_text(text)
         layers = await home.engine.rules.layers(home.folder)
-        assert "permissions.yaml" in layers.notice and not layers.rules["project"]
+        (notice,) = layers.notices
+        assert "permissions.yaml" in notice and not layers.rules["project"]
 
 
 async def _cli(home: EngineHome, *words: str) -> int:

@@ -10,7 +10,7 @@ from .open_chat import Change, OpenChat
 from .session_options import SessionOptions
 
 if TYPE_CHECKING:  # all this comes after the first paint
-    from studio.agent.permission.rules import Trust
+    from studio.agent.permission.rules import Trust, TrustOffer
 
 
 class FolderTrust:
@@ -22,6 +22,8 @@ class FolderTrust:
         self.folder = ""
         """The folder that was read last."""
         self._found: Trust = "nothing"
+        self.offer: TrustOffer | None = None
+        """What the person would trust; None until the folder has something to trust."""
         self._put_off: set[tuple[str, Trust]] = set()
         chat.subscribe(self._changed, "chat", "options")
 
@@ -50,8 +52,11 @@ class FolderTrust:
         while True:
             folder = self._options.folder
             found: Trust = await engine.rules.trusted(Path(folder)) if folder else "nothing"
+            asks = found in ("untrusted", "changed")
+            offer = await engine.trust_offer(Path(folder)) if asks else None
             if folder == self._options.folder:
                 break
+        self.offer = offer
         if (folder, found) != (self.folder, self._found):
             self.folder, self._found = folder, found
             self._chat.notify("status")
@@ -61,12 +66,12 @@ class FolderTrust:
         self._put_off.add((self.folder, self._found))
         self._chat.notify("status")
 
-    def trust(self, folder: str) -> None:
-        """Trust the folder as it is now."""
-        self._chat.run(self._trust(folder))
+    def trust(self, folder: str, digest: str = "") -> None:
+        """Trust the folder as it is now, or with the files of a ``TrustOffer``."""
+        self._chat.run(self._trust(folder, digest))
 
-    async def _trust(self, folder: str) -> None:
+    async def _trust(self, folder: str, digest: str) -> None:
         assert self._chat.engine is not None
-        await self._chat.engine.rules.trust(Path(folder))
+        await self._chat.engine.rules.trust(Path(folder), digest)
         self._options.load_agents()  # they may bring more now
         self.refresh()

@@ -200,11 +200,17 @@ class SessionOptions:
             found = choice.agent, choice.provider, choice.model
         except StudioError as error:
             self._chat.report(str(error))
-            name = engine.settings.values.default_agent or self.agent
+            name = self._default_agent(engine)
             found = name, provider or await engine.providers.default(), ""
         if self._chat.session is None:
             self.agent, self.provider, self.model_id = found
             self._chat.notify("options")
+
+    def _default_agent(self, engine: Engine) -> str:
+        """The person's choice for new chats; never an agent of a folder that is not trusted."""
+        name = engine.settings.values.default_agent or self.agent
+        strange = any(one.name == name and not one.trusted for one in self.agents)
+        return "Coder" if strange else name
 
     def load_agents(self) -> None:
         """Read again which agents the folder offers."""

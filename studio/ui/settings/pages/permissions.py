@@ -14,7 +14,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
-from studio.agent.permission.rules import PROJECT_PERMISSIONS, Trust
+from studio.agent.folder_files import PROJECT_PERMISSIONS
+from studio.agent.permission.rules import Trust, TrustOffer
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
@@ -88,8 +89,8 @@ def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
 
 TRUST: dict[Trust, str] = {
     "nothing": "It has no rules or agents of its own any more.",
-    "untrusted": "Its own rules can only forbid, and its agents cannot widen rights.",
-    "changed": "Its files changed since you trusted it, so they cannot widen rights.",
+    "untrusted": "Its own rules can only forbid, and its agents are a stranger’s.",
+    "changed": "Its files changed since you trusted it: a stranger’s until you trust them again.",
     "trusted": "Its own rules and agents count until their files change.",
 }
 
@@ -110,6 +111,7 @@ class PermissionsPage(SettingsPage):
         self._reloads = 0
         self._choosing = asyncio.Lock()
         self._question: QMessageBox | None = None
+        self._offers: dict[str, TrustOffer] = {}
         self.folders: dict[str, Button] = {}
         """The button of each folder that is listed."""
         self.tools: dict[str, Segmented] = {}
@@ -159,17 +161,20 @@ class PermissionsPage(SettingsPage):
         number, session = self._reloads, self._chat.session
         stored = await self._engine.rules.list()
         trust: dict[str, Trust] = {}
+        offers: dict[str, TrustOffer] = {}
         trusted = await self._engine.rules.folders()
         recent = self._engine.settings.values.recent_folders
         for folder in dict.fromkeys([*recent, *trusted]):
             found = await self._engine.rules.trusted(Path(folder))
             if found != "nothing" or folder in trusted:
                 trust[folder] = found
+            if found in ("untrusted", "changed"):
+                offers[folder] = await self._engine.trust_offer(Path(folder))
         of_chat = await session.rules.list() if session else []
         of_files = await self._rules_of_files()
         if number != self._reloads:
             return
-        self._stored = stored
+        self._stored, self._offers = stored, offers
         groups = tool_groups(self._engine.tools())
         self._fill_folders(trust)
         self._fill_tools(groups)
@@ -194,7 +199,7 @@ class PermissionsPage(SettingsPage):
             for r in layers.rules.get("project", ())
         ]
         try:
-            agent = await self._engine.agent(name, folder, layers.trust)
+            agent = await self._engine.agent(name, folder, layers)
         except ConfigurationError:  # it was removed; the chat shows that
             return own
         return [*own, *(ListedRule(rule, f"From the agent {name}") for rule in agent.permissions)]
@@ -239,12 +244,13 @@ class PermissionsPage(SettingsPage):
         self._folders.put(rows)
 
     def _ask_to_trust(self, folder: str, _checked: bool = False) -> None:
-        box = self._question = trust_box(self, folder)
-        box.accepted.connect(lambda: self._tasks.start(self._trust(folder)))
+        offer = self._offers[folder]
+        box = self._question = trust_box(self, folder, offer.effects)
+        box.accepted.connect(lambda: self._tasks.start(self._trust(folder, offer.digest)))
         box.open()
 
-    async def _trust(self, folder: str) -> None:
-        await self._engine.rules.trust(Path(folder))
+    async def _trust(self, folder: str, digest: str) -> None:
+        await self._engine.rules.trust(Path(folder), digest)
         await self._reload()
 
     def _untrust(self, folder: str, _checked: bool = False) -> None:

@@ -1,0 +1,124 @@
+"""Folder files: reads what a folder brings in its ``.agents``, once, with a digest for trust.
+
+What is trusted and what is used are the same bytes: a file that changes in between
+cannot slip in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+PROJECT_AGENTS = Path(".agents") / "agents"
+PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
+MAX_FILE_BYTES = 200_000
+"""Bytes of one file."""
+MAX_AGENTS = 200
+"""Agent files of a folder that is not the person's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """An agent file as it was read, of at most ``MAX_FILE_BYTES`` + 1 bytes.
+
+    ``problem`` says why it could not be read. ``strays``: a link leads out of the folder.
+    """
+
+    path: Path
+    data: bytes = b""
+    problem: str = ""
+    strays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """The files of a folder that could widen rights; ``digest`` is of all of them.
+
+    ``permissions`` is None if there is no such file. ``crowded``: there are too many
+    agent files, and none was read. ``gone``: there is no such folder.
+    """
+
+    folder: Path
+    permissions: bytes | None = None
+    agents: tuple[AgentFile, ...] = ()
+    digest: str = ""
+    crowded: bool = False
+    gone: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing that could widen rights."""
+        return self.permissions is None and not self.agents
+
+
+def read_folder_files(folder: Path) -> FolderFiles:
+    """Read the files; a file that cannot be read is part of the result. Blocks."""
+    rules = _permissions(folder / PROJECT_PERMISSIONS)
+    paths = list(islice(agent_paths(folder / PROJECT_AGENTS), MAX_AGENTS + 1))
+    crowded = len(paths) > MAX_AGENTS
+    agents = () if crowded else tuple(_agent_file(path, folder) for path in sorted(paths))
+    total = hashlib.sha256()
+    for name, data in (
+        ("permissions.yaml", rules),
+        *((one.path.name, None if one.problem else one.data) for one in agents),
+    ):
+        content = data or b""
+        head = f"{name}\n{data is not None}\n{len(content)}\n"
+        total.update(head.encode(errors="surrogatepass") + content)  # any name that a disk has
+    gone = rules is None and not paths and not folder.is_dir()
+    return FolderFiles(folder, rules, agents, total.hexdigest(), crowded, gone)
+
+
+def agent_paths(folder: Path) -> Iterator[Path]:
+    """The agent files in a folder, in no order; none if it cannot be listed."""
+    try:
+        with os.scandir(folder) as found:
+            for entry in found:
+                if os.path.normcase(entry.name).endswith(".md"):
+                    yield folder / entry.name
+    except OSError:  # none there, no folder, a link to itself
+        return
+
+
+def read_agent_file(path: Path) -> bytes:
+    """The first ``MAX_FILE_BYTES`` + 1 bytes; raises OSError, or ValueError for a device."""
+    found = path.stat()
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):  # a device has no end
+        raise ValueError("line 1: this is not an ordinary file")
+    with path.open("rb") as file:  # to read makes a buffer as large as it is told
+        data = file.read(min(found.st_size, MAX_FILE_BYTES) + 1)
+        if len(data) > found.st_size:  # it grew, or its folder tells no sizes
+            data += file.read(MAX_FILE_BYTES + 1 - len(data))
+    return data
+
+
+def describe_problem(path: Path, error: OSError | ValueError) -> str:
+    """What is wrong with a file, in a line; a ValueError's text begins with the line."""
+    if isinstance(error, OSError):
+        return f"{path}: {error.strerror or error}"
+    return f"{path}, {error}"
+
+
+def _agent_file(path: Path, folder: Path) -> AgentFile:
+    try:
+        strays = not path.resolve().is_relative_to(folder.resolve())
+        return AgentFile(path, read_agent_file(path), strays=strays)
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle
+        known = error if isinstance(error, OSError | ValueError) else OSError(str(error))
+        return AgentFile(path, problem=describe_problem(path, known))
+
+
+def _permissions(path: Path) -> bytes | None:
+    """The file's bytes; None if it cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError:
+        return None
