@@ -115,7 +115,7 @@ async def _new(engine: Engine, options: argparse.Namespace, console: Console) ->
     sample = json.dumps({"path": "README.md"})
     console.say(
         f"Edit it, then try it: agent-studio tools test {options.name} --args '{sample}'\n"
-        "Agents that have all tools can use it; others name it in their file."
+        "The agents that came with the program can use it. Yours name it, or “own”, in their file."
     )
     return DONE
 
@@ -129,7 +129,7 @@ def _tool(engine: Engine, name: str) -> Tool:
 
 
 def _origin(engine: Engine, tool: Tool) -> str:
-    if tool.module.startswith("studio.tools."):
+    if tool.built_in:
         return "built in"
     return tool.origin or tool.module or "built in"
 
