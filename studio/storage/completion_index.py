@@ -36,8 +36,18 @@ def drafts(database: Path) -> list[Named]:
     )
 
 
-def agents(folders: list[Path]) -> list[Named]:
-    """Names and descriptions of agents, from the first lines of their files."""
+def agents(folders: list[Path], project: Path) -> list[Named]:
+    """Names and descriptions of agents, from the first lines of their files.
+
+    Those of the ``project`` are marked, and none speaks for an agent of the ``folders``.
+    """
+    known = dict(_agents(folders))
+    theirs = [(name, f"This folder’s. {about}".rstrip()) for name, about in _agents([project])]
+    taken = {name.casefold() for name in known}
+    return [*known.items(), *(one for one in theirs if one[0].casefold() not in taken)]
+
+
+def _agents(folders: list[Path]) -> list[Named]:
     found: dict[str, str] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.md")):

@@ -20,6 +20,7 @@ from studio.cli.commands import COMMANDS
 from studio.cli.commands.completion import FILES, SCRIPTS, offered
 from studio.domain.sessions import SessionInfo
 from studio.providers.registry import PROVIDER_TITLES
+from studio.storage import completion_index
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
@@ -108,6 +109,9 @@ async def test_what_is_stored_is_offered(tmp_path: Path) -> None:
     project = tmp_path / "work" / ".agents" / "agents"
     project.mkdir(parents=True)
     (project / "team.md").write_text("---\nname: Team\n---\nx\n")
+    (project / "coder.md").write_text("---\nname: coder\ndescription: Theirs\n---\nx\n")
+    shown = dict(completion_index.agents([paths.resources / "agents", paths.agents], project))
+    assert shown["Team"] == "This folder’s." and "Theirs" not in str(shown)
 
     def at(line: str) -> list[str]:
         return names(line, paths, tmp_path / "work")

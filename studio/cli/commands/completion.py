@@ -251,8 +251,8 @@ def _stored(action: argparse.Action, line: _Line, paths: Paths, folder: Path) ->
     """Stored names for an argument, found by the word that the help has for it."""
     match line.commands[0] if line.commands else "", action.metavar:
         case (_, "AGENT") | ("agents", "NAME"):
-            folders = [paths.resources / "agents", paths.agents, folder / ".agents" / "agents"]
-            return completion_index.agents(folders)
+            folders = [paths.resources / "agents", paths.agents]
+            return completion_index.agents(folders, folder / ".agents" / "agents")
         case _, "MODEL":
             given, built_in = line.values.get("provider"), paths.resources / "models.json"
             provider = given or completion_index.default_provider(paths.settings)
