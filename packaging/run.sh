@@ -7,7 +7,8 @@ if [ "$(uname -s)" != Linux ] || [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
 fi
 message="List the files here and tell me what README.md says."
 echo "There is no display, so the window cannot open."
-echo "The built-in model takes one turn here instead. It is small and often wrong."
+echo "The built-in model takes one turn here instead. It is small and often wrong,"
+echo "and good for listing, reading and searching files only."
 echo
 echo "> $message"
 exec "$bin/agent-studio" run --provider builtin --agent Assistant --folder resources/demo "$message"

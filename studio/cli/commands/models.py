@@ -8,6 +8,8 @@ from dataclasses import asdict
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, PROVIDER
 from studio.cli.parser import CommandParser, provider_option
+from studio.providers.local_model import ABOUT
+from studio.providers.local_model import PROVIDER as BUILT_IN
 
 
 def arguments(parser: CommandParser) -> None:
@@ -32,6 +34,8 @@ async def run(context: CommandContext, options: Namespace) -> int:
             window = f"{model.context_window:,}" if model.context_window else ""
             mark = "" if model.source == "fetched" else "built-in list"
             console.write(f"{model.id:<{width}}  {window:>9}  {mark}".rstrip() + "\n")
+        if name == BUILT_IN.name and not engine.settings.values.builtin_model:
+            console.say(ABOUT)
         if listing.reason:
             console.say(listing.reason)
     return DONE if listing.models else PROVIDER

@@ -27,6 +27,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
+from studio.providers.local_model import ABOUT
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
 from studio.storage.connection import explain_error, is_damage, open_for_reading
@@ -192,7 +193,8 @@ class LocalChecks:
             return Finding(name, "warning", text, "Choose another file in the settings.")
         if not _has_avx2():
             return Finding(name, "warning", TOO_OLD, "Use another provider, or Ollama.")
-        return Finding(name, "ok", f"{file.name}, {_size(size)}")
+        about = "" if chosen else f". {ABOUT.rstrip('.')}"
+        return Finding(name, "ok", f"{file.name}, {_size(size)}{about}")
 
     def tools(self) -> Finding:
         """Load the tool files, as each start of the program does."""

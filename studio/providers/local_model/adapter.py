@@ -9,16 +9,18 @@ history stays whole: only what is sent is shortened.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from studio.domain.errors import ProviderError
-from studio.domain.events import Delta
-from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Message, Said
+from studio.domain.events import CallStarted, Delta, TextDelta
+from studio.domain.jsonvalue import Json, JsonObject, as_text
+from studio.domain.messages import Message, Said, ToolCall
 from studio.domain.models import ModelInfo
 from studio.providers.base import Reply, ReplyStream, Request, stream_ended_early
-from studio.providers.openai_chat.adapter import CompatibleProvider
+from studio.providers.openai_chat.adapter import CompatibleProvider, native_call
+from studio.providers.openai_chat.stream import made_up_id
 
 from . import PROVIDER
 from .process import OTHER_CONTEXT, SMALL_CONTEXT, ModelProcess
@@ -59,7 +61,7 @@ class LocalModelProvider(CompatibleProvider):
         return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
 
     def stream(self, request: Request) -> ReplyStream:
-        return _Stream(self._model, self._shaped, request)
+        return _Stream(self._model, self._shaped, self._checked, request)
 
     async def models(self) -> list[ModelInfo]:
         """The one file there is; nothing is started for it."""
@@ -87,7 +89,8 @@ class LocalModelProvider(CompatibleProvider):
             )
         ]
 
-    async def _shaped(self, request: Request) -> Request:
+    async def _shaped(self, request: Request) -> Request | str:
+        """The request as it is sent, or the answer where that is certain without the model."""
         request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
         if request.named:  # llama.cpp takes no name of a tool here
             request = replace(request, tools=request.callable, choice="required", only="")
@@ -96,22 +99,43 @@ class LocalModelProvider(CompatibleProvider):
         if self._prompt is None:
             file = self._model.resources / "examples.json"
             self._prompt = await asyncio.to_thread(Prompt.load, file)
-        return self._prompt.shaped(request)
+        return self._prompt.certain(request) or self._prompt.shaped(request)
+
+    def _checked(self, request: Request, reply: Reply) -> Reply:
+        """The reply, or what takes its place: a call that is needed first, what was read."""
+        if self._prompt is None or reply.calls or not reply.items:
+            return reply
+        if (needed := self._prompt.needed(request)) is not None:
+            name, arguments = needed
+            call = ToolCall(made_up_id(request.history, 0), name, arguments, json.dumps(arguments))
+            message = {**_message(""), "tool_calls": list[Json]([native_call(call)])}
+            return replace(reply, items=[message], calls=[call], stop="tool_use")
+        said = as_text(reply.items[0].get("content"))
+        other = self._prompt.checked(request, said)
+        return reply if other == said else replace(reply, items=[_message(other)])
 
 
 class _Stream:
-    """A ``ReplyStream`` that waits for the server, then passes on its Chat Completions stream."""
+    """A ``ReplyStream`` that waits for the server, then passes on its Chat Completions stream.
+
+    ``check`` may put another reply in the place of one that should be a call, or that
+    follows a tool's result; the text of such a reply is shown when it is whole.
+    """
 
     def __init__(
         self,
         model: ModelProcess,
-        shape: Callable[[Request], Awaitable[Request]],
+        shape: Callable[[Request], Awaitable[Request | str]],
+        check: Callable[[Request, Reply], Reply],
         request: Request,
     ) -> None:
         self._model = model
         self._shape = shape
+        self._check = check
         self._request = request
         self._inner: ReplyStream | None = None
+        self._reply: Reply | None = None
+        self._holds = False
 
     @property
     def last_event_at(self) -> float:
@@ -119,6 +143,13 @@ class _Stream:
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         request = await self._shape(self._request)
+        if isinstance(request, str):
+            self._reply = Reply([_message(request)])
+            yield TextDelta(request)
+            return
+        last = self._request.history[-1:]
+        answers = any(message.get("role") != "user" for message in last)
+        self._holds = self._model.chosen is None and (answers or request.choice == "required")
         async with self._model.in_use() as server:
             server_api = CompatibleProvider(
                 server.key, f"{server.url}/v1", self._model.http, PROVIDER.name, TITLE
@@ -126,26 +157,47 @@ class _Stream:
             self._inner = server_api.stream(request)
             try:
                 async for delta in self._inner:
-                    yield delta
+                    if not (self._holds and isinstance(delta, TextDelta)):
+                        yield delta
             except ProviderError as error:
                 if reason := self._model.reason_of_death():
                     raise reason from error
                 raise
             finally:
                 await self._inner.aclose()
+            whole = self._inner.reply()
+            if self._holds:
+                self._reply = self._check(self._request, whole)
+                for message in self._reply.items:
+                    if text := as_text(message.get("content")):
+                        yield TextDelta(text)
+                if not whole.calls:
+                    for call in self._reply.calls:
+                        yield CallStarted(call.id, call.name)
 
     def reply(self) -> Reply:
-        if self._inner is None:
+        if self._inner is None and self._reply is None:
             raise stream_ended_early(PROVIDER.name)
-        reply = self._inner.reply()
+        reply = self._reply
+        if reply is None:
+            assert self._inner is not None
+            reply = self._inner.reply()
         cut = reply.stop == "max_tokens" and not reply.calls
         if cut and self._request.output_limit is None:
             return replace(reply, stop="end")  # the limit was ours, against endless repetition
         return reply
 
     def interrupted(self) -> Reply:
-        return self._inner.interrupted() if self._inner is not None else Reply()
+        if self._reply is not None:
+            return replace(self._reply, stop="other")
+        if self._inner is None or self._holds:  # what was not shown was not said
+            return Reply()
+        return self._inner.interrupted()
 
     async def aclose(self) -> None:
         if self._inner is not None:
             await self._inner.aclose()
+
+
+def _message(text: str) -> JsonObject:
+    return {"role": "assistant", "content": text}

@@ -21,6 +21,8 @@ from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Request
 
+from .certain import CHANGES_NOTHING, FILE, asks_for_a_change, is_founded, not_read, nothing_found
+
 ANSWER = "answer"
 OUTPUT_LIMIT = 200
 RESULT_TOKENS = 600
@@ -37,7 +39,6 @@ EMPTY_RESULT = "(nothing)"
 GOES_ON = "Answer from the conversation, in short, plain sentences."
 """With these words it finds a name that was said before three times in four."""
 
-_FILE = re.compile(r"[\w./-]*[\w-]+\.[A-Za-z]\w{0,4}\b")
 _FOLDER = re.compile(r"[\w.-][\w./-]*/(?=\s|$|[?,;])")
 _SIZE = re.compile(r"\s{2,}| -> ")
 _WORD = re.compile(r"\w+")
@@ -59,6 +60,8 @@ class Step:
     tool: str
     arguments: JsonObject
     result: str
+    nothing: str = ""
+    """What the tool said if it failed or found nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,10 +111,50 @@ class Prompt:
             works,
         )
 
+    def certain(self, request: Request) -> str:
+        """The answer to a request where it needs no model; empty where the model is asked."""
+        if not request.tools or request.forced or request.schema is not None:
+            return ""
+        _, work, steering = read_turn(request.history)
+        if not work.steps and asks_for_a_change(work.ask):
+            return CHANGES_NOTHING
+        unread = unread_files(work, request.tools)
+        if unread and not steering:
+            return ""
+        if work.steps and work.steps[-1].nothing:
+            alike = [step for step in work.steps if step.tool == work.steps[-1].tool]
+            return "\n".join(dict.fromkeys(step.nothing for step in alike if step.nothing))
+        return not_read(unread) if unread else ""
+
+    def checked(self, request: Request, answer: str) -> str:
+        """An answer that can be from what was read, else what was read itself."""
+        _, work, _ = read_turn(request.history)
+        if (
+            not work.steps
+            or request.schema is not None
+            or is_founded(answer, "\n".join(_parts(work)))
+        ):
+            return answer
+        return "\n\n".join(_parts(shortened(work))[1:])
+
+    def needed(self, request: Request) -> tuple[str, JsonObject] | None:
+        """The call without which no answer can be right; the model may make another one."""
+        _, work, steering = read_turn(request.history)
+        if steering or request.choice != "auto":
+            return None
+        if unread := unread_files(work, request.tools):
+            return "read", {"path": unread[0]}
+        offered = [spec.name for spec in self._offered(work, request.tools)]
+        examples = [] if work.steps else self._examples(work, offered)
+        looks = "list" in offered and examples and _looks(work, examples[-1])
+        return ("list", {"path": "."}) if looks else None
+
     def shaped(self, request: Request) -> Request:
         """The same step of the same turn, in the small model's words.
 
-        A conversation without tools it can follow as it is.
+        A conversation without tools it can follow as it is. It has to call, and cannot answer,
+        before it has read the files that the request names, and where the request is much
+        like one that begins with a call.
         """
         if not request.tools:
             own = GOES_ON if len(request.history) > 1 else self._system
@@ -134,6 +177,7 @@ class Prompt:
             system=system,
             history=history,
             tools=offered,
+            choice="required" if self.needed(request) else request.choice,
             output_limit=min(request.output_limit or OUTPUT_LIMIT, OUTPUT_LIMIT),
         )
 
@@ -225,8 +269,9 @@ def read_turn(history: Sequence[JsonObject]) -> tuple[list[JsonObject], Work, li
                     )
             case "tool":
                 name, arguments = open_calls.pop(as_text(message.get("tool_call_id")), ("", {}))
-                result = plain_result(name, _text(message))
-                steps.append(Step(name, arguments, result))
+                text = _text(message)
+                result = plain_result(name, text)
+                steps.append(Step(name, arguments, result, nothing_found(text)))
             case "system":
                 steering.append(_text(message))
             case _:
@@ -257,6 +302,14 @@ def plain_result(tool: str, text: str) -> str:
     return "\n".join(lines).strip()
 
 
+def unread_files(work: Work, tools: Sequence[ToolSpec]) -> list[str]:
+    """The files that a request names, and that can be read and were not."""
+    if not any(tool.name == "read" for tool in tools):
+        return []
+    _, paths = sensible(work).get("read", ("", []))
+    return [path for path in paths if path in FILE.findall(work.ask)]
+
+
 def sensible(work: Work) -> dict[str, tuple[str, list[str]]]:
     """Calls that make sense now: for each tool its argument and the values it may have.
 
@@ -272,10 +325,10 @@ def sensible(work: Work) -> dict[str, tuple[str, list[str]]]:
         if step.tool == "list"
         for line in step.result.removeprefix("- ").split("\n- ")
     ]
-    named = list(dict.fromkeys(_FILE.findall(work.ask)))
+    named = list(dict.fromkeys(FILE.findall(work.ask)))
     folders = list(dict.fromkeys(_FOLDER.findall(work.ask)))
     if listed:
-        named = [name for name in named if name in listed or "/" in name] + [
+        named += [
             name
             for name in listed
             if not name.endswith("/")
@@ -319,7 +372,7 @@ def clip(text: str, tokens: int) -> str:
 
 def _features(text: str) -> set[str]:
     words = [
-        word if word == "FILE" else word.lower() for word in _WORD.findall(_FILE.sub("FILE", text))
+        word if word == "FILE" else word.lower() for word in _WORD.findall(FILE.sub("FILE", text))
     ]
     return {*words, *(f"{a} {b}" for a, b in pairwise(words))}
 
@@ -355,11 +408,15 @@ def _open(work: Work) -> list[JsonObject]:
 
 def _told(work: Work) -> list[JsonObject]:
     """As one message, the request and all results: there is nothing to call any more."""
-    parts = [f"{_heading(step)}\n{step.result}" for step in work.steps]
-    messages: list[JsonObject] = [{"role": "user", "content": "\n\n".join([work.ask, *parts])}]
+    messages: list[JsonObject] = [{"role": "user", "content": "\n\n".join(_parts(work))}]
     if work.answer:
         messages.append({"role": "assistant", "content": work.answer})
     return messages
+
+
+def _parts(work: Work) -> list[str]:
+    """The request, then each result under its heading."""
+    return [work.ask, *(f"{_heading(step)}\n{step.result}" for step in work.steps)]
 
 
 def _heading(step: Step) -> str:

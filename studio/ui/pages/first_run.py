@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.domain.errors import StudioError
+from studio.providers.local_model import ABOUT
 from studio.providers.registry import KEYED, PROVIDER_TITLES, PROVIDERS
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.chat.page import ChatPage
@@ -127,7 +128,7 @@ class _Start(QWidget):
         )
         self.builtin = Button(theme, "Use the small built-in model", "link")
         line = "Choose what your agents run on. You can change it later."
-        about = "Works offline. It is small and often wrong."
+        about = f"Works offline. {ABOUT}"
         private = "Your chats stay on this computer. Messages go only to the provider you choose."
         middle = Qt.AlignmentFlag.AlignHCenter
         column = QVBoxLayout(self)

@@ -20,6 +20,7 @@ from studio.agent.session.session import Session
 from studio.app import build
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import (
+    CallStarted,
     Event,
     StepEnded,
     TextDelta,
@@ -36,6 +37,7 @@ from studio.providers.local_model.process import packaged_gguf
 from studio.providers.local_model.prompt import Prompt, Step, Work, clip, plain_result, sensible
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from support.builtin_jobs import JOBS
 from support.waiting import FOREVER, HANG
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
@@ -120,6 +122,25 @@ async def test_small_talk_needs_no_tool(model: ModelProcess) -> None:
     assert text
     assert reply.usage.input > 0
     assert reply.usage.output > 0
+
+
+async def test_an_answer_without_the_model_is_one_like_any_other(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
+    reply, text = await ask(provider, request(provider.user_items([Text("Delete a.txt")]), TOOLS))
+    assert "changed nothing" in text and model.process is None
+    assert reply.items == [{"role": "assistant", "content": text}]
+    assert (reply.calls, reply.stop) == ([], "end")
+
+
+def test_what_the_caller_prescribes_is_left_to_the_model() -> None:
+    """A call that has to be made, an answer of a form."""
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    step = asked("Delete a.txt", READ[:0])
+    assert prompt.certain(step)
+    for other in (replace(step, choice="required"), replace(step, schema={})):
+        assert prompt.certain(other) == ""
+    step = asked("Read boat.txt", READ)
+    assert prompt.checked(replace(step, schema={}), '{"GUIDE.md": 1}') == '{"GUIDE.md": 1}'
 
 
 async def test_the_same_request_gets_the_same_answer(model: ModelProcess) -> None:
@@ -355,6 +376,171 @@ def test_only_calls_that_make_sense_are_offered() -> None:
     }
     read = Step("read", {"path": "README.md"}, "# Hello")
     assert sensible(Work("What does README.md say?", (listing, read))) == {}
+
+
+def done(name: str, arguments: JsonObject, result: str) -> list[JsonObject]:
+    """A call with its result, as the history holds them."""
+    function: JsonObject = {"name": name, "arguments": json.dumps(arguments)}
+    call: JsonObject = {"id": "x", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "x", "content": result},
+    ]
+
+
+def asked(text: str, *steps: list[JsonObject]) -> Request:
+    history: list[JsonObject] = [{"role": "user", "content": text}]
+    for step in steps:
+        history += step
+    return request(history, TOOLS)
+
+
+LISTED = done("list", {"path": "."}, "README.md  12 B\nboat.txt  3 B")
+READ = done("read", {"path": "boat.txt"}, "[boat.txt, 1 line]\nThe boat leaks.")
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "choice"),
+    [
+        ("What does boat.txt say?", [], "required"),
+        ("What does boat.txt say?", [LISTED], "required"),
+        ("What does ghost.txt say?", [LISTED], "required"),
+        ("Compare boat.txt and README.md", [READ], "required"),
+        ("What files are in this folder?", [], "required"),
+        ("What does boat.txt say?", [LISTED, READ], "auto"),
+        ("What files are in this folder?", [LISTED], "auto"),
+        ("Hello", [], "auto"),
+        ("Tell me a short story", [], "auto"),
+    ],
+)
+def test_a_file_that_is_named_is_read_before_there_is_an_answer(
+    text: str, steps: list[list[JsonObject]], choice: str
+) -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    step = asked(text, *steps)
+    assert prompt.certain(step) == ""
+    shaped = prompt.shaped(step)
+    assert shaped.choice == choice
+    read = next((tool for tool in shaped.tools if tool.name == "read"), None)
+    unread = [name for name in ("boat.txt", "ghost.txt") if name in text and READ not in steps]
+    assert all(name in json.dumps(read.schema) for name in unread) if read else not unread
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "answer"),
+    [
+        ("What files are here?", [done("list", {"path": "."}, ". is empty.")], "is empty."),
+        ("List docs/", [done("list", {"path": "docs/"}, "docs is empty.")], "docs is empty."),
+        ("Read a.txt", [done("read", {"path": "a.txt"}, "[a.txt is empty.]")], "a.txt is empty."),
+        (
+            "Read a.txt",
+            [LISTED, done("read", {"path": "a.txt"}, "Error: There is no file a.txt.")],
+            "There is no file a.txt.",
+        ),
+        (
+            "Find the word x",
+            [done("search", {"pattern": "x"}, "No line matches x.")],
+            "No line matches x.",
+        ),
+        (
+            "Find the word x",
+            [done("search", {"pattern": "x"}, "No line matches x.\n[Not searched: a.bin.]")],
+            "No line matches x.\n[Not searched: a.bin.]",
+        ),
+        ("Write hello into a.txt", [], "I have changed nothing."),
+        ("Please delete all files", [], "I have changed nothing."),
+        ("Read a.txt, then rename it to b.txt", [], "I have changed nothing."),
+        ("Run the tests", [], "I have changed nothing."),
+        (
+            "What does a.txt say?",
+            [LISTED, [{"role": "system", "content": "Answer now."}]],
+            "I have not read a.txt",
+        ),
+    ],
+)
+def test_what_is_certain_is_not_left_to_the_model(
+    text: str, steps: list[list[JsonObject]], answer: str
+) -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    assert answer in prompt.certain(asked(text, *steps))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write a short poem",
+        "Write a summary of boat.txt",
+        "What does the guide say about how to delete a file?",
+        "Tell me how to run a program",
+        "Which file mentions the moon?",
+        "Make a list of the files",
+        "Hello",
+    ],
+)
+def test_what_asks_for_words_is_the_models(text: str) -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    assert prompt.certain(asked(text)) == ""
+
+
+async def test_a_call_that_is_needed_is_made_where_the_model_answers(model: ModelProcess) -> None:
+    """It speaks of a search that found nothing, and would not look at the file."""
+    provider = LocalModelProvider(model)
+    searched = done("search", {"pattern": "ghost"}, "No line matches ghost.")
+    step = asked("What does ghost.txt say?", searched)
+    stream = provider.stream(step)
+    deltas = [delta async for delta in stream]
+    reply = stream.reply()
+    (call,) = reply.calls
+    assert call.name in ("list", "read") and reply.stop == "tool_use"
+    assert [delta for delta in deltas if isinstance(delta, CallStarted)] == [
+        CallStarted(call.id, call.name)
+    ]
+    assert provider.open_calls([*step.history, *reply.items]) == reply.calls
+    assert provider.history_problem([*step.history, *reply.items]) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ("boat.txt says: The boat leaks.", True),
+        ("The boat leaks.", True),
+        ("It is about a boat that leaks.", True),
+        ("GUIDE.md says: Keep the lid closed.", False),
+        ("The boat leaks 40 litres.", False),
+        ("Bats live in the dark cave.", False),
+    ],
+)
+def test_an_answer_that_is_not_from_what_was_read_is_replaced_by_that(
+    answer: str, kept: bool
+) -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    step = asked("What does boat.txt say?", READ)
+    told = prompt.checked(step, answer)
+    assert told == (answer if kept else "boat.txt says:\nThe boat leaks.")
+    assert prompt.checked(asked("Tell me a story"), answer) == answer
+
+
+async def test_it_makes_nothing_up(tmp_path: Path) -> None:
+    """Real tools, the real model: where there is one right answer, it gives this one."""
+    paths = Paths.below(tmp_path / "home")
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    settings.values.inline_seconds = settings.values.background_seconds = FOREVER
+    engine = await build(paths, settings)
+    certain = [job for job in JOBS if job.certain]
+    try:
+        for number, job in enumerate(certain):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            job.lay_out(folder)
+            session = await engine.sessions.create(
+                folder=str(folder), agent="Assistant", provider="builtin", model="smollm2-135m"
+            )
+            events = await turn(session, job.ask)
+            answer = "".join(event.text for event in events if isinstance(event, TextDelta))
+            assert job.solved(answer), answer
+    finally:
+        await engine.close()
 
 
 def test_what_was_said_before_is_sent_unless_files_are_to_be_looked_at() -> None:

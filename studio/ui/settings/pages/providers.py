@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from studio.providers.catalogue import Listing
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import from_environment
+from studio.providers.local_model import ABOUT
 from studio.providers.registry import PROVIDERS
 from studio.ui.formatting import ago, context_size
 from studio.ui.settings.form import SettingsPage
@@ -271,7 +272,8 @@ class ProviderSection(QWidget):
         if listing.fetched_at is not None:
             when = f"Updated {ago(time.time() - listing.fetched_at)}."
         elif self.provider.name == "builtin":
-            when = "Works offline. It is small and often wrong."
+            own = "" if self._services.values.builtin_model else f" {ABOUT}"
+            when = f"Works offline.{own}"
         else:
             date = self._services.snapshot_date
             when = f"Built-in list{f' from {date}' if date else ''}." if listing.models else ""

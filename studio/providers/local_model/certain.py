@@ -1,0 +1,73 @@
+"""Certain answers: what can be said without the model, which would make something up.
+
+A model of 135 million parameters goes on in the pattern of its examples: where a
+listing is empty it names files, where a file is missing it quotes one, and when it is
+asked to write it says that it has. In these cases the tool's own words are the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+CHANGES_NOTHING = (
+    "I am a small model that can list, read and search files. I cannot write or change files or "
+    "run commands, and I have changed nothing."
+)
+NOT_READ = "I have not read {names}, so I cannot say anything about it."
+
+FILE = re.compile(r"[\w./-]*[\w-]+\.[A-Za-z]\w{0,4}\b")
+"""The name of a file in a request."""
+
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+_NOTHING = re.compile(
+    r"\[?[^\n]{0,300} is empty\.\]?|No matches\."
+    r"|No (?:line|file)[^\n]{0,300} match(?:es)? [^\n]*(?:\n\[[^\n]*\])?"
+)
+_CHANGE = re.compile(
+    r"(?:\b(?:please|can you|could you|now|and|then)\b[\s,]*|^|[.,;!?]\s*)"
+    r"(?P<verb>write|create|save|add|append|delete|remove|rename|move|edit|change|replace|fix|update"
+    r"|run|execute|install)\b(?P<what>[^.?!]*(?:\.\w[^.?!]*)*)",
+    re.IGNORECASE,
+)
+_INTO = re.compile(rf"(?:^|\b(?:to|in|into|as))\s+{FILE.pattern}")
+"""Where something is written; a summary of a file is no change of it."""
+_THING = re.compile(
+    r"\b(?:files?|folders?|director(?:y|ies)|notes?|commands?|scripts?|tests?|lines?|code"
+    r"|programs?)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_for_a_change(ask: str) -> bool:
+    """Whether a request is to write, change or run something, and not for a text."""
+    for found in _CHANGE.finditer(ask):
+        what, writes = found["what"], found["verb"].lower() == "write"
+        if _THING.search(what) or (_INTO if writes else FILE).search(what):
+            return True
+    return False
+
+
+def nothing_found(result: str) -> str:
+    """The words of a tool that failed or found nothing; empty for any other result."""
+    text = result.strip()
+    if text.startswith("Error:"):
+        return text.removeprefix("Error:").strip()
+    if text == ". is empty.":
+        return "The folder is empty."
+    if not _NOTHING.fullmatch(text):
+        return ""
+    return text[1:-1] if text.startswith("[") else text
+
+
+def is_founded(answer: str, material: str) -> bool:
+    """Whether an answer can be from the material: no other file or number, and half its words."""
+    known = set(_WORD.findall(material.lower()))
+    words = {word for word in _WORD.findall(answer.lower()) if len(word) > 3}
+    names = {name.lower() for name in FILE.findall(answer)} | set(_NUMBER.findall(answer))
+    return all(name in material.lower() for name in names) and 2 * len(words & known) >= len(words)
+
+
+def not_read(names: Sequence[str]) -> str:
+    return NOT_READ.format(names=" and ".join(names))
