@@ -56,6 +56,10 @@ ONE_CALL_AT_A_TIME = "This call was not made: one at a time. Make it when the ot
 NO_MORE_CALLS = (
     "This call was not made: the answer may have no more calls. Answer with what is known."
 )
+MASKED = (
+    "“{}” stands for something that is kept from you, so it cannot be written to a file. Leave the "
+    "lines that have it as they are, and change others with short pieces of text."
+)
 NOBODY_ANSWERS = "Nobody is here to answer. Decide yourself, or stop."
 """The answer to an agent's question where no person is."""
 

@@ -141,6 +141,11 @@ class Services(ServiceRegistry):
         self._take(toolbox)
         return found
 
+    async def masks(self, session: SessionInfo) -> list[AnyKind]:
+        """What is kept from the session's model; raises ConfigurationError, see ``load_agent``."""
+        agent = await self.agent(session.agent, Path(session.folder))
+        return await asyncio.to_thread(parse_kinds, [*self.settings.values.mask, *agent.mask])
+
     async def agents(self, folder: Path | None = None, layers: RuleLayers | None = None) -> Agents:
         """All agents for a folder; ``layers`` are its rules, if they are known already."""
         if folder is not None and layers is None:

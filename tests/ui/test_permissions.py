@@ -394,7 +394,8 @@ async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
         web.masks["iban"].click()
         web.masks["email"].click()
         assert (values.web_search, values.searxng_url) == ("searxng", "https://searx.example")
-        assert values.fetch_private and values.mask == ["iban"]
+        web.mask_own.click()
+        assert values.fetch_private and values.mask == ["iban"] and values.mask_own
         web.keys["brave"].entry.setText("BSA-0123456789-abcd")
         web.keys["brave"].store()
         await until(lambda: web.keys["brave"].problem.text())  # no keychain here

@@ -253,6 +253,8 @@ class ToolRunner:
         else:
             arguments = tool.check(call.arguments)
         checked = replace(call, arguments=arguments)
+        if tool.spec.effect == "draft":
+            self._access.content_filter.refuse_placeholders(arguments)
         permit = await self.approvals.permit(tool.spec, checked)
         for event in before:
             await event.wait()
@@ -269,22 +271,24 @@ class ToolRunner:
             except ToolFailed as failure:  # its text may quote what was read
                 failed = _failed(str(failure))
                 self._record_exposures(tool.spec, checked, failed)
-                if not tool.spec.untrusted:
+                if not tool.spec.untrusted and not self._access.content_filter.own:
                     raise
                 return await self._filtered(tool.spec, checked, failed)
             self._record_exposures(tool.spec, checked, result)
-            if tool.spec.untrusted or result.untrusted:
-                result = await self._filtered(tool.spec, checked, result)
+            result = await self._filtered(tool.spec, checked, result)
             self.reads.keep(tool.spec, checked, result, age)
             return result
 
     async def _filtered(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
-        """Filter a result that contains text from outside (T-9)."""
+        """Filter a result that contains text from outside, or of the person's own (T-9)."""
+        content_filter = self._access.content_filter
+        if not spec.untrusted and not result.untrusted:
+            if content_filter.own:
+                return await asyncio.to_thread(content_filter.mask_result, result)
+            return result
         source = next(iter(result.sources), "") or target_of(spec, call.arguments or {})
         source = source if len(result.sources) < 2 else spec.name
-        return await asyncio.to_thread(
-            self._access.content_filter.filter_result, result, source or spec.name
-        )
+        return await asyncio.to_thread(content_filter.filter_result, result, source or spec.name)
 
     async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
         """Run the tool inside its time limit."""
@@ -338,7 +342,8 @@ class ToolRunner:
         The session is exposed to it from its first piece on. Where the filter needs the whole
         output, because a value to mask may be split between two pieces, it emits nothing.
         """
-        hidden = spec.untrusted and bool(self._access.content_filter.kinds)
+        masks = self._access.content_filter
+        hidden = bool(masks.kinds) and (spec.untrusted or masks.own)
         begun, left = False, 0 if hidden else OUTPUT_LIMIT
 
         def emit(text: str) -> None:

@@ -3,7 +3,7 @@
 Every result of a tool that brings text from outside passes here. Personal data is
 masked according to the person's and the agent's settings, invisible characters are
 removed, and the rest becomes data between two marks that its author cannot know.
-The person's own messages are not filtered.
+If the person wants that, their own messages and results from the folder are masked, too.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeAlias
 
-from studio.domain.blocks import ToolBlock
+from studio.agent.prompts import MASKED
+from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.jsonvalue import Json
+from studio.domain.messages import Said, Text
 from studio.domain.transcript import Transcript
 from studio.tools import Result
 
@@ -190,6 +193,8 @@ class ContentFilter:
 
     def __init__(self, transcript: Transcript) -> None:
         self.kinds: Sequence[AnyKind] = ()
+        self.own = False
+        """Whether what the person says, and what is in the folder, is masked as well."""
         self._transcript = transcript
         self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] | None = None
@@ -205,6 +210,36 @@ class ContentFilter:
             summary=self.mask(result.summary),
             sources=tuple(map(self.mask, result.sources)),
         )
+
+    def mask_result(self, result: Result) -> Result:
+        """A result of the person's own as the model and the person get it."""
+        return replace(
+            result,
+            value=self.mask(result.text),
+            summary=self.mask(result.summary),
+            sources=tuple(map(self.mask, result.sources)),
+        )
+
+    def mask_words(self, said: Iterable[Said]) -> tuple[Said, ...]:
+        """What the person says, masked if they want that; pictures and PDF files stay."""
+        return tuple(
+            Text(self.mask(one.text)) if self.own and isinstance(one, Text) else one for one in said
+        )
+
+    def refuse_placeholders(self, arguments: Json) -> None:
+        """Raise ToolFailed if a call would write a placeholder of this session to a file."""
+        if not self.own:
+            return
+        if isinstance(arguments, dict):
+            arguments = list(arguments.values())
+        if isinstance(arguments, list):
+            for one in arguments:
+                self.refuse_placeholders(one)
+        elif isinstance(arguments, str):
+            counts = self._counted()
+            for found in _PLACEHOLDER.finditer(arguments):
+                if int(found[2]) <= counts.get(found[1], 0):
+                    raise ToolFailed(MASKED.format(found[0]))
 
     def mask(self, text: str) -> str:
         """The text with personal data masked; equal values get equal placeholders."""
@@ -245,7 +280,8 @@ class ContentFilter:
         if self._counts is None:
             self._counts = {}
             for block in self._transcript.blocks:
-                if isinstance(block, ToolBlock):
-                    for name, number in _PLACEHOLDER.findall(block.output):
+                if isinstance(block, ToolBlock | UserBlock):
+                    text = block.output if isinstance(block, ToolBlock) else block.text
+                    for name, number in _PLACEHOLDER.findall(text):
                         self._counts[name] = max(self._counts.get(name, 0), int(number))
         return self._counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from studio.agent.attachments import repair_text
 from studio.domain.events import MessageQueued, MessageTaken
@@ -16,15 +16,27 @@ from .session_state import SessionState
 class MessageQueue:
     """The queued messages of one session; the transcript holds them, so a restart keeps them."""
 
-    def __init__(self, state: SessionState, steering: deque[MessageQueued]) -> None:
-        """``steering`` are the messages that the running turn reads with its next request."""
+    def __init__(
+        self,
+        state: SessionState,
+        steering: deque[MessageQueued],
+        mask: Callable[[tuple[Said, ...]], tuple[Said, ...]],
+    ) -> None:
+        """``steering`` are the messages that the running turn reads with its next request.
+
+        ``mask`` masks what the person says, if they want that (T-9).
+        """
         self._state = state
         self._steering = steering
+        self._mask = mask
 
     def add(self, said: Sequence[Said]) -> str:
-        """Queue a message until the turn is done; returns its id."""
+        """Queue a message until the turn is done; returns its id.
+
+        Raises ConfigurationError if it cannot be masked.
+        """
         self._state.require_sound()
-        message = MessageQueued(uuid.uuid4().hex, repair_text(said))
+        message = MessageQueued(uuid.uuid4().hex, self._mask(repair_text(said)))
         self._state.record(message)
         return message.message_id
 

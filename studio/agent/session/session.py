@@ -77,7 +77,7 @@ class Session:
         self._stop_asked = self._escalating = False
         self._exclusive = asyncio.Lock()
         self._builder = TurnBuilder(state, services, self.undo, new=new)
-        self.queue = MessageQueue(state, self._builder.steering)
+        self.queue = MessageQueue(state, self._builder.steering, self._builder.mask_queued)
         self.review = DraftReview(state, self._builder.workspace, self._files_changed)
         self.context = ContextControl(state, services, self._builder, self._exclusive_access)
         if state.damage:
@@ -183,7 +183,7 @@ class Session:
 
     async def _run(self, said: tuple[Said, ...], message: TurnOptions) -> None:
         """Run the turn for a message, and those of the tiers that take it over."""
-        options = message
+        options, said = message, await self._builder.mask_words(said)
         while True:
             await self._one_turn(said, options)
             if self._message is not message or self._journal.closed:

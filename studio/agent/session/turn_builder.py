@@ -31,7 +31,7 @@ from studio.agent.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -142,6 +142,24 @@ class TurnBuilder:
         """The last notices about the folder's rules and the agent; each is shown once."""
         self._message_budget: Budget | None = None
 
+    async def mask_words(self, said: tuple[Said, ...]) -> tuple[Said, ...]:
+        """What the person says as it is kept and sent (T-9).
+
+        Raises ConfigurationError if it cannot be masked, so that it stays unsaid.
+        """
+        if not said or not self._services.settings.values.mask_own:
+            return said
+        self._content_filter.own = True
+        self._content_filter.kinds = await self._services.masks(self._session.info)
+        return await asyncio.to_thread(self.mask_queued, said)
+
+    def mask_queued(self, said: tuple[Said, ...]) -> tuple[Said, ...]:
+        """The same with the masks of the last turn, at once: for what is said while it runs."""
+        try:
+            return self._content_filter.mask_words(said)
+        except ToolFailed as failure:
+            raise ConfigurationError(str(failure)) from failure
+
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
         self._add_client_results(options.results)
@@ -231,6 +249,7 @@ class TurnBuilder:
         session, agent = self._session, setup.agent
         info, rules, workspace = session.info, session.rules, setup.workspace
         self._content_filter.kinds = setup.masks
+        self._content_filter.own = self._services.settings.values.mask_own
         policy = Policy(
             info.permission_mode,
             {

@@ -82,6 +82,8 @@ class Settings:
     searxng_url: str = ""
     mask: list[str] = field(default_factory=list[str])
     """Kinds of personal data that are masked in what models get from outside (T-9)."""
+    mask_own: bool = False
+    """Mask them also in what the person says, and in what files, notes and commands say."""
 
     routing: bool = False
     """Choose mode and model by how hard a message looks (L-13)."""

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from studio.agent.agent_files import parse_agent
 from studio.agent.permission import content_filter
 from studio.agent.permission.content_filter import KINDS, ContentFilter, parse_kinds
-from studio.domain.blocks import ToolBlock
+from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.messages import Text as Words
 from studio.domain.transcript import Transcript
 from studio.simulator import Call, Text, Turn
 from support.engine_home import EngineHome, engine_home, say
 from support.local_site import site
+from support.waiting import HANG
 
 TEXT = (
     "Write to ann@example.org or Ann@Example.org, bob@example.org. Call +49 30 1234567 or "
@@ -117,6 +119,7 @@ def test_numbers_go_on_after_a_restart() -> None:
 
 async def fetched(home: EngineHome, url: str) -> tuple[str, str]:
     """What the model got of a page, and all that was sent to it."""
+    home.engine.settings.values.inline_seconds = HANG
     session = await home.session("Assistant")
     await say(session, f"Read {url} and write to me@example.org", answer="once")
     block = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock))
@@ -142,6 +145,61 @@ async def test_the_model_gets_a_page_masked_and_the_persons_words_as_they_are(
         for file in (tmp_path / "studio").rglob("*"):
             if file.is_file():
                 assert b"ann@example.org" not in file.read_bytes(), file
+
+
+async def test_what_the_person_says_and_what_files_say_can_be_masked(tmp_path: Path) -> None:
+    """T-9: with ``mask_own`` in requests, the transcript and all that is stored."""
+    script = [
+        Turn(Call("read", {"path": "a.txt"})),
+        Turn(Call("write", {"path": "b.txt", "content": "Dear [email 1],"})),
+        Turn(Text("Done.")),
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.engine.settings.values.mask = ["email", r"customer=KD-\d+"]
+        home.engine.settings.values.mask_own = True
+        (home.folder / "a.txt").write_text("ann@example.org and bob@example.org")
+        session = await home.session("Coder")
+        await say(session, "I am ann@example.org, KD-17.")
+        sent = json.dumps([one.json for one in home.asked], default=str)
+        blocks = session.transcript.blocks
+        tools = [one for one in blocks if isinstance(one, ToolBlock)]
+        said = next(one for one in blocks if isinstance(one, UserBlock))
+        session.queue.add([Words("Write to ann@example.org, too.")])
+        queued = list(session.transcript.queued.values())
+        assert queued == [(Words("Write to [email 1], too."),)]
+        await session.flush()
+    assert said.text == "I am [email 1], [customer 1]."
+    assert "[email 1] and [email 2]" in tools[0].output
+    assert "stands for something that is kept from you" in tools[1].output
+    assert "I am [email 1], [customer 1]." in sent and "[email 1] and [email 2]" in sent
+    assert not re.search(r"(?:ann|bob)@example\.org|KD-17", sent)
+    for file in (tmp_path / "studio").rglob("*"):
+        if file.is_file() and file.name != "snapshots.db":  # of the folder, for undo
+            assert b"KD-17" not in file.read_bytes(), file
+            assert b"bob@example.org" not in file.read_bytes(), file
+
+
+def test_numbers_of_what_was_said_go_on_after_a_restart() -> None:
+    """T-9: and tell a placeholder from words that only look like one."""
+    transcript = Transcript()
+    transcript.blocks.append(UserBlock("t", (Words("I am [email 3]."),)))
+    made = filter_of("email", transcript=transcript)
+    made.own = True
+    assert made.mask_words([Words("a@example.org")]) == (Words("[email 4]"),)
+    with pytest.raises(ToolFailed, match=r"“\[email 4\]” stands for"):
+        made.refuse_placeholders({"edits": [{"old": "x [email 4]"}], "n": 1})
+    made.refuse_placeholders({"old": "[email 5], [phone 1], [x y]", "n": None})
+
+
+async def test_words_that_cannot_be_masked_are_not_sent(tmp_path: Path) -> None:
+    """T-9: what is not masked by mistake is out."""
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Hi"))]) as home:
+        home.engine.settings.values.mask = ["emial"]
+        home.engine.settings.values.mask_own = True
+        session = await home.session("Assistant")
+        with pytest.raises(ConfigurationError, match="emial"):
+            await say(session)
+        assert not home.asked and not session.running
 
 
 async def test_a_kind_that_is_unknown_stops_the_turn(tmp_path: Path) -> None:

@@ -66,6 +66,9 @@ class WebPage(SettingsPage):
         for name, title in MASKED.items():
             mask = partial(self._mask_set, name)
             self.masks[name] = masks.add_toggle(title, mask, name=f"Mask {title}")
+        about = "Models then get [email 1] for them; so does the chat, for good. Not in pictures."
+        title = "Also in what you write, in files and in what commands print"
+        self.mask_own = masks.add_toggle(title, self._mask_own_set, about)
         self.add_group("Masked before a model reads what tools bring from outside", masks)
         self.column.addStretch(1)
 
@@ -76,6 +79,7 @@ class WebPage(SettingsPage):
         self.private.show_value(values.fetch_private)
         for name, toggle in self.masks.items():
             toggle.show_value(name in values.mask)
+        self.mask_own.show_value(values.mask_own)
         for row in self.keys.values():
             self._tasks.start(row.load())
 
@@ -94,6 +98,10 @@ class WebPage(SettingsPage):
 
     def _private_set(self, on: bool) -> None:
         self._settings.fetch_private = on
+        self.changed.emit()
+
+    def _mask_own_set(self, on: bool) -> None:
+        self._settings.mask_own = on
         self.changed.emit()
 
     def _mask_set(self, name: str, on: bool) -> None:
