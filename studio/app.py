@@ -33,7 +33,9 @@ def main(options: Namespace | None) -> int:
     except KeyboardInterrupt:
         return 130
     except StudioError as error:
-        print(error, file=sys.stderr)
+        from studio.cli.console import visible_lines
+
+        print(visible_lines([str(error)]), file=sys.stderr)
         return 1
 
 

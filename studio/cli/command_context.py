@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -71,7 +70,7 @@ class CommandContext:
             self._engine = await self.new_engine()
             gc.freeze()
             gc.enable()
-            self._engine.on_problem(lambda text: print(text, file=sys.stderr))
+            self._engine.on_problem(self.console.say)
         return self._engine
 
     async def run_external(self, options: argparse.Namespace) -> int:

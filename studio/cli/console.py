@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 class Console:
     """Prints to standard output and error, and reads from standard input.
 
-    Text of models and files may contain codes that move the cursor or hide text, of a
-    permission question for example. A terminal gets such codes in visible form; a pipe
-    gets the text as it is.
+    Text of models and files may contain codes that move the cursor, hide text or look like
+    a line of the program. What the program itself says (``row``, ``say``, ``line``) has such
+    characters in visible form wherever it goes: a pipe often ends at a terminal. An answer
+    or a saved conversation (``write``) has them in visible form at a terminal and goes into
+    a pipe as it is, because the next program wants the text itself.
     """
 
     def __init__(self) -> None:
@@ -47,21 +49,26 @@ class Console:
         return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
     def write(self, text: str) -> None:
-        """Print a part of the result on standard output."""
+        """Print a part of an answer or of a saved text on standard output."""
         if not text:
             return
-        _put(sys.stdout, text)
+        _put(sys.stdout, visible(text) if _is_terminal(sys.stdout) else text)
         self._open_line = not text.endswith("\n")
+
+    def row(self, text: str) -> None:
+        """Print one line of a table on standard output, also if the text has line breaks."""
+        self.write(visible_line(text) + "\n")
 
     def write_json(self, value: object, *, indent: int | None = None) -> None:
         """Print a JSON value and a line end on standard output."""
         utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-        _put(sys.stdout, json.dumps(value, ensure_ascii=not utf8, indent=indent) + "\n")
+        text = json.dumps(value, ensure_ascii=not utf8, indent=indent)
+        _put(sys.stdout, text.translate(_JSON_CODES) + "\n")
 
-    def say(self, text: str) -> None:
-        """Print a line about what happens on standard error."""
+    def say(self, *lines: str) -> None:
+        """Print lines about what happens on standard error; see ``visible_lines``."""
         self.end_line()
-        _put(sys.stderr, text + "\n")
+        _put(sys.stderr, visible_lines(lines) + "\n")
 
     def end_line(self) -> None:
         """Print a line end if the line is not empty."""
@@ -77,7 +84,7 @@ class Console:
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
         discard_typed(file)
-        _put(sys.stderr, prompt)
+        _put(sys.stderr, visible_line(prompt))
         ready = asyncio.Event()
         try:
             loop.add_reader(file, ready.set)
@@ -100,20 +107,53 @@ class Console:
 
 
 def visible(text: str) -> str:
-    """Replace each code that a terminal would obey by a visible form."""
+    """Replace what a terminal would obey, and what nobody sees, by a visible form."""
     return text.translate(_CODES)
 
 
-_CODES = {
-    code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
-} | {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-"""Control characters, and characters that change the direction of text."""
+def visible_line(text: str) -> str:
+    """Like ``visible``, with line breaks in visible form too."""
+    return visible(text).replace("\n", "\\n")
+
+
+def visible_lines(lines: Iterable[str]) -> str:
+    """Lines of the program in visible form.
+
+    Where one of them has a line break, what follows begins with a bar: a name or an error
+    of others cannot look like a line of the program.
+    """
+    return "\n".join(visible(line).replace("\n", _CONTINUED) for line in lines)
+
+
+_CONTINUED = "\n  │ "
+_CONTROLS = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
+_UNSEEN = [
+    *(0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *range(0xFFF9, 0xFFFC),
+    *(0x115F, 0x1160, 0x3164, 0xFFA0),
+    *range(0xE0000, 0xE0080),
+]
+"""Characters that change the direction of text or take no room, and letters that are blank.
+
+Joiners and variation selectors (U+200C, U+200D, U+FE0F) are missing: some scripts and emoji
+need them.
+"""
+_CODES = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
+    code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in _UNSEEN
+}
+_JSON_CODES = {
+    code: "\\u007f" if code == 0x7F else json.dumps(chr(code))[1:-1]
+    for code in (*_CONTROLS, *_UNSEEN)
+}
+"""The same characters as JSON writes them: the value stays what it is."""
 
 
 def _put(stream: TextIO, text: str) -> None:
     """Write and flush; raises BrokenPipeError where nobody reads, also at a closed terminal."""
     try:
-        stream.write(visible(text) if _is_terminal(stream) else text)
+        stream.write(text)
         stream.flush()
     except OSError as error:
         if error.errno == errno.EIO:

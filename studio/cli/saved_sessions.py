@@ -15,7 +15,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 
-from .console import Console
+from .console import Console, visible_line
 from .exit_codes import DONE, USAGE
 
 LAST = "last"
@@ -88,7 +88,8 @@ async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
 
 def session_markdown(info: SessionInfo, transcript: Transcript) -> str:
     """A session as markdown: the messages, and a line for each tool call."""
-    out = [f"# {info.title or 'New chat'}", f"{info.agent} on {info.model}, in {info.folder}"]
+    head = f"{info.agent} on {info.model}, in {info.folder}"
+    out = [visible_line(f"# {info.title or 'New chat'}"), visible_line(head)]
     for block in transcript.blocks:
         match block:
             case UserBlock():
@@ -96,7 +97,7 @@ def session_markdown(info: SessionInfo, transcript: Transcript) -> str:
             case TextBlock():
                 out.append(block.text.strip())
             case ToolBlock():
-                out.append(f"> {_row(block)}")
+                out.append(visible_line(f"> {_row(block)}"))
             case NoticeBlock():
                 out.append(f"*{block.text}*")
             case _:
@@ -124,7 +125,7 @@ async def show_context(
         rows += [("free", found.free), ("window", found.window)]
     for kind, tokens in rows:
         share = f"  {tokens / found.window:4.0%}" if found.window else ""
-        console.write(f"{kind:<12}  {tokens:>11,}{share}\n")
+        console.row(f"{kind:<12}  {tokens:>11,}{share}")
     return DONE
 
 
@@ -150,7 +151,7 @@ async def undo_or_redo(
         console.write_json(encode_event(restored))
     else:
         for path in restored.paths:
-            console.write(f"{'Undone' if undo else 'Done again'}: {path}\n")
+            console.row(f"{'Undone' if undo else 'Done again'}: {path}")
     for path in restored.left:
         console.say(f"Left as it is, because it changed since: {path}")
     if later := session.undo.blocking(turn_id) if undo else []:

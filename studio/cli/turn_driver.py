@@ -155,7 +155,7 @@ class TurnDriver:
         waiting = session.drafts.waiting()
         for number, draft in enumerate(waiting):
             head, *lines = await asyncio.to_thread(draft_lines, draft)
-            console.say("\n".join(["", draft.label, *lines]))
+            console.say("", draft.label, *lines)
             left = [one.id for one in waiting[number:]]
             every = f", [a]ll {len(left)}" if len(left) > 1 else ""
             prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "
@@ -184,8 +184,7 @@ class TurnDriver:
             return
         session = self._session
         scopes = ", this [s]ession, this [f]older, [a]lways" if question.always else ""
-        detail = question.detail.replace("\n", "\n    ")
-        lines = [f"\n{question.title}", f"    {detail}"]
+        lines = [question.title, *(f"    {line}" for line in question.detail.split("\n"))]
         lines += [question.reason] if question.reason else []
         lines += [question.why] if question.why else []
         lines += [", ".join(text for _, text in question.facts)]
@@ -194,14 +193,15 @@ class TurnDriver:
             answers |= {"s": "session", "f": "folder", "a": "always"}
             rules = [f"allow {rule}" for rule in question.always]
             one = len(rules) == 1
-            added = f" {rules[0]}" if one else "".join(f"\n    {rule}" for rule in rules)
+            added = f" {rules[0]}" if one else ""
             lines.append(f"A scope adds the {'rule' if one else 'rules'}:{added}")
+            lines += [] if one else [f"    {rule}" for rule in rules]
             lines.append(question.warning)
         if question.covers:
             lines.append("That would also have allowed:")
             lines += [f"    {one}" for one in question.covers]
         with self._printer.quiet():
-            self._console.say("\n".join(filter(None, lines)))
+            self._console.say("", *filter(None, lines))
             word = await self._ask_letter(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
             session.answer_permission(question.id, answers[word])
 
@@ -213,7 +213,7 @@ class TurnDriver:
             answer = await window.ask(session.info.id, question, through="terminal")
             if answer is not None:
                 if answer == "deny":
-                    self._console.say(f"Not allowed: {asked}\n  Denied in the window.")
+                    self._console.say(f"Not allowed: {asked}", "  Denied in the window.")
                 session.answer_permission(question.id, "deny" if answer == "deny" else "once")
                 return
             self._unanswered = True
@@ -223,14 +223,14 @@ class TurnDriver:
         if question.always:
             wanted = (f"--allow {shlex.quote(str(rule))}" for rule in question.always)
             lines[-1] += f" To allow it: {' '.join(wanted)}"
-        self._console.say("\n".join(filter(None, lines)))
+        self._console.say(*filter(None, lines))
 
     async def _reply(self, event: AwaitingReply) -> None:
         if self._window is not None:
             self._session.answer_question(event.call_id, NOBODY_ANSWERS)
             return
         with self._printer.quiet():
-            self._console.say(f"\n{event.text}")
+            self._console.say("", *event.text.split("\n"))
             for number, choice in enumerate(event.choices, 1):
                 self._console.say(f"  {number}. {choice}")
             while True:

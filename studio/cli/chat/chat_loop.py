@@ -99,7 +99,7 @@ class ChatLoop:
         attached, self.attached = self.attached, []
         if queued:
             self._queued[queued] = text, attached
-            self.screen.say(f"Queued: {text}")
+            self.screen.say(*f"Queued: {text}".split("\n"))
         else:
             self.start(self.run_turns(said))
 
@@ -125,7 +125,7 @@ class ChatLoop:
         """Run a turn, then one for each message queued meanwhile; no message means try again."""
         while True:
             if self.screen.types_ahead and (words := _words(said)):
-                self.screen.say(f"\n› {words}\n")
+                self.screen.say("", *f"› {words}".split("\n"), "")
             driver = self.driver()
             await driver.run_turn(said, [], None)
             if not driver.stopped and driver.capped and await driver.ask_background():

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from studio.cli.console import visible
+from studio.cli.console import visible_line
 
 from .mentions import escape_name, open_mention
 
@@ -77,7 +77,7 @@ class ChatCompleter(Completer):
             return
         found.sort()
         for name, is_folder in found[:MOST]:
-            if visible(name) != name or "\n" in name or (only_folders and not is_folder):
+            if visible_line(name) != name or (only_folders and not is_folder):
                 continue  # nobody could type it
             name, typed = (escape_name(name), escape_name(tail)) if mention else (name, tail)
             yield Completion(f"{name}/" if is_folder else name, -len(typed))
@@ -88,4 +88,6 @@ def _matching(offers: Sequence[Offer], start: str) -> Iterable[Completion]:
     first = [one for one in offers if one[0].casefold().startswith(wanted)]
     others = [one for one in offers if one not in first and wanted in one[0].casefold()]
     for text, about in [*first, *others][:MOST]:
-        yield Completion(text, -len(start), display=visible(text), display_meta=visible(about))
+        yield Completion(
+            text, -len(start), display=visible_line(text), display_meta=visible_line(about)
+        )

@@ -96,7 +96,7 @@ def _read(text: str, folder: Path) -> tuple[str, dict[Path, str]]:
             )
         if not path.is_relative_to(inside):
             raise ConfigurationError(
-                f"{name} is outside of {folder}. To attach it: /attach {name}\n"
+                f"{name} is outside of {folder}. To attach it: /attach {name} "
                 f"To send it as text: \\@{escape_name(name)}"
             )
         paths.setdefault(path, name)

@@ -32,7 +32,7 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.renderer import CPR_Support, print_formatted_text
 from prompt_toolkit.styles import Style
 
-from studio.cli.console import Console, discard_typed, visible
+from studio.cli.console import Console, discard_typed, visible_line, visible_lines
 
 from .markdown import AnsiPainter
 from .mentions import open_mention
@@ -160,9 +160,9 @@ class PromptScreen(ChatScreen):
             self.leave()
         self.refresh()
 
-    def say(self, text: str) -> None:
+    def say(self, *lines: str) -> None:
         self.end_line()
-        self.show(self.paint.plain(text, self.width))
+        self.show(self.paint.plain(visible_lines(lines), self.width))
 
     def markdown(self, text: str) -> None:
         painted = self.paint.markdown(text.strip("\n"), self.width)
@@ -303,12 +303,12 @@ class PromptScreen(ChatScreen):
         def fragments() -> AnyFormattedText:
             size = self._output.get_size()
             live = self.live(size.columns, max(size.rows - 8, 1))
-            return [*ANSI(live).__pt_formatted_text__(), ("class:prompt", visible(prompt))]
+            return [*ANSI(live).__pt_formatted_text__(), ("class:prompt", visible_line(prompt))]
 
         return fragments
 
     def _bottom(self) -> AnyFormattedText:
-        text = visible(self.status())
+        text = visible_line(self.status())
         if time.monotonic() < self._leaves_at:
             text = "Ctrl-C again to leave"
         columns = self.width
@@ -395,7 +395,7 @@ class PlainScreen(ChatScreen):
         self._asked_to_leave = False
         if self._left:
             return None
-        self.say(f"\n[{self.status()}]")
+        self.say("", f"[{self.status()}]")
         self._reading = asyncio.create_task(self.line("> "))
         await asyncio.wait([self._reading])
         return None if self._reading.cancelled() else self._reading.result()
@@ -407,10 +407,10 @@ class PlainScreen(ChatScreen):
             self.leave()
         else:
             self._asked_to_leave = True
-            self.say("\nCtrl-C again to leave")
+            self.say("", "Ctrl-C again to leave")
 
     def give_back(self, text: str) -> None:
-        self.say(f"Not sent: {text}")
+        self.say(*f"Not sent: {text}".split("\n"))
 
     def markdown(self, text: str) -> None:
         self.write(f"{text.strip()}\n\n")

@@ -113,7 +113,7 @@ class SlashCommands:
             return False
         name, rest = f"/{found[1]}", (found[2] or "").strip()
         if self._chat.screen.types_ahead:  # otherwise the terminal shows it already
-            self._say(f"\n› {text}")
+            self._say("", *f"› {text}".split("\n"))
         command = self.all.get(name)
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")
@@ -143,15 +143,15 @@ class SlashCommands:
         infos = await chat.engine.sessions.list()
         self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
 
-    def _say(self, text: str) -> None:
-        self._chat.screen.say(text)
+    def _say(self, *lines: str) -> None:
+        self._chat.screen.say(*lines)
 
     async def _help(self, _: str) -> None:
         for name, one in self.all.items():
-            self._say(_two_columns(f"{name} {one.shape}".rstrip(), one.about))
+            self._say(*_two_columns(f"{name} {one.shape}".rstrip(), one.about))
         self._say(
-            "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.\n"
-            "What you send while the agent works is queued. Ctrl-C stops the agent."
+            "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.",
+            "What you send while the agent works is queued. Ctrl-C stops the agent.",
         )
 
     async def _model(self, wanted: str) -> None:
@@ -215,7 +215,7 @@ class SlashCommands:
         if not text:
             raise ConfigurationError("Say what: /steer TEXT")
         session.steer(session.queue.add([Text(text)]))
-        self._say(f"With its next step: {text}")
+        self._say(*f"With its next step: {text}".split("\n"))
 
     async def _new(self, _: str) -> None:
         chat, info = self._chat, self._chat.session.info
@@ -251,7 +251,7 @@ class SlashCommands:
         said = [at for at, block in enumerate(blocks) if isinstance(block, UserBlock)]
         for block in blocks[said[-1] :] if said else ():
             if isinstance(block, UserBlock):
-                self._say(f"\n› {block.text}\n")
+                self._say("", *f"› {block.text}".split("\n"), "")
             elif isinstance(block, TextBlock):
                 self._chat.screen.markdown(block.text)
 
@@ -351,13 +351,13 @@ class SlashCommands:
         return typed_path(name, Path(self._chat.session.info.folder))
 
 
-def _two_columns(term: str, about: str) -> str:
+def _two_columns(term: str, about: str) -> list[str]:
     """A term and its description in two columns, or below each other on a narrow terminal."""
     columns = shutil.get_terminal_size().columns
     if columns < 2 * COLUMN:
-        return "\n".join(
-            [term, *textwrap.wrap(about, columns - 5, initial_indent="  ", subsequent_indent="  ")]
-        )
+        indent = "  "
+        wrapped = textwrap.wrap(about, columns - 5, initial_indent=indent, subsequent_indent=indent)
+        return [term, *wrapped]
     blank = " " * COLUMN
     lines = textwrap.wrap(about, columns - 1, initial_indent=blank, subsequent_indent=blank)
-    return "\n".join([f"{term:<{COLUMN}}{lines[0][COLUMN:]}", *lines[1:]])
+    return [f"{term:<{COLUMN}}{lines[0][COLUMN:]}", *lines[1:]]

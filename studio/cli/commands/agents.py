@@ -84,7 +84,7 @@ async def _list(engine: Engine, folder: Path, options: argparse.Namespace, conso
     for one in rows:
         origin = f"{_origin(one):<{places}}"
         line = f"{one.name:<{width}}  {origin}  {one.description}".rstrip()
-        console.write(f"{escape_invisible(line)}\n")
+        console.row(escape_invisible(line))
     for problem in found.problems:
         console.say(f"Agent skipped: {problem}")
     return DONE
@@ -126,10 +126,12 @@ async def _show(engine: Engine, folder: Path, options: argparse.Namespace, conso
         "Asks": ", ".join(rules["ask"]),
         "Refuses": ", ".join(rules["deny"]),
     }
-    console.write(f"{one.name}\n\n" + (f"{one.description}\n\n" if one.description else ""))
+    for text in filter(None, (one.name, one.description)):
+        console.row(text)
+        console.write("\n")
     for name, words in facts.items():
         if words:
-            console.write(f"{name + ':':<13}{escape_invisible(words)}\n")
+            console.row(f"{name + ':':<13}{escape_invisible(words)}")
     console.write(f"\n{escape_invisible(one.prompt)}\n")
     return DONE
 
@@ -146,7 +148,7 @@ async def _new(engine: Engine, options: argparse.Namespace, console: Console) ->
     if options.json:
         console.write_json({"name": options.name, "file": str(path)})
         return DONE
-    console.write(f"{path}\n")
+    console.row(f"{path}")
     console.say("Edit it, then look for mistakes: agent-studio agents check")
     return DONE
 
@@ -173,7 +175,7 @@ async def _check(
         console.write_json({"files": count, "problems": problems})
         return USAGE if problems else DONE
     for problem in problems:
-        console.write(f"{problem}\n")
+        console.row(problem)
     if problems:
         return USAGE
     console.say(f"{count} agent files, no mistakes.")

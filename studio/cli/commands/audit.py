@@ -49,7 +49,7 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Print calls, oldest first, as lines or JSON, or write them to a file as JSONL."""
-    from studio.agent.audit_export import audit_line, export, pages
+    from studio.agent.audit_export import export, pages
     from studio.storage.sessions.audit_log import AuditFilter
 
     engine, console = await context.engine(), context.console
@@ -75,7 +75,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     async for page in pages(engine.store, wanted):
         none = False
         for entry in page:
-            console.write((audit_line(entry) if options.jsonl else _row(entry)) + "\n")
+            if options.jsonl:
+                console.write_json(entry.to_json())
+            else:
+                console.row(_row(entry))
     if none:
         console.say("There is no such call." if wanted != AuditFilter() else "No tool was called.")
     return DONE

@@ -56,7 +56,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         console.say(settings.notice)
     match options.what:
         case "path":
-            console.write(f"{settings.path}\n")
+            console.row(f"{settings.path}")
         case "list":
             _list(settings.values, options, console)
         case "get":
@@ -76,7 +76,7 @@ def _list(values: Settings, options: argparse.Namespace, console: Console) -> No
     standard = Settings()
     for name, value in shown.items():
         mark = "" if getattr(values, name) == getattr(standard, name) else "  (changed)"
-        console.write(f"{name} = {_words(value)}{mark}\n")
+        console.row(f"{name} = {_words(value)}{mark}")
 
 
 def _put(value: object, options: argparse.Namespace, console: Console) -> None:

@@ -127,9 +127,9 @@ def _print(console: Console, finding: Finding) -> None:
     from studio.cli.doctor import MARKS
 
     text = " ".join(finding.text.split())
-    console.write(f"{MARKS[finding.state]} {finding.name:<{WIDTH}} {text}\n")
+    console.row(f"{MARKS[finding.state]} {finding.name:<{WIDTH}} {text}")
     if finding.advice:
-        console.write(f"  {'':<{WIDTH}} → {' '.join(finding.advice.split())}\n")
+        console.row(f"  {'':<{WIDTH}} → {' '.join(finding.advice.split())}")
 
 
 def _summary(found: Sequence[Finding]) -> str:

@@ -76,7 +76,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             console.write_json([asdict(entry) for entry in found])
             return DONE
         for entry in found:
-            console.write(_row(entry))
+            console.row(_row(entry))
         if not found:
             console.say("Nothing was decided yet." if options.done else "No draft waits for you.")
         return DONE
@@ -117,11 +117,13 @@ async def _show(
     lines = await asyncio.to_thread(draft_lines, draft)
     if conflict is not None:
         lines = [f"{lines[0]}: {entry.detail}", *await asyncio.to_thread(conflict_lines, conflict)]
-    console.write("".join(f"{line}\n" for line in lines))
+    for line in lines:
+        console.row(line)
     if conflict is not None:
         console.say(
-            f"\nTo resolve it: agent-studio drafts resolve {draft.id[:8]} "
-            f"--use merged, draft or file; or drafts edit {draft.id[:8]}"
+            "",
+            f"To resolve it: agent-studio drafts resolve {draft.id[:8]} "
+            f"--use merged, draft or file; or drafts edit {draft.id[:8]}",
         )
     return DONE
 
@@ -131,7 +133,7 @@ def _row(entry: DraftEntry) -> str:
     title = " ".join(entry.title.split()) or "New chat"
     return (
         f"{entry.draft_id[:8]}  {when}  {entry.status:<9}  {entry.action:<6}  "
-        f"{entry.place}  ({entry.agent} in {title})\n"
+        f"{entry.place}  ({entry.agent} in {title})"
     )
 
 

@@ -86,7 +86,7 @@ class _Importer:
         if skipped:
             self._console.say(f"Skipped, because {skipped}: {title}")
         else:
-            self._console.write(f"{session_id[:8]}  {title}\n")
+            self._console.row(f"{session_id[:8]}  {title}")
 
     def report(self) -> None:
         """Print what was imported and what was skipped."""

@@ -33,7 +33,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
         for model in listing.models:
             window = f"{model.context_window:,}" if model.context_window else ""
             mark = "" if model.source == "fetched" else "built-in list"
-            console.write(f"{model.id:<{width}}  {window:>9}  {mark}".rstrip() + "\n")
+            console.row(f"{model.id:<{width}}  {window:>9}  {mark}".rstrip())
         if name == BUILT_IN.name and not engine.settings.values.builtin_model:
             console.say(ABOUT)
         if listing.reason:

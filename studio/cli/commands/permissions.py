@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -108,9 +107,9 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
                     "rule": str(found.rule) if found.rule else None,
                     "layer": found.layer,
                 }
-                console.write(f"{json.dumps(said)}\n")
+                console.write_json(said)
             else:
-                console.write(f"{found.verdict}: {found.why}\n")
+                console.row(f"{found.verdict}: {found.why}")
         case "trust":
             assert folder is not None
             offer = await engine.trust_offer(folder.resolve())
@@ -156,16 +155,16 @@ async def _list(
             plain = _plain([one.rule for one in given])
             found["agent"] = _plain(agent)
             found["session"] = [number | rule for number, rule in zip(numbers, plain, strict=True)]
-        console.write(f"{json.dumps(found)}\n")
+        console.write_json(found)
         return
     for one in standing:
-        console.write(_line(str(one.id), one.rule, f"in {one.folder}" if one.folder else ""))
+        console.row(_line(str(one.id), one.rule, f"in {one.folder}" if one.folder else ""))
     for rule in project:
-        console.write(_line("–", rule, "in this folder’s .agents"))
+        console.row(_line("–", rule, "in this folder’s .agents"))
     for rule in agent:
-        console.write(_line("–", rule, "in the agent’s file"))
+        console.row(_line("–", rule, "in the agent’s file"))
     for one in given:
-        console.write(_line(str(one.id), one.rule, "in this session (--session)"))
+        console.row(_line(str(one.id), one.rule, "in this session (--session)"))
     if not (standing or project or agent or given):
         console.say("There are no rules yet.")
     for text in layers.notices or filter(None, [_TRUST[layers.trust]]):
@@ -177,7 +176,4 @@ def _plain(rules: Sequence[Rule]) -> list[dict[str, object]]:
 
 
 def _line(number: str, rule: Rule, where: str) -> str:
-    from studio.agent.permission.invisible_characters import escape_invisible
-
-    written = escape_invisible(str(rule)).replace("\n", "\\n")
-    return f"{number:>4}  {rule.verdict:5}  {written}{f'  {where}' if where else ''}\n"
+    return f"{number:>4}  {rule.verdict:5}  {rule}{f'  {where}' if where else ''}"

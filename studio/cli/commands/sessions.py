@@ -52,7 +52,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
         for info in infos:
             when = datetime.fromtimestamp(info.updated).strftime("%Y-%m-%d %H:%M")
             title = info.title or "New chat"
-            console.write(f"{info.id[:8]}  {when}  {info.state:<10}  {title}\n")
+            console.row(f"{info.id[:8]}  {when}  {info.state:<10}  {title}")
         if not infos:
             console.say("There are no sessions yet.")
         return DONE

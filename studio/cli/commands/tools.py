@@ -73,7 +73,7 @@ def _list(engine: Engine, options: argparse.Namespace, console: Console) -> int:
         return DONE
     width = max(map(len, found.tools), default=0)
     for name, tool in sorted(found.tools.items()):
-        console.write(f"{name:<{width}}  {tool.spec.effect:<5}  {_origin(engine, tool)}\n")
+        console.row(f"{name:<{width}}  {tool.spec.effect:<5}  {_origin(engine, tool)}")
     return DONE  # problems were told when the program began
 
 
@@ -95,8 +95,9 @@ async def _show(engine: Engine, options: argparse.Namespace, console: Console) -
     }
     console.write(f"{spec.name}\n\n{spec.description}\n\n")
     for name, words in facts.items():
-        console.write(f"{name + ':':<12}{words}\n")
-    console.write("\n" + json.dumps(spec.schema, indent=2, ensure_ascii=False) + "\n")
+        console.row(f"{name + ':':<12}{words}")
+    console.write("\n")
+    console.write_json(spec.schema, indent=2)
     return DONE
 
 
@@ -111,11 +112,11 @@ async def _new(engine: Engine, options: argparse.Namespace, console: Console) ->
     if options.json:
         console.write_json({"name": options.name, "file": str(path)})
         return DONE
-    console.write(f"{path}\n")
+    console.row(f"{path}")
     sample = json.dumps({"path": "README.md"})
     console.say(
-        f"Edit it, then try it: agent-studio tools test {options.name} --args '{sample}'\n"
-        "The agents that came with the program can use it. Yours name it, or “own”, in their file."
+        f"Edit it, then try it: agent-studio tools test {options.name} --args '{sample}'",
+        "The agents that came with the program can use it. Yours name it, or “own”, in their file.",
     )
     return DONE
 
@@ -204,17 +205,17 @@ class _Trial:
             )
             return False
         shown = json.dumps(arguments, indent=2, ensure_ascii=False)
-        self._console.say(f"{tool.spec.name} in {folder}\n{shown}")
+        self._console.say(f"{tool.spec.name} in {folder}", *shown.split("\n"))
         line = await self._console.line("Run it? [y]es, [n]o: ")
         return line is not None and line.strip().lower() in ("y", "yes")
 
     def _emit(self, text: str) -> None:
-        self._console.say(text.rstrip("\n"))
+        self._console.say(*text.rstrip("\n").split("\n"))
 
     async def _ask(self, text: str, choices: Sequence[str]) -> str:
         if not self._person:
             raise ToolFailed("Nobody is here to answer.")
-        self._console.say("\n".join([text, *(f"  - {choice}" for choice in choices)]))
+        self._console.say(*text.split("\n"), *(f"  - {choice}" for choice in choices))
         line = await self._console.line("Answer: ")
         if line is None:
             raise ToolFailed("Nobody is here to answer.")
@@ -244,11 +245,12 @@ class _Trial:
         self._console.end_line()
         for draft in changes:
             place = draft_label(draft["path"], draft["target"])
-            self._console.say(f"\nDraft, not written: {draft['action']} {place}\n{draft['diff']}")
+            head = f"Draft, not written: {draft['action']} {place}"
+            self._console.say("", head, *draft["diff"].split("\n"))
         summary = [f"Summary: {result.summary}"] if result.summary else []
         sources = [f"Sources: {', '.join(result.sources)}"] if result.sources else []
         state = "Failed" if result.is_error else "Done"
-        self._console.say("\n".join([*summary, *sources, f"{state} in {seconds:.2f} s"]))
+        self._console.say(*summary, *sources, f"{state} in {seconds:.2f} s")
 
 
 async def _call(tool: Tool, context: Context, arguments: JsonObject) -> Result:

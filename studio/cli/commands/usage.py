@@ -63,7 +63,7 @@ def print_usage(sums: Mapping[str, UsageTotal], by: UsageKey, console: Console) 
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for key, *cells in rows:
         aligned = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
-        console.write("  ".join([f"{key:<{widths[0]}}", *aligned]).rstrip() + "\n")
+        console.row("  ".join([f"{key:<{widths[0]}}", *aligned]).rstrip())
     if whole.source:
         console.say(f"Cost: {whole.source[0].lower()}{whole.source[1:]}.")
     if whole.gap:
