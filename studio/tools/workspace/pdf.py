@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from studio.domain.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdf import PageObject, PdfReader
 
 MAGIC = b"%PDF-"
+_CONTENT = 5_000_000
+"""Bytes of what one page draws. More takes minutes, of which the first cannot be stopped; a
+page of a book has some 5,000."""
 
 
 def is_pdf(start: bytes) -> bool:
@@ -49,8 +52,11 @@ def pages(data: bytes, name: str, first: int, limit: int, stop: Callable[[], boo
     Slow, up to a tenth of a second a page: call it in a thread, ``stop`` ends
     it early. Raises ToolFailed for a file that cannot be read.
     """
+    import logging
+
     from pypdf import PdfReader
 
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a damaged file would fill the log
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
@@ -74,7 +80,9 @@ def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[
         if stop():
             break
         try:
-            words = reader.pages[number - 1].extract_text().strip()
+            words = _words(reader.pages[number - 1], stop)
+        except _Stopped:
+            break
         except Exception:  # the other pages may be sound
             words = "(this page cannot be read)"
         if parts and shown + len(words) > limit:
@@ -84,3 +92,19 @@ def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[
         if words:
             worded.append(number)
     return Pages("".join(parts), first, last, total, tuple(worded))
+
+
+class _Stopped(Exception):
+    """Nobody needs the words of the page any more."""
+
+
+def _words(page: PageObject, stop: Callable[[], bool]) -> str:
+    content = page.get_contents()
+    if content is not None and len(content.get_data()) > _CONTENT:
+        return "(this page is too big to be read)"
+
+    def before(*_: object) -> None:
+        if stop():
+            raise _Stopped
+
+    return page.extract_text(visitor_operand_before=before).strip()
