@@ -32,11 +32,17 @@ from support.engine_home import EngineHome, engine_home, is_locked, say
 from support.waiting import until, within
 
 QUICK = "openai-compatible"
+LINES = "lines.txt"
 END = Turn(Text("Done."))
 
 
 def look(n: int) -> Turn:
-    return Turn(Call("search", {"pattern": f"p{n}"}), stop="tool_use")
+    """The reading of a line that is new, in the file of ``lines``."""
+    return Turn(Call("read", {"path": LINES, "first_line": n + 1, "lines": 1}), stop="tool_use")
+
+
+def lines(folder: Path) -> None:
+    (folder / LINES).write_text("".join(f"This is line {n}.\n" for n in range(40)))
 
 
 def run(command: str) -> Turn:
@@ -56,6 +62,7 @@ async def test_l1_the_terminal_offers_to_go_on_in_the_background(tmp_path: Path)
     """L-1: at the inline cap; yes goes on from there with nothing said twice, no ends."""
     script = [*map(look, range(6)), END, *map(look, range(5))]
     async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
+        lines(terminal.folder)
         base = ("run", "--provider", QUICK, "--model", "m", "--mode", "inline", "Search it")
         async with screen(terminal, *base) as shown:
             assert "5 steps" in await shown.until("Go on in the background? [y]es, [n]o: ")
@@ -74,6 +81,7 @@ async def test_l1_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
     """L-1: at a pipe the turn ends with its explanation; the background has no such offer."""
     script = [*map(look, range(5)), *map(look, range(20))]
     async with at_provider(tmp_path, QUICK, script) as (terminal, _):
+        lines(terminal.folder)
         base = ("run", "--provider", QUICK, "--model", "m", "Search it")
         ended = await terminal(*base, "--mode", "inline")
         assert ended.code == 3 and "all 5 steps" in ended.err and "Go on" not in ended.err

@@ -20,6 +20,7 @@ from studio.domain.events import (
     Event,
     Exposed,
     ToolFinished,
+    ToolOutput,
     ToolQueued,
     ToolStarted,
     TurnComplete,
@@ -209,7 +210,7 @@ async def test_a_stopped_command_counts_as_seen(tmp_path: Path, listener: Listen
             event = envelope.event
             if isinstance(event, Exposed):
                 exposed.append(event)
-            if isinstance(event, ToolStarted):
+            if isinstance(event, ToolOutput):
                 assert exposed
                 session.stop()
         assert {one.exposure for one in exposed} == {"private", "untrusted"}

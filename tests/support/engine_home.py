@@ -18,8 +18,9 @@ from studio.domain.events import Event
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
 from studio.simulator import Exchange, Script, Simulator
-from studio.storage.config.settings import SettingsFile
+from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.paths import Paths
+from support.waiting import FOREVER
 
 PROTOCOLS = {
     "anthropic": "anthropic",
@@ -31,6 +32,14 @@ PROTOCOLS = {
 """Each provider and the API of the simulator that it talks to."""
 
 KEY = "sk-test-0123456789abcdef"
+
+
+def give_time(values: Settings) -> None:
+    """Let turns take as long as they need on a busy computer, where nobody set a limit."""
+    usual = Settings()
+    for name in ("inline_seconds", "background_seconds"):
+        if getattr(values, name) == getattr(usual, name):
+            setattr(values, name, FOREVER)
 
 
 @dataclass
@@ -87,7 +96,7 @@ async def engine_home(
     async with Simulator(script, pace=False, **simulated) as simulator:  # type: ignore[arg-type]
         paths = Paths.below(home / "studio")
         settings = SettingsFile(paths.settings)
-        await settings.load()
+        give_time(await settings.load())
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         engine = await build(paths, settings)
         engine.services.retry_policy = patience or RetryPolicy(attempts=1)

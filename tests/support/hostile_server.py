@@ -14,7 +14,7 @@ from studio.agent.retry_policy import RetryPolicy
 from studio.app import build
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from support.engine_home import KEY, PROTOCOLS
+from support.engine_home import KEY, PROTOCOLS, give_time
 
 SHOWN = b'{"capabilities":["completion","tools","thinking"],"model_info":{}}'
 
@@ -72,7 +72,7 @@ async def engine_at(
     folder.mkdir(exist_ok=True)
     paths = Paths.below(home / "studio")
     settings = SettingsFile(paths.settings)
-    await settings.load()
+    give_time(await settings.load())
     version = "/v1" if PROTOCOLS[provider] in ("responses", "chat") else ""
     settings.values.base_urls[provider] = f"http://127.0.0.1:{port}{version}"  # type: ignore[arg-type]
     engine = await build(paths, settings)

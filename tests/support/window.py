@@ -31,7 +31,7 @@ from studio.ui.app.main_window import MainWindow
 from studio.ui.app.qt_loop import StudioLoop
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.base import Hit, Item
-from support.engine_home import KEY, PROTOCOLS
+from support.engine_home import KEY, PROTOCOLS, give_time
 from support.waiting import HANG, until
 
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -301,6 +301,7 @@ async def at_window(
         paths = Paths.below(home / "studio")
         settings = SettingsFile(paths.settings)
         values = await settings.load()
+        give_time(values)
         values.theme = theme  # type: ignore[assignment]
         values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         if not first_run:

@@ -26,6 +26,7 @@ from studio.domain.events import (
 from studio.domain.messages import Image, Text
 from studio.simulator import Call, Turn
 from studio.simulator import Text as Words
+from studio.storage.config.settings import Settings
 from studio.tools import Context, tool
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 
@@ -72,6 +73,7 @@ async def test_l1_l11_both_modes_are_settings_and_an_agent_may_differ(tmp_path: 
     async with engine_home(tmp_path, "anthropic", []) as home:
         own_agent(home, "mode: inline\nsteps: 3\nseconds: 2.5")
         values = home.engine.settings.values
+        values.inline_seconds = Settings().inline_seconds
         values.background_steps, values.background_seconds = 7, 70.0
         coder = await home.engine.agent("Coder", home.folder)
         own = await home.engine.agent("Own", home.folder)
