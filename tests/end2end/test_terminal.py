@@ -92,9 +92,11 @@ async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
         if "refuse" in view.last_user:
             return Turn(Text("No."), stop="max_tokens")
         steps = sum(isinstance(item, Returned) for item in view.items)
-        return Turn(Call("search", {"pattern": str(steps)}), stop="tool_use")
+        line = {"path": "lines.txt", "first_line": steps + 1, "lines": 1}
+        return Turn(Call("read", line), stop="tool_use")
 
     async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
+        (terminal.folder / "lines.txt").write_text("".join(f"Line {n}.\n" for n in range(9)))
         agents = terminal.folder / ".agents" / "agents"
         agents.mkdir(parents=True)
         (agents / "short.md").write_text("---\nname: Short\nmode: inline\n---\nBe brief.\n")

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from studio.domain.errors import ConfigurationError
-from studio.domain.redaction import holds_secret
 from studio.domain.secret_names import names_need, names_secret
 
 SERVICE = "agent-studio"
@@ -308,7 +307,13 @@ def child_environment(
 
 # Cached, as the variables are the same every time.
 _names_secret = lru_cache(maxsize=1024)(names_secret)
-_holds_secret = lru_cache(maxsize=1024)(holds_secret)
+
+
+@lru_cache(maxsize=1024)
+def _holds_secret(value: str) -> bool:
+    from studio.domain.redaction import holds_secret  # its patterns are not needed for a window
+
+    return holds_secret(value)
 
 
 def _checked(key: str) -> str:

@@ -126,8 +126,11 @@ def _decodes(data: bytes, codec: str, *, whole: bool) -> bool:
 
 
 def _unmarked_utf16(data: bytes, *, whole: bool) -> str | None:
-    """UTF-16 by its zero bytes, which are the upper halves of Latin letters and blanks."""
-    if len(data) < 4:
+    """UTF-16 by its zero bytes, which are the upper halves of Latin letters and blanks.
+
+    Two letters are too few to tell it from other data.
+    """
+    if len(data) < 6:
         return None
     upper, lower = data[0::2].count(0), data[1::2].count(0)
     codec = "utf-16-be" if upper > lower else "utf-16-le"
