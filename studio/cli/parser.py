@@ -138,7 +138,7 @@ def caps(text: str) -> Caps:
     """Parses a budget: ``0.50`` or ``$0.50`` is dollars, ``20000tok`` is tokens."""
     from studio.domain.agents import Caps
 
-    form = re.fullmatch(r"\$?(\d+\.?\d*|\.\d+)|(\d+) ?tok(?:ens)?", text.strip())
+    form = re.fullmatch(r"\$?(\d+(?:\.\d*)?|\.\d+)|(\d+) ?tok(?:ens)?", text.strip())
     wanted = Caps(int(form[2] or 0), float(form[1] or 0)) if form else Caps()
     if not (wanted.tokens or wanted.dollars):
         raise argparse.ArgumentTypeError("a budget is dollars, like 0.50, or tokens, like 20000tok")

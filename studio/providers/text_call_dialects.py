@@ -49,7 +49,7 @@ OPENING = re.compile(
     rf"(?={_RECIPIENT})|(?=<{_PREFIX}(?:function|invoke)(?:=|\s+name=))"
     rf"|<{_PREFIX}(?:{_TAGS})>|<[|｜](?:{_TOKENS})[|｜]>|(?=<\|tool_call>|<start_function_call>)"
     r"|\[TOOL_CALLS\]|(?=\bfunctools\[)"
-    r"|```[ \t]*(?P<fence>[\w-]*)[ \t]*\r?\n|(?=(?P<bare>[\[{]))",
+    r"|```[ \t]*+(?P<fence>[\w-]*)[ \t]*\r?\n|(?=(?P<bare>[\[{]))",
     re.IGNORECASE,
 )
 """Where a call may begin. ``fence`` is the word after its backticks."""

@@ -12,7 +12,7 @@ import binascii
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, get_args
 
@@ -85,8 +85,8 @@ _IGNORED_KEYS = frozenset(
 )
 """Keys of values that do not count as text for the model."""
 _BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
-_MARKED = re.compile(r"<(file|summary)\b[^>\n]*>\n.*?\n</\1>", re.DOTALL)
-"""Parts inside a text: an attached text file, the summary."""
+_MARKED = re.compile(r"<(file|summary)\b[^<>\n]*>\n")
+"""The beginning of a part inside a text: an attached text file, the summary."""
 
 Weights: TypeAlias = "Counter[PartKind]"
 
@@ -224,9 +224,9 @@ class ItemEstimator:
             weights["files"] += tokens
             return
         if kind == "messages" and "</" in text:
-            for found in _MARKED.finditer(text):
-                size = _text_tokens(found[0])
-                weights["files" if found[1] == "file" else "summary"] += size
+            for name, part in _marked(text):
+                size = _text_tokens(part)
+                weights["files" if name == "file" else "summary"] += size
                 weights["messages"] -= size
         weights[kind] += _text_tokens(text)
 
@@ -285,3 +285,19 @@ def _distribute(weights: Weights, tokens: int) -> list[ContextPart]:
         if share > 0:
             parts.append(ContextPart(kind, share))
     return parts
+
+
+def _marked(text: str) -> Iterator[tuple[str, str]]:
+    """The marked parts of a text with their names; linear in it, whatever is left open."""
+    at = 0
+    open_names: set[str] = set()
+    for found in _MARKED.finditer(text):
+        name, end = found[1], f"\n</{found[1]}>"
+        if found.start() < at or name in open_names:
+            continue
+        close = text.find(end, found.end())
+        if close < 0:
+            open_names.add(name)
+            continue
+        at = close + len(end)
+        yield name, text[found.start() : at]

@@ -149,7 +149,7 @@ _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _LOOP = re.compile(r"\bdo\b|\(\s*\)")
 """A loop or a function, in which a ``cd`` may run again and again."""
-_SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
+_SHELL_OPTION = re.compile(r"-[eufxvnl]*(?:c[eufxvnl]*)?")
 
 
 def analyze_command(command: str, *, windows: bool = sys.platform == "win32") -> CommandLine:

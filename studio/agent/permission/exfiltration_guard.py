@@ -42,12 +42,21 @@ _SENT_AROUND = re.compile(
     re.I,
 )
 """Kinds of files that mostly come from other people."""
+
+
+def _first_of(words: str) -> str:
+    """An expression for a line up to the first of these words. What follows is then looked for
+    once in a line, and not once more from each of the words."""
+    return rf"^(?>(?:(?!\b(?:{words})\b).)*)\b(?:{words})\b"
+
+
 _FETCHES = re.compile(
     r"https?://|\b(?:curl|wget|aria2c|ftp|sftp|scp|rsync|ssh|telnet|nc|ncat|socat|dig|nslookup"
-    r"|Invoke-WebRequest|iwr|irm|gh|glab|docker|podman)\b|\bgit\b.*\b(?:clone|fetch|pull|ls-remote)\b"
-    r"|\b(?:npm|npx|pnpm|yarn|pip3?|pipx|uv|cargo|gem|brew|apt|apt-get|dnf|go)\b.*"
+    r"|Invoke-WebRequest|iwr|irm|gh|glab|docker|podman)\b"
+    rf"|{_first_of('git')}.*\b(?:clone|fetch|pull|ls-remote)\b"
+    rf"|{_first_of('npm|npx|pnpm|yarn|pip3?|pipx|uv|cargo|gem|brew|apt|apt-get|dnf|go')}.*"
     r"\b(?:install|add|i|ci|get|view|info|show|search|audit|update|upgrade|exec|dlx|sync)\b",
-    re.I,
+    re.I | re.M,
 )
 """Commands that fetch something if the sandbox does not prevent it."""
 

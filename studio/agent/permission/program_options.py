@@ -180,13 +180,13 @@ class _Arguments:
 
 
 _SED_PLACE = r"(?:\d+|\$|/(?:[^/\\\n\0\[]|\\[^\n\0])*/I?)"
-_SED_WHERE = rf"{_SED_PLACE}?(?:,[+~]?{_SED_PLACE})?[ \t]*!?[ \t]*"
+_SED_WHERE = rf"{_SED_PLACE}?(?:,[+~]?{_SED_PLACE})?[ \t]*+(?:![ \t]*+)?"
 _SED_REPLACED = "|".join(
     rf"s{mark}(?:[^{mark}\\\n\0\[]|\\[^\n\0]|\[\^?[^]{mark}\\\n\0\[^][^]{mark}\\\n\0\[]*\])*{mark}(?:[^{mark}\\\n\0]|\\[^\n\0])*{mark}[gpiI0-9]*"
     for mark in ("/", r"\|", "#", ",", ":", "@")
 )
-_SED_ONE = rf"{_SED_WHERE}(?:[pdqDNnGHhgx=]|{_SED_REPLACED})[ \t]*"
-_SED = re.compile(rf"[ \t]*{_SED_ONE}(?:[;\n][ \t]*{_SED_ONE})*;?")
+_SED_ONE = rf"[ \t]*+{_SED_WHERE}(?:[pdqDNnGHhgx=]|{_SED_REPLACED})[ \t]*+"
+_SED = re.compile(rf"{_SED_ONE}(?:[;\n]{_SED_ONE})*+;?")
 """Scripts of sed that print, delete and replace: no file is named, and no command run."""
 
 

@@ -78,9 +78,11 @@ _ASKS = (
     r"|o que|quem|onde|qual|por que|co|kto|kiedy|gdzie|dlaczego|jak)\b"
     r"|^(?:что|кто|когда|где|почему|как)\b"
 )
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.M)
-_PATH = re.compile(r"(?<![\w/:])(?:[\w.-]+/)+[\w.-]+|\b[\w-]+\.[a-z]{1,4}\b")
-_TRACE = re.compile(r"Traceback \(most recent|^\s+at \S+\(|\b(?:Error|Exception):|panic:", re.M)
+_ITEM = re.compile(r"^[^\S\n]*(?:[-*•]|\d+[.)])[^\S\n]+\S", re.M)
+_PATH = re.compile(r"(?<![\w./:-])(?:[\w.-]+/)+[\w.-]+|(?<![\w-])[\w-]+\.[a-z]{1,4}\b")
+_TRACE = re.compile(
+    r"Traceback \(most recent|^[^\S\n]+at \S+\(|\b(?:Error|Exception):|panic:", re.M
+)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LETTERS = 3
 """Of a script without blanks, to a word, about."""

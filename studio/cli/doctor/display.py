@@ -49,7 +49,7 @@ PACKAGES = {
     "libxkbcommon.so.0": "libxkbcommon0",
 }
 """The Debian package of each system library that Qt needs."""
-_MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
+_MISSING = re.compile(r"^[^\S\n]*(\S+) => not found", re.MULTILINE)
 _PLUGINS = {"xcb": ("libqxcb.so",), "wayland": ("libqwayland.so", "libqwayland-generic.so")}
 
 

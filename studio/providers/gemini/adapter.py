@@ -377,6 +377,6 @@ def _methods(model: JsonObject) -> list[Json]:
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
     """``RetryInfo`` in an error's details, in seconds: Gemini sends no header."""
     for detail in details:
-        if found := re.fullmatch(r"(\d+\.?\d*|\.\d+)s", as_text(detail.get("retryDelay"))):
+        if found := re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)s", as_text(detail.get("retryDelay"))):
             return float(found[1])
     return None

@@ -16,7 +16,7 @@ CHANGES_NOTHING = (
 )
 NOT_READ = "I have not read {names}, so I cannot say anything about it."
 
-FILE = re.compile(r"[\w./-]*[\w-]+\.[A-Za-z]\w{0,4}\b")
+FILE = re.compile(r"(?<![\w./-])[\w./-]*(?<=[\w-])\.[A-Za-z]\w{0,4}\b")
 """The name of a file in a request."""
 
 _WORD = re.compile(r"\w+")

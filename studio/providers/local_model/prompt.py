@@ -39,7 +39,7 @@ EMPTY_RESULT = "(nothing)"
 GOES_ON = "Answer from the conversation, in short, plain sentences."
 """With these words it finds a name that was said before three times in four."""
 
-_FOLDER = re.compile(r"[\w.-][\w./-]*/(?=\s|$|[?,;])")
+_FOLDER = re.compile(r"(?<![\w./-])/*([\w.-][\w./-]*/)(?=\s|$|[?,;])")
 _SIZE = re.compile(r"\s{2,}| -> ")
 _WORD = re.compile(r"\w+")
 _EVERY = {"all", "every", "each"}
@@ -297,7 +297,7 @@ def plain_result(tool: str, text: str) -> str:
     if tool == "list":
         names = [_SIZE.split(line)[0] for line in lines if not line.startswith("[")]
         lines = [f"- {name}" for name in names]
-    elif tool == "read" and lines and re.fullmatch(r"\[.*\].*", lines[0]):
+    elif tool == "read" and lines and lines[0].startswith("[") and "]" in lines[0]:
         lines = lines[1:]
     return "\n".join(lines).strip()
 

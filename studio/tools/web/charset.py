@@ -10,9 +10,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_META = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
-_XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-zA-Z0-9_:.-]{1,40})""", re.I)
-_HEADER = re.compile(r"""charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
+_META = re.compile(rb"""<meta[^>]{0,500}?charset\s*+=\s*+["']?\s*+([a-zA-Z0-9_:.-]{1,40})""", re.I)
+_XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*+=\s*+["']([a-zA-Z0-9_:.-]{1,40})""", re.I)
+_HEADER = re.compile(r"""charset\s*+=\s*+["']?\s*+([a-zA-Z0-9_:.-]{1,40})""", re.I)
 
 _WIDER = {
     "ascii": "cp1252",
