@@ -33,6 +33,7 @@ from studio.providers.base import Provider, Reply, Request
 from studio.providers.local_model.process import Running
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from support.engine_home import give_time
 from support.llama_server import llama_server, random_gguf
 from support.waiting import FOREVER, within
 
@@ -54,8 +55,7 @@ async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     """A studio all of whose clouds are the peer; opened a second time, a restart."""
     paths = Paths.below(home / "studio")
     settings = SettingsFile(paths.settings)
-    await settings.load()
-    settings.values.inline_seconds = settings.values.background_seconds = FOREVER
+    give_time(await settings.load())
     engine = await build(paths, settings)
     engine.services.retry_policy = RetryPolicy(2, base=0.0)
     paths.agents.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import os
 import re
 import time
 
+from support import nightly
 from support.patterns import Pattern, hard_inputs, patterns
 
 SIZE = 400
@@ -62,7 +63,7 @@ def test_the_time_of_each_grows_with_the_text_and_not_faster() -> None:
     plain = seconds(Pattern("", re.compile("(?:a|b)x"), frozenset({"search"})), "a" * SIZE, 50)
     found = patterns()
     assert len(found) > 200
-    tried = ("",) if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else ALWAYS
+    tried = ("",) if os.environ.get("HYPOTHESIS_PROFILE") == nightly.PROFILE else ALWAYS
     slow = {
         one.where: (one.expression.pattern, text)
         for one in found

@@ -38,6 +38,7 @@ from studio.providers.local_model.prompt import Prompt, Step, Work, clip, plain_
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.builtin_jobs import JOBS
+from support.engine_home import give_time
 from support.waiting import FOREVER, HANG
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
@@ -79,8 +80,7 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
     (folder / "notes.txt").write_text("Oil the wheel.\n")
     paths = Paths.below(tmp_path / "home")
     settings = SettingsFile(paths.settings)
-    await settings.load()
-    settings.values.inline_seconds = settings.values.background_seconds = FOREVER
+    give_time(await settings.load())
     engine = await build(paths, settings)
     try:
         session = await engine.sessions.create(
@@ -524,8 +524,7 @@ async def test_it_makes_nothing_up(tmp_path: Path) -> None:
     """Real tools, the real model: where there is one right answer, it gives this one."""
     paths = Paths.below(tmp_path / "home")
     settings = SettingsFile(paths.settings)
-    await settings.load()
-    settings.values.inline_seconds = settings.values.background_seconds = FOREVER
+    give_time(await settings.load())
     engine = await build(paths, settings)
     certain = [job for job in JOBS if job.certain]
     try:
