@@ -34,7 +34,7 @@ from support.acp_editor import CHAT, editor
 from support.command import Command
 from support.engine_home import is_locked, reply_requests
 from support.sample_files import picture
-from support.waiting import within
+from support.waiting import until, within
 
 
 async def test_a_whole_conversation(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ async def test_stop_ends_the_command_too(tmp_path: Path) -> None:
         assert is_locked(person.folder / "child")
         await person.agent.cancel(session_id=session.session_id)
         assert (await work).stop_reason == "cancelled"
-        assert not is_locked(person.folder / "child")
+        await until(lambda: not is_locked(person.folder / "child"))
 
 
 async def test_what_nobody_allows_is_not_done(tmp_path: Path) -> None:

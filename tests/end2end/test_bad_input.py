@@ -21,7 +21,7 @@ from studio.simulator import Call, RequestView, Text, Turn, html
 from studio.storage.migrations import LATEST
 from support.command import KEY_VARIABLES, Command, at_provider, finish, screen, session_of
 from support.engine_home import PROTOCOLS, is_locked
-from support.waiting import within
+from support.waiting import until, within
 
 DEMO = ("run", "--provider", "simulator")
 
@@ -407,7 +407,7 @@ async def test_a_person_who_goes_away(tmp_path: Path) -> None:
                     await asyncio.sleep(0.01)
             shown.hang_up()
             assert await shown.end() == 130
-        assert not is_locked(lock)
+        await until(lambda: not is_locked(lock))
         listed = json.loads((await terminal("sessions", "list", "--json")).out)
         assert [info["state"] for info in listed] == ["cancelled", "cancelled"]
         assert not simulator.violations

@@ -15,7 +15,7 @@ from studio.simulator import Call, RequestView, Returned, Text, Think, Turn, Usa
 from support.command import Command, at_provider, finish, screen, session_of
 from support.engine_home import PROTOCOLS, is_locked, reply_requests
 from support.model_calls import read, run, write
-from support.waiting import HANG
+from support.waiting import HANG, until
 
 QUICK = "ollama"
 """The protocol without an SDK: the process starts in no time."""
@@ -70,7 +70,8 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         ended = await terminal.interrupted(
             *("--session", session, "--allow", "run", "Wait"), when='"up'
         )
-        assert ended.code == 130 and not is_locked(terminal.folder / "child")
+        assert ended.code == 130
+        await until(lambda: not is_locked(terminal.folder / "child"))
         assert ended.events[-1]["reason"] == "cancelled"
 
         ended = await terminal("run", "--session", session[:10], "And now")

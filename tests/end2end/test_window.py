@@ -205,7 +205,7 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         person.click(person.composer.send)
         await person.done(2)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
-        assert not is_locked(lock)
+        await until(lambda: not is_locked(lock))
         assert person.blocks(ToolBlock)[-1].state == "cancelled"
 
         person.say("Go on")

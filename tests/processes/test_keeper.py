@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from studio.processes.job_object import BasicLimits, ExtendedLimits
-from studio.processes.keeper import Keeper, KeptProcess
+from studio.processes.keeper import GRACE, Keeper, KeptProcess
 from studio.processes.keeper_process import adopt_orphans, below, living
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
 from studio.processes.sandbox_mounts import Launch
@@ -122,10 +122,13 @@ def _is_alone(left: Callable[[], list[int]]) -> bool:
     return [_name(pid) for pid in left()] in ([], ["studio-keeper"])
 
 
-def started(keeper: Keeper, argv: list[str] | str, folder: Path) -> KeptProcess:
+def started(
+    keeper: Keeper, argv: list[str] | str, folder: Path, grace: float = GRACE
+) -> KeptProcess:
     null = os.open(os.devnull, os.O_RDWR)
+    environment = {"PATH": os.environ["PATH"]}
     try:
-        return keeper.start(argv, folder, {"PATH": os.environ["PATH"]}, (null, null, null))
+        return keeper.start(argv, folder, environment, (null, null, null), grace=grace)
     finally:
         os.close(null)
 
@@ -233,7 +236,7 @@ async def test_a_keeper_that_was_killed_is_replaced(
 ) -> None:
     """With a supervisor, too: what it left is found by its mark, the rest lives on."""
     argv = ["/bin/sh", "-c", "setsid sleep 3600 & echo $PPID > supervisor; wait"]
-    other = started(keeper, ["/bin/sleep", "3600"], tmp_path)
+    other = started(keeper, ["/bin/sleep", "3600"], tmp_path, grace=HANG)
     one = started(keeper, argv, tmp_path)
     file = tmp_path / "supervisor"
     await until(lambda: file.exists() and file.read_text().strip())

@@ -34,6 +34,7 @@ from support.responder_calls import (
     sent,
     user,
 )
+from support.waiting import until
 
 COMPATIBLE = "openai-compatible"
 WEATHER = ToolSpec(
@@ -419,7 +420,7 @@ async def test_a_client_that_goes_stops_all(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
             rest.cancel()
             await asyncio.wait([rest])
-        assert not is_locked(lock)
+        await until(lambda: not is_locked(lock))  # killed, and not gone yet on a busy computer
         (info,) = await home.engine.sessions.list()
         assert info.state == "cancelled"
 

@@ -33,7 +33,7 @@ from studio.domain.permissions import Rule
 from studio.simulator import Call, RequestView, Text, Think, Turn, eof, error_event, stall, status
 from support.engine_home import PROTOCOLS, engine_home, is_locked, say
 from support.model_calls import read
-from support.waiting import FOREVER, HANG
+from support.waiting import FOREVER, HANG, until
 
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))
 
@@ -239,7 +239,7 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
                 pressed = True
                 session.stop()
         assert pressed
-        assert not is_locked(home.folder / "child")
+        await until(lambda: not is_locked(home.folder / "child"))
         states = {b.name: b.state for b in session.transcript.blocks if isinstance(b, ToolBlock)}
         assert states == {"run": "cancelled", "read": "done"}
         events = await say(session, "Again")

@@ -124,7 +124,8 @@ async def test_time_limit_keeps_the_output_so_far(tmp_path: Path) -> None:
     assert result.is_error
     assert result.text.startswith(f"begun\n[Stopped after {seconds:g} s")
     assert result.summary == f"stopped after {seconds:g} s"
-    assert not alive(int((tmp_path / "shell").read_text()))
+    shell = int((tmp_path / "shell").read_text())
+    await until(lambda: not alive(shell))
 
 
 async def test_background_processes_end_with_the_command(tmp_path: Path) -> None:
