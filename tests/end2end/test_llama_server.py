@@ -46,7 +46,7 @@ tools: [list, read, write, ask]
 ---
 You work in the person's folder."""
 """An agent with a short prompt, for a processor reads it anew after each change of dialect."""
-BRIEF = Limits(steps=2, seconds=1.5)
+BRIEF = Limits(steps=2, seconds=0.5)
 ENDLESS = Limits(steps=2, seconds=FOREVER)
 
 
@@ -69,10 +69,9 @@ async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
         await engine.close()
 
 
-@pytest.fixture(params=["smollm2", "noise"])
-async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
-    noise = request.param == "noise"
-    file = random_gguf(tmp_path / "noise.gguf", seed=1) if noise else None
+@contextlib.asynccontextmanager
+async def peer(folder: Path, kind: str) -> AsyncIterator[Running]:
+    file = random_gguf(folder / "noise.gguf", seed=1) if kind == "noise" else None
     async with llama_server(file) as running:
         yield running
 
@@ -105,11 +104,20 @@ def defined(session: Session, events: list[Event]) -> None:
             assert event.fault in ("server", "protocol", "network", "too_long"), event
 
 
-@pytest.mark.parametrize("provider", DIALECTS)
-async def test_every_turn_ends_in_a_defined_state(
+@pytest.mark.parametrize(
+    ("kind", "provider"),
+    # Each goes on in the other two dialects; what a real model says is slow to come by.
+    [("smollm2", "openai-compatible"), *(("noise", provider) for provider in DIALECTS)],
+)
+async def test_every_turn_ends_in_a_defined_state(tmp_path: Path, kind: str, provider: str) -> None:
+    """Tools, a stop, a restart and a change of dialect, whatever comes back."""
+    async with peer(tmp_path, kind) as server:
+        await _every_turn_ends_in_a_defined_state(tmp_path, server, provider)
+
+
+async def _every_turn_ends_in_a_defined_state(
     tmp_path: Path, server: Running, provider: str
 ) -> None:
-    """Tools, a stop, a restart and a change of dialect, whatever comes back."""
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "a.txt").write_text("alpha\n")
@@ -172,20 +180,21 @@ async def replied(provider: Provider, request: Request) -> Reply:
     return stream.reply()
 
 
-@pytest.mark.parametrize("provider", DIALECTS)
-async def test_a_real_model_calls_a_tool_twice(tmp_path: Path, provider: str) -> None:
+async def test_a_real_model_calls_a_tool_twice(tmp_path: Path) -> None:
     """H-1, H-3, H-8 with a peer: call, result under its id, and the next request is taken."""
     async with llama_server() as server, engine_at(tmp_path, server) as engine:
-        made = await engine.provider(provider)
-        history = made.rebuild([*worked(), Message("user", (Text(ASKED),))])
-        for files in ("green.txt", "red.txt"):
-            reply = await replied(made, Request("peer", history, SYSTEM, [LIST], output_limit=60))
-            assert reply.stop == "tool_use" and reply.usage.input > 100
-            assert [(call.name, call.arguments) for call in reply.calls] == [
-                ("list", {"path": "."})
-            ]
-            history += reply.items
-            assert made.open_calls(history) == reply.calls
-            history += made.result_items([ToolResult(reply.calls[0].id, "list", (Text(files),))])
-            assert not made.history_problem(history) and not made.open_calls(history)
-            history += made.user_items([Text(ASKED)])
+        for dialect in DIALECTS:
+            await _calls_a_tool_twice(await engine.provider(dialect))
+
+
+async def _calls_a_tool_twice(provider: Provider) -> None:
+    history = provider.rebuild([*worked(), Message("user", (Text(ASKED),))])
+    for files in ("green.txt", "red.txt"):
+        reply = await replied(provider, Request("peer", history, SYSTEM, [LIST], output_limit=60))
+        assert reply.stop == "tool_use" and reply.usage.input > 100
+        assert [(call.name, call.arguments) for call in reply.calls] == [("list", {"path": "."})]
+        history += reply.items
+        assert provider.open_calls(history) == reply.calls
+        history += provider.result_items([ToolResult(reply.calls[0].id, "list", (Text(files),))])
+        assert not provider.history_problem(history) and not provider.open_calls(history)
+        history += provider.user_items([Text(ASKED)])

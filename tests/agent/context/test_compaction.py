@@ -30,8 +30,8 @@ from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 from support.waiting import FOREVER
 
 WINDOW = 8_192
-LONG = "This is a rather long line of words about nothing at all. " * 40
-"""About 580 tokens."""
+LONG = ("This-is-a-rather-long-line-of-words-about-nothing. " + "And-so-on-" * 5) * 24
+"""About 600 tokens, which come in few pieces."""
 SUMMARY = "They talked at length about a rather long line of words."
 
 
@@ -265,7 +265,7 @@ async def test_a_failed_summary_breaks_nothing(tmp_path: Path, provider: str) ->
         notices = [event.text for event in events if isinstance(event, Notice)]
         assert any("could not be written" in text for text in notices)
         (summary, *_) = summaries(session)
-        assert "The person: (m0) This is" in summary.text
+        assert "The person: (m0) This-is" in summary.text
         assert "The agent said: Yes." in summary.text
         assert not home.simulator.violations
 
