@@ -58,15 +58,41 @@ class Rule:
 
 @lru_cache(maxsize=8192)
 def _regex(pattern: str, fold: bool) -> re.Pattern[str]:
-    """Atomic groups prevent backtracking into a middle star, so many stars stay fast."""
-    pieces: list[list[str]] = [[]]
-    end = len(pattern) - 2 if pattern.endswith(" *") else len(pattern)
-    at = 0
-    while at < end:
-        if pattern.startswith("**/", at) and len(pieces) == 1:
-            pieces[-1].append("(?:.*/)?")
+    flags = re.S | re.I if fold else re.S
+    whole = pattern.removesuffix(" *")
+    rest = "(?: .*)?" if whole != pattern else ""
+    try:
+        return re.compile("|".join(f"{_expression(one)}{rest}" for one in _readings(whole)), flags)
+    except re.error:  # a range the wrong way round, say
+        return re.compile(re.escape(pattern), flags)
+
+
+def _readings(pattern: str) -> list[str]:
+    """The pattern with each ``**/`` before other stars once as nothing, once as ``*/``.
+
+    As one optional part after another they would be tried in every combination of places.
+    """
+    found, at = [""], 0
+    while at < len(pattern):
+        if pattern.startswith("**/", at) and len(found) < 8:
+            found = [one + folders for one in found for folders in ("", "*/")]
             at += 3
         elif pattern[at] == "*":
+            break
+        else:
+            one = _CHARACTERS.match(pattern, at)
+            end = one.end() if one else at + 1
+            found = [text + pattern[at:end] for text in found]
+            at = end
+    return [text + pattern[at:] for text in dict.fromkeys(found)]
+
+
+def _expression(pattern: str) -> str:
+    """Atomic groups prevent backtracking into a middle star, so many stars stay fast."""
+    pieces: list[list[str]] = [[]]
+    at = 0
+    while at < len(pattern):
+        if pattern[at] == "*":
             pieces.append([])
             at += 1
         elif pattern[at] == "?":
@@ -82,12 +108,7 @@ def _regex(pattern: str, fold: bool) -> re.Pattern[str]:
     first, *others = ["".join(piece) for piece in pieces]
     middle = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
     last = f".*{others[-1]}" if others else ""
-    rest = "(?: .*)?" if end < len(pattern) else ""
-    flags = re.S | re.I if fold else re.S
-    try:
-        return re.compile(first + middle + last + rest, flags)
-    except re.error:  # a range the wrong way round, say
-        return re.compile(re.escape(pattern), flags)
+    return first + middle + last
 
 
 _CHARACTERS = re.compile(r"\[(!?)(\]?[^\]]*)\]")

@@ -9,7 +9,7 @@ from pathlib import Path
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural, size
-from studio.tools.workspace.glob_pattern import glob_regex
+from studio.tools.workspace.glob_pattern import glob_matcher
 
 LIMIT = 500
 
@@ -66,7 +66,7 @@ async def glob(context: Context, pattern: str, path: str = ".") -> Result:
     pattern: A glob: *.py for names at any depth, src/**/test_*.py for whole paths.
     path: The folder to look in; the pattern is relative to it.
     """
-    matches = glob_regex(pattern).fullmatch
+    matches = glob_matcher(pattern)
     workspace = context.workspace
 
     def find(stop: Stop) -> tuple[str, list[str]]:

@@ -2,7 +2,7 @@
 
 - ``encodings``: tells a text's encoding, and gives every byte back on writing.
 - ``folder``: resolves the paths a model names, and keeps them inside the folder (T-8).
-- ``glob_pattern``: translates patterns over relative paths into regular expressions.
+- ``glob_pattern``: matches relative paths with patterns, in linear time.
 - ``grep``: searches files with ripgrep where it is installed, else in plain Python.
 - ``images``: rotates, scales and converts pictures for models, and removes their metadata.
 - ``notes``: keeps what agents note about a folder, as markdown files.

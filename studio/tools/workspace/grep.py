@@ -26,7 +26,7 @@ from studio.processes.daemon_thread import Stop
 
 from .encodings import NotText, decode
 from .folder import Workspace
-from .glob_pattern import glob_regex
+from .glob_pattern import glob_matcher
 from .text_files import open_file, open_text
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Files:
         """Whether nothing more needs to be read."""
         self._workspace = workspace
         self._place = place
-        self._fits: Callable[[str], object] = glob_regex(glob).fullmatch if glob else str
+        self._fits: Callable[[str], object] = glob_matcher(glob) if glob else str
         self._skipped = Skipped()
 
     def found(self, matches: list[Match]) -> Found:

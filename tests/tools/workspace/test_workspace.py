@@ -18,10 +18,11 @@ from studio.tools.builtin.read import LIMIT, read
 from studio.tools.builtin.search import search
 from studio.tools.discovery import discover
 from studio.tools.workspace.encodings import decode, encode
-from studio.tools.workspace.glob_pattern import glob_regex
+from studio.tools.workspace.glob_pattern import glob_matcher
 from studio.tools.workspace.grep import Query, find_ripgrep
 from studio.tools.workspace.grep import search as search_files
 from studio.tools.workspace.text_files import WHOLE
+from support.cpu_cost import grows_linearly
 from support.tool_calls import call, context
 
 patient = settings(
@@ -232,10 +233,42 @@ async def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
         ("[ab].py", "b.py", True),
         ("a[", "a[", True),
         ("a.py", "aXpy", False),
+        ("a**b", "a/x/b", True),
+        ("a**/b", "ab", True),
+        ("{a,{b,c}d}?", "cdx", True),
+        ("{,x/}a", "a", True),
+        ("[a-c-]}", "-}", True),
+        ("[!/]a", "/a", False),
     ],
 )
 def test_glob_patterns(pattern: str, path: str, fits: bool) -> None:
-    assert bool(glob_regex(pattern).fullmatch(path)) == fits
+    assert glob_matcher(pattern)(path) == fits
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "after"),
+    [
+        ("*a" * 30 + "b", "a", ""),
+        ("**/a" * 30 + "b", "a/", ""),
+        ("{a,b}*" * 20 + "c", "ab", ""),
+        ("**/" * 300 + "b", "é/", ""),
+        ("**" + "a*" * 200, "a", "/"),
+        ("[!b]*" * 30, "a", "b/"),
+    ],
+)
+def test_a_glob_of_many_stars_takes_time_linear_in_the_name(
+    pattern: str, path: str, after: str
+) -> None:
+    def text(size: int) -> str:
+        return path * size + after
+
+    assert grows_linearly(text, glob_matcher(pattern), 4_000)
+
+
+@pytest.mark.parametrize("pattern", ["{a{}", "[b-a]", "{a,{b}", "a" * 1_001, "{" * 900 + "}"])
+async def test_what_is_no_glob_is_said(folder: Path, pattern: str) -> None:
+    with pytest.raises(ToolFailed, match="glob pattern"):
+        await call(glob, folder, pattern=pattern)
 
 
 async def test_glob(folder: Path) -> None:
