@@ -18,10 +18,17 @@ SECRET = "[secret]"
 LONG = 20_000
 """Characters of one argument that are kept; a file's whole text is in the transcript."""
 
+_KEY = re.compile(r"(?i)\b(?:sk|rk|pk|gsk|xai|pplx|AQ)([-_.])([^\s\"'`,;)}\]]{8,})")
+"""How keys begin, and also ``sk_SK.UTF-8``, ``sk-learning`` and ``sk_buff_head_init``."""
+_PARTLY = re.compile(r"[\d*…]")
+_RUN = re.compile(r"(?i)(?:[a-z]{1,20}_){0,4}(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16}")
+_MIXED = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{24}")
+_LOGGED_IN = re.compile(
+    r"(?i)\b(authorization\\?\"?\s?[:=]\s?\\?\"?)?(?:bearer|basic)\s+([^\s\"'`,;)}\]]{4,})"
+)
+"""What follows is a token, or the sentence goes on: “basic usage”, “no bearer token”."""
 _KEYS = (
-    re.compile(r"\b(?:sk|rk|pk|gsk|xai|pplx|AIza|AQ)[-_.][^\s\"'`,;)}\]]{4,}", re.IGNORECASE),
     re.compile(r"\bAIza[^\s\"'`,;)}\]]{4,}"),
-    re.compile(r"(?i)\b(?:bearer|basic)\s+[^\s\"'`,;)}\]]{4,}"),
     re.compile(r"(?i)([?&](?:api[-_]?)?(?:key|token)=)[^\s&\"'`]+"),
     re.compile(
         r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)[^\s\"'`,;)}]+"
@@ -39,7 +46,7 @@ _FORMS = (
     re.compile(
         r"(?<![\w-])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}"
         r"|x(?:ox[a-z]|app)-[\w-]{8,}"
-        r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|ya29\.[\w-]{8,}|npm_\w{16,}|hf_\w{16,}|pypi-[\w-]{16,}"
+        r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|ya29\.[\w-]{8,}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,}|pypi-[\w-]{16,}"
         r"|SG\.[\w.-]{16,}|dop_v1_\w{16,}|eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]*)?)"
     ),
     # Addresses that are secrets as a whole.
@@ -84,9 +91,22 @@ def redact(text: str, *keys: str) -> str:
     for key in keys:
         if len(key) >= 4:
             text = text.replace(key, "[key]")
+    text = _KEY.sub(lambda m: "[key]" if _is_key(m[1], m[2]) else m[0], text)
+    text = _LOGGED_IN.sub(lambda m: f"{m[1] or ''}[key]" if m[1] or _is_token(m[2]) else m[0], text)
     for pattern in _KEYS:
         text = pattern.sub(lambda m: (m.group(1) if m.re.groups else "") + "[key]", text)
     return text
+
+
+def _is_key(sign: str, rest: str) -> bool:
+    """Whether what follows ``sk-`` is long or mixed enough; in a key shown in part are stars."""
+    if sign == "-":
+        return len(rest) >= 16 or _PARTLY.search(rest) is not None
+    return _RUN.match(rest) is not None or (len(rest) >= 24 and _MIXED.match(rest) is not None)
+
+
+def _is_token(word: str) -> bool:
+    return len(word) >= 16 or re.search(r"\d|[a-z][A-Z]|[=/+]", word) is not None
 
 
 def without_secrets(text: str) -> str:

@@ -67,6 +67,11 @@ HIDDEN = (
     "echo ghp_{0}{0}",
     "echo github_pat_{}",
     "echo sk-proj-{}",
+    "echo sk_live_9{0}{0}",
+    "echo gsk_aB3{0}",
+    "echo AQ.Ab8-_{0}{0}",
+    "Proxy: basic bWU6{0}=",
+    "sent Authorization: Basic {}",
     "echo eyJ{0}.{0}.{0}",
     "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN OPENSSH PRIVATE KEY-----\n{}",
@@ -80,6 +85,12 @@ PLAIN = (
     "docker ps -a && mysql -p",
     "grep -rn 'the secretary' .",
     "ssh me@host",
+    "LANG=sk_SK.UTF-8 LC_ALL=sk_SK.UTF-8@euro sort",
+    "pip install sk-learning && grep -rn sk_buff_head_init_and_more net",
+    "create index pk_2024_users_by_name_and_number",
+    "echo basic usage, basic authentication; echo no bearer token",
+    "npm_config_user_agent_and_more=1 env",
+    "import hf_hub_download_and_more",
 )
 
 
