@@ -83,13 +83,15 @@ def _not_found(text: str, name: str, old: str) -> str:
     wanted = [line.strip() for line in old.strip().splitlines()]
     lines = text.splitlines()
     bare = [line.strip() for line in lines]
-    for number in range(len(lines) - len(wanted) + 1):
-        if wanted and bare[number : number + len(wanted)] == wanted:
-            there = "\n".join(lines[number : number + len(wanted)])
-            return (
-                f"{start} Lines {number + 1}-{number + len(wanted)} differ from it only in "
-                f"spaces or line breaks; the file has:\n{there}"
-            )
+    # One search in one text takes time for each line once, whatever was asked for.
+    before, found, _ = "\n".join(["", *bare, ""]).partition("\n".join(["", *wanted, ""]))
+    if wanted and found:
+        number = before.count("\n")
+        there = "\n".join(lines[number : number + len(wanted)])
+        return (
+            f"{start} Lines {number + 1}-{number + len(wanted)} differ from it only in "
+            f"spaces or line breaks; the file has:\n{there}"
+        )
     first = next((line for line in wanted if line), "")
     if first in bare:
         number = bare.index(first)

@@ -28,6 +28,7 @@ from studio.tools.builtin.edit import edit, replaced
 from studio.tools.builtin.write import write
 from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff, word_marks
 from studio.tools.workspace.encodings import encode
+from support.cpu_cost import grows_linearly
 
 patient = settings(
     deadline=None,
@@ -245,6 +246,18 @@ def test_a_failed_edit_helps() -> None:
         with pytest.raises(ToolFailed, match=words):
             replaced(text, "f", old, "new")
     assert replaced(text, "f", "return 1", "return 3", every=True).count("return 3") == 2
+
+
+@pytest.mark.parametrize("line", ["a", "", "return 1", "  a\r"])
+def test_what_a_huge_edit_wants_is_looked_for_in_linear_time(line: str) -> None:
+    def text(size: int) -> str:
+        return f"{line}\n" * size
+
+    def fail(text: str) -> None:
+        with pytest.raises(ToolFailed):
+            replaced(text, "f", f"{text[: len(text) // 2]}b", "new")
+
+    assert grows_linearly(text, fail, 20_000)
 
 
 async def test_ask_passes_the_answer_on(tmp_path: Path) -> None:
