@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import as_object
 from studio.storage.config.keychain import Keychain
@@ -184,8 +185,10 @@ def _watch_parent(end: Callable[[], None], hear: Callable[[bytes], None]) -> Non
 
 
 def _tell(what: dict[str, str]) -> None:
-    _print(json.dumps(what))
+    print(json.dumps(what), flush=True)
 
 
 def _print(text: str, file: TextIO | None = None) -> None:
-    print(text, file=file, flush=True)
+    """Print a line. A folder's name or a problem may hold what a terminal would obey, or what
+    looks like a line of ours."""
+    print(escape_invisible(text).replace("\n", "\n  │ "), file=file, flush=True)

@@ -50,7 +50,7 @@ async def test_it_serves_until_it_is_stopped(
     how: signal.Signals, code: int, tmp_path: Path
 ) -> None:
     """S-3, S-4: it says where it is, what it needs, and ends in good order."""
-    folder = tmp_path / "here"
+    folder = tmp_path / "he\x1b[2Jre"  # a terminal would obey it
     folder.mkdir()
     async with serve("--port", "0", "--folder", str(folder)) as process:
         kind, address = (await line(process)).rsplit(maxsplit=1)
@@ -58,7 +58,7 @@ async def test_it_serves_until_it_is_stopped(
         shown = await line(process)
         token = shown.split()[1]
         assert shown.startswith("Token") and token.startswith("as-")  # there is no keychain here
-        assert (await line(process)).split() == ["Folder", str(folder)]
+        assert (await line(process)).split() == ["Folder", str(folder).replace("\x1b", "\\x1b")]
         assert await line(process) == "Stop with Ctrl+C."
         headers = {"authorization": f"Bearer {token}"}
         async with httpx2.AsyncClient(verify=False, trust_env=False, headers=headers) as client:
