@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QPlainTextEdit, QSizePoli
 
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent
+from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
 
@@ -142,7 +142,7 @@ class RemoteApprovalCard(PaintedWidget):
         self.why.setText(escape_invisible(why))
         self._why.setVisible(bool(why))
         self.allow.setEnabled(asked.whole)
-        self.allow.setToolTip("" if asked.whole else HIDDEN)
+        self.allow.setToolTip(plain_tip("" if asked.whole else HIDDEN))
         self.setAccessibleName(self.spoken)
         self.card.setAccessibleName(self.spoken)
         self.allow.setAccessibleDescription(self.spoken)

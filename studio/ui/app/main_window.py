@@ -20,6 +20,7 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.inspector.controller import InspectorController
 from studio.ui.sidebar.sidebar import ChatListController, Sidebar
 from studio.ui.theme import Theme
+from studio.ui.widgets import message_box
 from studio.ui.widgets.layouts import column_of, widget_of
 
 from .actions import Action, RunningMenu, all_keys, install
@@ -362,8 +363,7 @@ class MainWindow(QMainWindow):
         self._show_box(QMessageBox.Icon.NoIcon, title, title, text)
 
     def _show_box(self, icon: QMessageBox.Icon, title: str, text: str, more: str) -> QMessageBox:
-        box = QMessageBox(icon, title, text, parent=self)
-        box.setInformativeText(more)
+        box = message_box(self, title, text, more, icon)
         box.open()
         return box
 

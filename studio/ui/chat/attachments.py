@@ -13,7 +13,7 @@ from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QResizeEve
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import IconButton, Label
+from studio.ui.widgets import IconButton, Label, plain_tip
 from studio.ui.widgets.painting import (
     PaintedWidget,
     centred,
@@ -73,7 +73,7 @@ class AttachmentChip(PaintedWidget):
             "error": f"not attached: {file.problem}",
         }[file.state]
         self.setAccessibleName(f"{file.name}, {state}")
-        self.setToolTip(file.name)
+        self.setToolTip(plain_tip(file.name))
         self.remove.set_tooltip(f"Remove {file.name}")
         self.remove.setAccessibleName(f"Remove {file.name}, {state}")
         self.updateGeometry()

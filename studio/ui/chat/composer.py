@@ -7,7 +7,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import IconButton, MenuButton, PaintedButton, make_transparent
+from studio.ui.widgets import IconButton, MenuButton, PaintedButton, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_ring, paint_rounded, paint_text
 
@@ -111,7 +111,7 @@ class SendButton(PaintedButton):
         self.stops, self.ready = stops, ready
         after = f". {remark}" if remark and not stops else ""
         self.setAccessibleName("Stop" if stops else f"Send{after}")
-        self.setToolTip("Stop (Esc)" if stops else f"Send (Enter){after}")
+        self.setToolTip(plain_tip("Stop (Esc)" if stops else f"Send (Enter){after}"))
         self.setEnabled(stops or ready)
         self.update()
 
@@ -143,7 +143,7 @@ class ContextRing(PaintedWidget):
     def set_part(self, part: float | None, tooltip: str = "") -> None:
         self._part = part
         self.setVisible(part is not None)
-        self.setToolTip(tooltip)
+        self.setToolTip(plain_tip(tooltip))
         self.setAccessibleName(f"Context {part:.0%} used" if part is not None else "")
         self.updateGeometry()
         self.update()
@@ -276,7 +276,7 @@ class Composer(PaintedWidget):
         remark = self._model.attachments.send_remark
         self.send.show_state(stops=message.state == "running", ready=message.ready, remark=remark)
         if message.closed:
-            self.send.setToolTip(message.closed)
+            self.send.setToolTip(plain_tip(message.closed))
 
     def _escape(self) -> None:
         if self._model.input.state in ("running", "waiting"):

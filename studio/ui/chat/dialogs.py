@@ -12,7 +12,7 @@ from studio.domain.drafts import Draft
 from studio.tools.drafts.three_way_merge import with_line_ends
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button
+from studio.ui.widgets import Button, message_box
 from studio.ui.widgets.layouts import STRETCH, row_of
 
 
@@ -78,12 +78,6 @@ async def edit_draft(
 def trust_box(parent: QWidget, folder: str, effects: Sequence[str]) -> QMessageBox:
     """A dialog that says what trust means, and what it brings here; accepted if the person
     trusts the folder."""
-    box = QMessageBox(parent.window())
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.Question)
-    box.setWindowTitle("Trust folder")
-    box.setTextFormat(Qt.TextFormat.PlainText)  # strangers choose names of folders and agents
-    box.setText(f"Trust {short_path(folder)}?")
     meaning = (
         "Trust says that its files are your own, not the words of strangers. "
         ".agents/permissions.yaml may then allow calls without asking you, and the agents in "
@@ -92,7 +86,8 @@ def trust_box(parent: QWidget, folder: str, effects: Sequence[str]) -> QMessageB
         "When one of them changes, trust ends until you give it again. "
         "All this holds from the next message on."
     )
-    box.setInformativeText("\n\n".join([meaning, *effects]))
+    more = "\n\n".join([meaning, *effects])
+    box = message_box(parent, "Trust folder", f"Trust {short_path(folder)}?", more)
     yes = box.addButton("Trust folder", QMessageBox.ButtonRole.AcceptRole)
     yes.setObjectName("trust")
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

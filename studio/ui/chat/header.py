@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, elided
-from studio.ui.widgets import IconButton, PaintedButton, Tag
+from studio.ui.widgets import IconButton, PaintedButton, Tag, plain_tip
 from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
@@ -48,7 +48,7 @@ class FactButton(PaintedButton):
     def __init__(self, theme: Theme, icon: str, tooltip: str, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self._icon = icon
-        self.setToolTip(tooltip)
+        self.setToolTip(plain_tip(tooltip))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def set_fact(self, text: str, name: str = "") -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog
 
 from studio.ui.formatting import short_path
-from studio.ui.widgets import MenuItem
+from studio.ui.widgets import MenuItem, plain_tip
 
 from .composer import Composer
 from .model.chat_model import ChatModel
@@ -174,7 +174,7 @@ class OptionMenus(QObject):
         button.set_items([*items, *turn_mode_items(mode)])
         chosen = next((one for one in options.agents if one.name == options.agent), None)
         limits = (chosen.whose, ROLE_LIMITS[chosen.role]) if chosen else ()
-        button.setToolTip(". ".join(filter(None, limits)))
+        button.setToolTip(plain_tip(". ".join(filter(None, limits))))
         button.set_current(options.agent)
         face = f"{options.agent}, {mode}" if mode else options.agent
         button.set_face(face, *options.agent_icon(options.agent))

@@ -17,7 +17,7 @@ from shiboken6 import isValid
 
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
-from studio.ui.widgets import Label
+from studio.ui.widgets import Label, plain_tip
 from studio.ui.widgets.painting import PaintedWidget
 
 from .attachments import DropTarget
@@ -372,7 +372,7 @@ class ChatPage(PaintedWidget):
         running = self.session is not None and self.session.transcript.running
         for step, action in self._undo_actions.items():
             action.setEnabled(self.model.actions.next_files(step) is not None)
-            action.setToolTip(TURN_RUNS if running else "")
+            action.setToolTip(plain_tip(TURN_RUNS if running else ""))
 
     # Events
 

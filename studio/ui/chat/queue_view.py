@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, IconButton, Label
+from studio.ui.widgets import Button, IconButton, Label, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
@@ -24,7 +24,7 @@ class _MessageLine(PaintedWidget):
     def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self.text = text
-        self.setToolTip(text)
+        self.setToolTip(plain_tip(text))
         self.setAccessibleName(text)
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -40,7 +40,7 @@ class QueueRow(PaintedWidget):
         self.message = _MessageLine(theme, text, self)
         self.send = Button(theme, send, "ghost", parent=self)
         self.send.setVisible(bool(send))
-        self.send.setToolTip(tip)
+        self.send.setToolTip(plain_tip(tip))
         self.send.setAccessibleName(f"{send}: {text}")
         self.remove = IconButton(theme, "x", "Take back", size=24, icon_size=14, parent=self)
         self.remove.setAccessibleName(f"Take back: {text}")

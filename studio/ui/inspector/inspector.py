@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.settings.pages.general_limits import AmountField, dollars
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import Field, Hairline, Index, OverlayBar, Segmented
+from studio.ui.widgets import Field, Hairline, Index, OverlayBar, Segmented, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
@@ -92,8 +92,11 @@ class _Events(QAbstractListModel):
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.UserRole:
             return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return joined((row.text, row.right))
+        text = joined((row.text, row.right))
+        if role == Qt.ItemDataRole.DisplayRole:
+            return text
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(text)
         return None
 
 

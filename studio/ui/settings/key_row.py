@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from studio.providers.registry import PROVIDERS
 from studio.storage.config.keychain import Keychain, KeychainUnavailable
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, Field, Label, Tag
+from studio.ui.widgets import Button, Field, Label, Tag, message_box, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 
 from .registry import SettingsTasks
@@ -156,12 +156,9 @@ class KeyRow(QWidget):
         self.typed.emit(text.strip())
 
     def _ask_to_remove(self) -> None:
-        box = QMessageBox(self.window())
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Remove key")
-        box.setText(f"Remove the API key of {self._owner.title}?")
-        box.setInformativeText(f"It ends in {self.key[-4:]}. Chats stay; they need a key to go on.")
+        text = f"Remove the API key of {self._owner.title}?"
+        more = f"It ends in {self.key[-4:]}. Chats stay; they need a key to go on."
+        box = message_box(self, "Remove key", text, more)
         yes = box.addButton("Remove", QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self._tasks.start(self._remove()))
@@ -196,7 +193,9 @@ class KeyRow(QWidget):
         self.remove.setVisible(not entering)
         from_environment = source == "environment"
         self.remove.setEnabled(not from_environment)
-        self.remove.setToolTip(f"Set by {self._owner.variable}" if from_environment else "")
+        self.remove.setToolTip(
+            plain_tip(f"Set by {self._owner.variable}" if from_environment else "")
+        )
         self.save.setVisible(entering)
         self.save.setEnabled(bool(self.entry.text().strip()))
         self.cancel.setVisible(self._entering and bool(self.key))

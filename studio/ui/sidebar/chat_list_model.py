@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import age
 from studio.ui.theme import joined
-from studio.ui.widgets import Index
+from studio.ui.widgets import Index, plain_tip
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo
@@ -142,7 +142,7 @@ class ChatListModel(QAbstractListModel):
             return joined((row.spoken, self.progress(row.id) if row.id else ""))
         if role == Qt.ItemDataRole.ToolTipRole and row.session is not None:
             lines = (self.progress(row.id), row.session.folder, row.origin[1])
-            return "\n".join(filter(None, lines))
+            return plain_tip("\n".join(filter(None, lines)))
         return None
 
     def setData(

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidg
 
 from studio.ui.pages import registry
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import Field, IconButton, Label, PaintedButton
+from studio.ui.widgets import Field, IconButton, Label, PaintedButton, message_box
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
@@ -238,15 +238,11 @@ class Sidebar(PaintedWidget):
 
     def _ask_to_delete(self, session_id: str) -> None:
         title = self._titles.get(session_id, "") or "this chat"
-        box = QMessageBox(self.window())
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Delete chat")
-        box.setText(f"Delete “{title}”?")
-        box.setInformativeText(
+        more = (
             "The chat and its history are removed. Files stay as they are, "
             "and the audit keeps which tools were used."
         )
+        box = message_box(self, "Delete chat", f"Delete “{title}”?", more)
         yes = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self.delete.emit(session_id))

@@ -9,6 +9,7 @@ screen readers find what they expect.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
+- ``plain_text``: Shows the words of others in boxes and tool tips as they are.
 - ``thumbnails``: Makes small versions of pictures in a thread, and caches the latest.
 """
 
@@ -30,6 +31,7 @@ from .panels import (
     Tile,
     make_transparent,
 )
+from .plain_text import message_box, plain_tip
 
 __all__ = [
     "Button",
@@ -56,4 +58,6 @@ __all__ = [
     "Toggle",
     "fill_menu",
     "make_transparent",
+    "message_box",
+    "plain_tip",
 ]

@@ -13,6 +13,7 @@ from studio.ui.theme import Theme
 
 from .focus import FocusRing
 from .painting import centred, keycaps_width, paint_keycaps, paint_rounded
+from .plain_text import plain_tip
 
 Kind: TypeAlias = Literal["primary", "secondary", "ghost", "danger", "link"]
 
@@ -185,7 +186,7 @@ class IconButton(PaintedButton):
         self.update()
 
     def set_tooltip(self, tooltip: str) -> None:
-        self.setToolTip(tooltip)
+        self.setToolTip(plain_tip(tooltip))
         self.setAccessibleName(tooltip)
 
     def sizeHint(self) -> QSize:

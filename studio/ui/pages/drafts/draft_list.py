@@ -21,7 +21,7 @@ from studio.domain.sessions import DraftEntry
 from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
-from studio.ui.widgets import Index, OverlayBar, make_transparent
+from studio.ui.widgets import Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_check, paint_ends, paint_rounded
 
 
@@ -57,7 +57,7 @@ class DraftListModel(QAbstractListModel):
             chosen = "selected" if key_of(entry) in self.marked else ""
             return joined((heading(entry), origin(entry), state, chosen))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{entry.folder}/{entry.path}"
+            return plain_tip(f"{entry.folder}/{entry.path}")
         return None
 
     def show(self, entries: Sequence[DraftEntry]) -> None:

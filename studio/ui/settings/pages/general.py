@@ -19,7 +19,7 @@ from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, Combo, MenuItem, Segmented
+from studio.ui.widgets import Button, Combo, MenuItem, Segmented, plain_tip
 
 from .general_limits import LimitRows, TraceRows
 
@@ -197,7 +197,7 @@ class GeneralPage(SettingsPage):
         self._agent.set_current(values.default_agent or AUTOMATIC.key)
         folder = values.last_folder
         self._folder.set_text(Path(folder).name if folder else "Choose…")
-        self._folder.setToolTip(folder)
+        self._folder.setToolTip(plain_tip(folder))
 
     def _theme_chosen(self, index: int) -> None:
         self._settings.theme = THEMES[index]

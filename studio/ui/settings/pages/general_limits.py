@@ -13,7 +13,7 @@ from PySide6.QtGui import QFocusEvent
 from studio.storage.config.settings import Settings
 from studio.ui.settings.form import FormCard
 from studio.ui.theme import Theme
-from studio.ui.widgets import Field, Toggle
+from studio.ui.widgets import Field, Toggle, plain_tip
 from studio.ui.widgets.layouts import row_of, widget_of
 
 NO_LIMIT = "No limit"
@@ -60,7 +60,7 @@ class AmountField(Field):
         value = parse_amount(self.text())
         if value is None or value > 1e12 or value < self._minimum:
             self.set_error(f"Type a number, for example {self._unit(max(self._minimum, 5))}.")
-            self.setToolTip(self.error)
+            self.setToolTip(plain_tip(self.error))
             return
         self.setToolTip("")
         changed = value != self._value
@@ -176,7 +176,7 @@ class TraceRows(FormCard):
         text = self.endpoint.text().strip()
         if text and not _is_address(text):
             self.endpoint.set_error("Type an address that begins with https:// or http://.")
-            self.endpoint.setToolTip(self.endpoint.error)
+            self.endpoint.setToolTip(plain_tip(self.endpoint.error))
         elif text != self._settings.trace_endpoint:
             self._settings.trace_endpoint = text
             self.endpoint.set_error()

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewIt
 from studio.domain.models import ModelInfo
 from studio.ui.formatting import context_size, day, price
 from studio.ui.theme import Theme, elided, joined
-from studio.ui.widgets import Index, OverlayBar
+from studio.ui.widgets import Index, OverlayBar, plain_tip
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.painting import paint_check, paint_rounded, paint_tag, paint_text, tag_width
 
@@ -72,7 +72,7 @@ class _ModelListModel(QAbstractListModel):
             return model.title
         if role == Qt.ItemDataRole.ToolTipRole:
             known = abilities(model)
-            return f"{model.id}\n{known[:1].upper()}{known[1:]}." if known else model.id
+            return plain_tip(f"{model.id}\n{known[:1].upper()}{known[1:]}." if known else model.id)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             size = context_size(model.context_window)
             return joined(

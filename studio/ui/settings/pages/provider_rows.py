@@ -17,7 +17,7 @@ from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme, joined
-from studio.ui.widgets import Button, Card, Field, Label, PaintedButton
+from studio.ui.widgets import Button, Card, Field, Label, PaintedButton, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_spinner, paint_text
 
@@ -125,7 +125,7 @@ class ModelFileRow(QWidget):
         """Show the file of the settings."""
         path = self._settings.builtin_model
         self.path.setText(Path(path).name if path else "The one that ships")
-        self.path.setToolTip(path)
+        self.path.setToolTip(plain_tip(path))
         self.restore.setVisible(bool(path))
 
     def _choose(self) -> None:

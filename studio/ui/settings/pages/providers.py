@@ -22,7 +22,17 @@ from studio.ui.settings.form import SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, Card, Combo, Field, Hairline, Label, MenuItem, Status
+from studio.ui.widgets import (
+    Button,
+    Card,
+    Combo,
+    Field,
+    Hairline,
+    Label,
+    MenuItem,
+    Status,
+    plain_tip,
+)
 from studio.ui.widgets.layouts import Stretch, column_of, row_of
 
 from .provider_models import ModelList
@@ -75,7 +85,7 @@ class ProviderSection(QWidget):
             name = f"Base URL of {provider.title}"
             self.url = Field(theme, here or provider.address, name=name)
             if here:
-                self.url.setToolTip(f"Set by {provider.address_variable}")
+                self.url.setToolTip(plain_tip(f"Set by {provider.address_variable}"))
             self.url.editingFinished.connect(self._url_changed)
             self._add_row("Base URL", self.url)
         self.pull: ModelDownloadRow | None = None
@@ -317,7 +327,7 @@ class ProviderSection(QWidget):
             return
         wrong = bool(url) and not url.startswith(("http://", "https://"))
         self.url.set_error("An address begins with http:// or https://" if wrong else "")
-        self.url.setToolTip(self.url.error)
+        self.url.setToolTip(plain_tip(self.url.error))
         if wrong:
             return
         if url:

@@ -20,7 +20,7 @@ from studio.ui.settings.form import FormCard, SettingsPage, Slot
 from studio.ui.settings.key_row import masked
 from studio.ui.settings.registry import SettingsServices, SettingsTasks
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button, Field, IconButton, Label, Status, Toggle
+from studio.ui.widgets import Button, Field, IconButton, Label, Status, Toggle, message_box
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
 from .permission_rules import RULE_VERDICTS, VerdictCombo
@@ -75,12 +75,8 @@ class TokenRow(QWidget):
         self.remark.setVisible(bool(problem))
 
     def _ask_to_renew(self) -> None:
-        box = QMessageBox(self.window())
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Renew token")
-        box.setText("Renew the server’s token?")
-        box.setInformativeText("The old one stops working. Every client needs the new one.")
+        more = "The old one stops working. Every client needs the new one."
+        box = message_box(self, "Renew token", "Renew the server’s token?", more)
         yes = box.addButton("Renew", QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self._tasks.start(self._renew()))

@@ -10,7 +10,7 @@ from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
-from studio.ui.widgets import Combo, Field, MenuItem, Toggle
+from studio.ui.widgets import Combo, Field, MenuItem, Toggle, plain_tip
 
 ENGINES = {
     "ddgs": "DuckDuckGo and others",
@@ -91,7 +91,7 @@ class WebPage(SettingsPage):
         address = self.address.text().strip()
         wrong = bool(address) and not address.startswith(("http://", "https://"))
         self.address.set_error("An address begins with https://" if wrong else "")
-        self.address.setToolTip(self.address.error)
+        self.address.setToolTip(plain_tip(self.address.error))
         if not wrong and address != self._settings.searxng_url:
             self._settings.searxng_url = address
             self.changed.emit()
