@@ -14,7 +14,8 @@ Modules:
 - ``bootstrap``: Opens what is stored and builds the engine.
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
-- ``agent_files``: Reads agents from markdown files, and writes a template for a new one.
+- ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
+- ``agent_parser``: Parses one agent file, a stranger's too.
 - ``folder_files``: Reads what a folder brings in its ``.agents``, with a digest for trust.
 - ``look_alikes``: Finds names that a reader may take for each other.
 - ``yaml_text``: Loads YAML, also a stranger's.

@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from studio.agent.agent_files import Agents, read_rules
+from studio.agent.agent_files import Agents
+from studio.agent.agent_parser import read_rules
 from studio.agent.folder_files import (
     MAX_FILE_BYTES,
     PROJECT_PERMISSIONS,
