@@ -306,6 +306,23 @@ def _known_events(db: Connection) -> None:
     db.execute("ALTER TABLE epochs ADD COLUMN events INTEGER")
 
 
+def _unsent(db: Connection) -> None:
+    """Messages that are being written; the chat that has not begun has an empty name."""
+    for statement in (
+        """CREATE TABLE unsent (
+            chat TEXT PRIMARY KEY, text TEXT NOT NULL, caret INTEGER NOT NULL,
+            replaces TEXT NOT NULL)""",
+        """CREATE TABLE unsent_files (
+            chat TEXT NOT NULL, seq INTEGER NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (chat, seq))""",
+        """CREATE TRIGGER unsent_goes AFTER DELETE ON sessions BEGIN
+            DELETE FROM unsent WHERE chat = OLD.id;
+            DELETE FROM unsent_files WHERE chat = OLD.id;
+        END""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -320,5 +337,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _claims,
     _usage_stays,
     _known_events,
+    _unsent,
 )
 LATEST = len(MIGRATIONS)

@@ -10,5 +10,6 @@
 - ``search``: extracts text from events for the full-text index, and finds sessions with it.
 - ``session_lock``: lets one program at a time work in a session.
 - ``store``: creates, lists, changes, branches and deletes saved sessions.
+- ``unsent``: keeps what is written in a chat and not sent yet.
 - ``usage``: reads what requests used and cost, one by one and in sums.
 """

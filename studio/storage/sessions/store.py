@@ -29,6 +29,7 @@ from .journal import Journal
 from .native_history import EpochInfo, StoredHistory
 from .search import find, sanitise_text
 from .session_lock import ExternalActivity, read_lock_state
+from .unsent import UnsentMessages
 from .usage import UsageKey, sums
 
 _OPEN = "('waiting', 'conflict')"
@@ -68,6 +69,8 @@ class SessionStore:
         """The changes of files by turns."""
         self.rules = SessionRuleStore(db)
         """The rules of single sessions."""
+        self.unsent = UnsentMessages(db)
+        """What is written and not sent yet."""
         self._journals: dict[str, Journal] = {}
 
     async def create(self, info: SessionInfo) -> None:

@@ -196,7 +196,8 @@ class Composer(PaintedWidget):
         self.editor.submitted_now.connect(lambda: model.submit(now=True))
         self.editor.escaped.connect(self._escape)
         self.editor.recalled.connect(model.recovery.recall)
-        self.editor.textChanged.connect(lambda: model.input.set_text(self.text))
+        self.editor.textChanged.connect(lambda: model.input.set_text(self.text, self._caret))
+        self.editor.cursorPositionChanged.connect(lambda: model.input.move_caret(self._caret))
         self.editor.resized.connect(self.resized)
         self.editor.focus_changed.connect(self.update)
         self.editor.files_given.connect(self.attachments.add_paths)
@@ -214,6 +215,10 @@ class Composer(PaintedWidget):
         return self.editor.toPlainText()
 
     @property
+    def _caret(self) -> int:
+        return self.editor.textCursor().position()
+
+    @property
     def state(self) -> State:
         return self._model.input.state
 
@@ -223,11 +228,13 @@ class Composer(PaintedWidget):
         match change.part:
             case "input":
                 if self._model.input.text != self.text:
-                    self.set_text(self._model.input.text)
+                    self._show_text(self._model.input.text, self._model.input.caret)
                 self._show()
             case "state" | "attachments":
                 self._show()
             case "chat":
+                if not (change.reloaded or change.begun):  # Undo would bring another chat's text
+                    self.editor.document().clearUndoRedoStacks()
                 closed = self._model.input.closed
                 menus = (self.agent, self.model, self.mode)
                 for widget in (self.editor, self.add, *menus, self.send):
@@ -240,8 +247,14 @@ class Composer(PaintedWidget):
                 pass
 
     def set_text(self, text: str) -> None:
+        """Replace the text; the caret goes to its end."""
+        self._model.input.set_text(text)
+
+    def _show_text(self, text: str, caret: int) -> None:
         self.editor.setPlainText(text)
-        self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
+        cursor = self.editor.textCursor()
+        cursor.setPosition(min(caret, self.editor.document().characterCount() - 1))
+        self.editor.setTextCursor(cursor)
 
     def _mention(self, text: str) -> None:
         if text:

@@ -261,25 +261,6 @@ async def test_a_chip_is_removed_by_mouse_and_keyboard(tmp_path: Path) -> None:
 
 
 @on_window_loop
-async def test_a_draft_keeps_its_files_in_another_chat(tmp_path: Path) -> None:
-    """As its words are kept."""
-    async with at_window(tmp_path, "anthropic", [Turn(Text("Hi."))]) as person:
-        person.say("Hello")
-        await person.done()
-        (person.folder / "a.txt").write_text("x")
-        person.window.chat.composer.attachments.add_paths([str(person.folder / "a.txt")])
-        person.type("Draft")
-        await settled(person, 1)
-        person.window.new_chat()
-        await until(lambda: person.window.chat.session is None)
-        assert [chip.attachment.name for chip in chips(person)] == ["a.txt"]
-        await person.open_chat("Hello")
-        await until(lambda: person.window.chat.session is not None)
-        assert [chip.attachment.name for chip in chips(person)] == ["a.txt"]
-        assert person.composer.text == "Draft"
-
-
-@on_window_loop
 async def test_nothing_waits_for_a_large_picture(tmp_path: Path) -> None:
     """While a file is read the chip says so, Send waits, and the window goes on."""
     async with at_window(tmp_path, "anthropic", [Turn(Text("Noise."))]) as person:

@@ -11,6 +11,7 @@ happens then comes back as a ``Change`` for each event.
 - ``session_options`` keeps agent, model, permission mode and folder, and makes the session.
 - ``attachments`` reads attached files and asks whether the model takes them.
 - ``message_input`` keeps the message that is being written, and sends it.
+- ``unsent`` keeps what is written in each chat, also while the program does not run.
 - ``message_queue`` keeps the messages that wait while a turn runs.
 - ``turn_runner`` runs the turns of all sessions.
 - ``recovery`` retries, raises limits, compacts and branches where a chat cannot simply go on.

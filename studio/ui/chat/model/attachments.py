@@ -133,13 +133,27 @@ class AttachmentList:
 
     def replace(self, blocks: Sequence[Image | File]) -> None:
         """Attach these and nothing else: the files of a message that is edited."""
+        self.take()
+        self.add_known([(getattr(block, "name", "Picture"), block) for block in blocks])
+
+    def add_known(self, files: Sequence[tuple[str, Image | File]]) -> None:
+        """Attach files that were read before."""
 
         async def known(block: Image | File) -> Image | File:
             return block
 
-        self.take()
-        for block in blocks:
-            self._begin(getattr(block, "name", "Picture"), known(block))
+        for name, block in files:
+            self._begin(name, known(block))
+
+    def exchange(self, items: list[Attachment]) -> list[Attachment]:
+        """Show the attachments of another message; returns those that were shown.
+
+        What is still being read is read on.
+        """
+        before, self.items = self.items, items
+        self._chat.notify("attachments")
+        self.recheck()
+        return before
 
     def recheck(self) -> None:
         """Ask again what the model refuses: another one is chosen, or more is known of it."""

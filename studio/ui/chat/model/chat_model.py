@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from studio.domain.errors import StudioError
 
 from .attachments import AttachmentList
 from .folder_trust import FolderTrust
@@ -100,6 +103,8 @@ class ChatModel:
 
     async def finish(self) -> None:
         """Wait a second for what was begun; what waits for the person is cancelled."""
+        with suppress(StudioError):  # the disk is full: nothing more can be done about it now
+            await self.input.finish()
         await self._chat.finish()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -15,6 +15,7 @@ from studio.domain.errors import ConfigurationError, StudioError
 from .attachments import Attachment, AttachmentList
 from .open_chat import Change, ExternalChanges, OpenChat
 from .session_options import SessionOptions
+from .unsent import UnsentBuffer, WrittenMessage
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
@@ -57,10 +58,17 @@ class MessageInput:
         self._chat, self._options, self._external = chat, options, external
         self.attachments = attachments
         self.text = ""
+        self.caret = 0
+        """Where the caret is, in UTF-16 units."""
         self.state: State = "idle"
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
+        self._unsent = UnsentBuffer(chat)
+        self._at = ""
+        """The chat whose message this is: the id of its session, empty before it has one."""
         chat.subscribe(self._changed, "chat", "event")
+        chat.subscribe(lambda _: self._note(), "input", "caret", "attachments", "status")
+        chat.subscribe(lambda _: self._restore(), "engine")
 
     # What is written
 
@@ -76,14 +84,24 @@ class MessageInput:
         files = self.attachments
         return bool(self.text.strip() or files.blocks) and not files.reading and not self.closed
 
-    def set_text(self, text: str) -> None:
-        """Replace the text; an edited message whose text is deleted is edited no more."""
+    def set_text(self, text: str, caret: int | None = None) -> None:
+        """Replace the text; an edited message whose text is deleted is edited no more.
+
+        Without a ``caret`` that goes to the end.
+        """
         if text == self.text:
             return
         self.text = text
+        self.caret = len(text.encode("utf-16-le", "surrogatepass")) // 2 if caret is None else caret
         if self.editing and not text:
             self.edit("")
         self._chat.notify("input")
+
+    def move_caret(self, caret: int) -> None:
+        """Note where the caret is."""
+        if caret != self.caret:
+            self.caret = caret
+            self._chat.notify("caret")
 
     def edit(self, turn_id: str) -> None:
         """Note that what is typed replaces the message of a turn; of none if it is empty."""
@@ -105,12 +123,62 @@ class MessageInput:
             self.edit("")
         self.attachments.take()
 
+    # Each chat has its own
+
+    def _note(self) -> None:
+        """Keep what is written now."""
+        files = tuple(self.attachments.items)
+        self._unsent.keep(self._at, WrittenMessage(self.text, self.caret, self.editing, files))
+
+    def _go_to(self, at: str, *, begun: bool) -> None:
+        """Show what is written in another chat; a chat that begins keeps what is written."""
+        before, self._at = self._at, at
+        if at == before:
+            return
+        if begun:
+            self._unsent.keep(before, WrittenMessage())
+            self._note()
+        else:
+            self._show(self._unsent.kept(at))
+        self._restore()
+
+    def _show(self, message: WrittenMessage) -> None:
+        self.editing = message.replaces
+        self.attachments.exchange(list(message.attachments))
+        if message.text != self.text:
+            self.text, self.caret = message.text, message.caret
+            self._chat.notify("input")
+        self._chat.notify("status")
+
+    def _restore(self) -> None:
+        self._chat.run(self._load(self._at))
+
+    async def _load(self, at: str) -> None:
+        """Put what an earlier run stored before what was written since."""
+        from studio.storage.sessions.unsent import UnsentMessage
+
+        stored = await self._unsent.load(at)
+        if stored is None:
+            return
+        kept = self._unsent.kept(at)
+        text = stored.text + kept.text
+        caret = stored.caret if not kept.text else len(stored.text) + kept.caret
+        message = WrittenMessage(text, caret, kept.replaces or stored.replaces, kept.attachments)
+        self._unsent.keep(at, message)
+        if at == self._at and stored != UnsentMessage():
+            self._show(message)
+            self.attachments.add_known(stored.files)
+
+    async def finish(self) -> None:
+        """Store what is written; raises StorageError."""
+        await self._unsent.save()
+
     # What Send does
 
     def _changed(self, change: Change) -> None:
-        if change.part == "chat":
-            self.editing = ""
         session = self._chat.session
+        if change.part == "chat" and not change.reloaded:
+            self._go_to(session.info.id if session is not None else "", begun=change.begun)
         if session is None:
             self.set_state("idle")
         elif (state := _state_of(session)) != self.state:
@@ -136,11 +204,11 @@ class MessageInput:
         editing = self.editing
         message = self.take()
         self.set_state("running")
-        self._chat.run(self._send(message, editing))
+        self._chat.run(self._send(message, session, editing))
 
     def send_text(self, text: str) -> None:
         """Send a text as if it were typed; what is being written stays."""
-        self._chat.run(self._send(TypedMessage(text)))
+        self._chat.run(self._send(TypedMessage(text), self._chat.session))
 
     def take(self) -> TypedMessage:
         """Return what can be sent and leave the input empty."""
@@ -148,43 +216,64 @@ class MessageInput:
         self.set_text("")
         return message
 
-    def _put_back(self, message: TypedMessage) -> None:
-        """Restore what ``take`` returned: it could not be sent."""
-        self.set_state("idle")
-        self.set_text(message.text)
-        self.attachments.put_back(message.attachments)
-
-    async def _send(self, message: TypedMessage, editing: str = "") -> None:
-        """Begin a turn; whatever stands in its way, the message is not lost.
+    async def _send(
+        self, message: TypedMessage, session: Session | None, editing: str = ""
+    ) -> None:
+        """Begin a turn in the chat for which the message was written; else it is put back there.
 
         A message that replaces that of the turn ``editing`` goes to a new chat.
         """
         try:
-            if editing:
-                await self._branch_before(editing)
-            await self._begin_turn(message)
+            if session is not None and editing:
+                session = await self._branch_before(session, editing)
+            await self._begin_turn(message, session)
         except StudioError as error:
-            self._put_back(message)
+            self._put_back(message, session)
             self._chat.report(str(error))
 
-    async def _branch_before(self, turn_id: str) -> None:
-        """Open a new chat with all that came before a turn."""
-        engine, session = self._chat.engine, self._chat.session
-        if engine is None or session is None:
-            raise ConfigurationError("The chat to go on from is not there any more.")
-        self._chat.show(await engine.sessions.branch(session.info.id, turn_id))
+    def _put_back(self, message: TypedMessage, session: Session | None) -> None:
+        """Restore what ``take`` returned: it could not be sent."""
+        at = session.info.id if session is not None else ""
+        if at == self._at:
+            self.set_state("idle")
+            self.set_text(message.text)
+            self.attachments.put_back(message.attachments)
+        else:
+            kept = self._unsent.kept(at)
+            files = (*message.attachments, *kept.attachments)
+            text = message.text if not kept.text else f"{message.text}\n{kept.text}"
+            self._unsent.keep(at, WrittenMessage(text, len(text), kept.replaces, files))
 
-    async def _begin_turn(self, message: TypedMessage) -> None:
+    async def _branch_before(self, session: Session, turn_id: str) -> Session:
+        """Open a new chat with all that came before a turn."""
         engine = self._chat.engine
         if engine is None:
-            self._put_back(message)
+            raise ConfigurationError("The chat to go on from is not there any more.")
+        branch = await engine.sessions.branch(session.info.id, turn_id)
+        self._chat.show(branch)
+        return branch
+
+    async def _begin_turn(self, message: TypedMessage, session: Session | None) -> None:
+        engine = self._chat.engine
+        if engine is None:
+            self._put_back(message, session)
             return
-        await self._external.ensure_free()
-        session = self._chat.session or await self._options.begin_session(engine)
-        self.set_state("running")
-        self._chat.notify("sent")
+        if _is_same(session, self._chat.session):
+            await self._external.ensure_free()
+        shown = self._chat.session
+        if session is None:
+            session = await self._options.begin_session(engine)
+        elif shown is not None and _is_same(session, shown):
+            session = shown  # as another program left it
+        if session is self._chat.session:
+            self.set_state("running")
+            self._chat.notify("sent")
         self._chat.runner.start(session, message.parts)
         self._chat.notify("session")
+
+
+def _is_same(one: Session | None, other: Session | None) -> bool:
+    return (one and one.info.id) == (other and other.info.id)
 
 
 def _state_of(session: Session) -> State:

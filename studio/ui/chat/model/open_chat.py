@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 Part: TypeAlias = Literal[
     "engine", "chat", "event", "turn", "state", "session", "sent", "input", "attachments",
-    "queue", "options", "chosen", "status", "summary", "parent",
+    "queue", "options", "chosen", "status", "summary", "parent", "caret",
 ]  # fmt: skip
 
 
@@ -36,7 +36,7 @@ class Change:
 
     - ``engine``: the engine is attached.
     - ``chat``: another chat is on screen, or a new one; ``reloaded`` if it is the same chat
-      as another program left it.
+      as another program left it, ``begun`` if it is the new one, whose session was made.
     - ``event``: ``event`` happened in the session and changed the transcript's ``block``.
     - ``turn``: a turn began or ended.
     - ``state``: Send does something else now, see ``MessageInput.state``.
@@ -44,13 +44,15 @@ class Change:
     - ``sent``: a message was sent.
     - ``chosen``: the person chose another agent, model, mode or folder.
     - ``options``: agents, models or the choice between them may have changed.
-    - ``input``, ``attachments``, ``queue``, ``status``, ``summary``: what these parts show.
+    - ``input``, ``caret``, ``attachments``, ``queue``, ``status``, ``summary``: what these
+      parts show.
     """
 
     part: Part
     event: Event | None = None
     block: int | None = None
     reloaded: bool = False
+    begun: bool = False
 
 
 Listener: TypeAlias = Callable[[Change], None]
@@ -97,9 +99,10 @@ class OpenChat:
         event: Event | None = None,
         block: int | None = None,
         reloaded: bool = False,
+        begun: bool = False,
     ) -> None:
         """Call the listeners. A change that a listener makes is told after the one before it."""
-        self._changes.append(Change(part, event, block, reloaded))
+        self._changes.append(Change(part, event, block, reloaded, begun))
         if self._notifying:
             return
         self._notifying = True
@@ -118,13 +121,13 @@ class OpenChat:
 
     # The session
 
-    def show(self, session: Session | None, *, reloaded: bool = False) -> None:
-        """Put a session on screen; None for a chat that has not begun."""
+    def show(self, session: Session | None, *, reloaded: bool = False, begun: bool = False) -> None:
+        """Put a session on screen; None for a chat that has not begun. See ``Change``."""
         self._leave()
         self.session = session
         if session is not None:
             self._unsubscribe = session.subscribe(self._on_event)
-        self.notify("chat", reloaded=reloaded)
+        self.notify("chat", reloaded=reloaded, begun=begun)
 
     def _leave(self) -> None:
         if self._unsubscribe is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.domain.errors import StudioError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.ui.formatting import short_path
 
 from .open_chat import Change, OpenChat
@@ -135,10 +135,15 @@ class SessionOptions:
         self.folder = folder or self.folder
 
     async def begin_session(self, engine: Engine) -> Session:
-        """Make the session of a new chat; another one, if that was opened meanwhile."""
+        """Make the session of the new chat on screen.
+
+        Raises ConfigurationError if another chat was opened before it could be made.
+        """
         await self.found()
         if self._chat.session is not None:
-            return self._chat.session
+            raise ConfigurationError(
+                "Another chat was opened before the message was sent. It is kept in the new chat."
+            )
         session = await engine.sessions.create(
             folder=self.folder,
             agent=self.agent,
@@ -152,7 +157,7 @@ class SessionOptions:
         modes = self._chat.runner.modes
         if (mode := modes.pop("", None)) is not None:
             modes[session.info.id] = mode
-        self._chat.show(session)
+        self._chat.show(session, begun=True)
         if not self.uses_own_folder:
             engine.settings.values.use_folder(self.folder)
             await engine.settings.save()

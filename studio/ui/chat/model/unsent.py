@@ -1,0 +1,93 @@
+"""Unsent messages: what is written in each chat and not sent yet, in memory and in the database.
+
+The message of a chat stays with it: it is there again when the chat is shown again, and
+after the program was quit or killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import StudioError
+
+from .attachments import Attachment
+from .open_chat import OpenChat
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.storage.sessions.unsent import NamedFile, UnsentMessage
+
+SAVE_SECONDS = 0.15
+"""How long a change waits for others, to be stored together with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenMessage:
+    """See ``UnsentMessage``; the files may still be being read."""
+
+    text: str = ""
+    caret: int = 0
+    replaces: str = ""
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def files(self) -> list[NamedFile]:
+        return [(one.name, one.block) for one in self.attachments if one.block is not None]
+
+
+class UnsentBuffer:
+    """Keeps a message for each chat by its id, which is empty for the chat that has not begun."""
+
+    def __init__(self, chat: OpenChat) -> None:
+        self._chat = chat
+        self._kept: dict[str, WrittenMessage] = {}
+        self._stored: dict[str, UnsentMessage] = {}
+        """What the database has, for the chats whose message was read from it."""
+        self._saving: asyncio.Task[None] | None = None
+
+    def keep(self, chat: str, message: WrittenMessage) -> None:
+        """Note what is written in a chat, and store it soon."""
+        self._kept[chat] = message
+        if self._chat.engine is not None and (self._saving is None or self._saving.done()):
+            self._saving = self._chat.run(self._save_soon())
+
+    def kept(self, chat: str) -> WrittenMessage:
+        """What is known to be written in a chat."""
+        return self._kept.get(chat) or WrittenMessage()
+
+    async def load(self, chat: str) -> UnsentMessage | None:
+        """What an earlier run of the program stored for a chat; None from the second call on."""
+        engine = self._chat.engine
+        if engine is None or chat in self._stored:
+            return None
+        found = await engine.store.unsent.get(chat)
+        if chat in self._stored:
+            return None
+        self._stored[chat] = found
+        return found
+
+    async def _save_soon(self) -> None:
+        await asyncio.sleep(SAVE_SECONDS)
+        with suppress(StudioError):  # a full disk is told when something is sent
+            await self.save()
+
+    async def save(self) -> None:
+        """Store what has changed; raises StorageError."""
+        from studio.storage.sessions.unsent import UnsentMessage
+
+        if (engine := self._chat.engine) is None:
+            return
+        for chat, message in list(self._kept.items()):
+            if (stored := self._stored.get(chat)) is None:
+                continue  # it is still being read; then this is called again
+            now = UnsentMessage(message.text, message.caret, message.replaces, message.files)
+            if now == stored:
+                continue
+            if now.files != stored.files:
+                await engine.store.unsent.put_files(chat, now.files)
+            if (now.text, now.caret, now.replaces) != (stored.text, stored.caret, stored.replaces):
+                await engine.store.unsent.put_text(chat, now)
+            self._stored[chat] = now

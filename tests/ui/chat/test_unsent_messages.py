@@ -1,0 +1,119 @@
+"""At the window: what is written belongs to its chat, and outlives the program."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from studio.simulator import Text, Turn
+from support.sample_files import picture
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+COMPATIBLE = "openai-compatible"
+
+
+async def begin(person: Person, title: str) -> None:
+    person.window.new_chat()
+    person.composer.setFocus()
+    person.say(title)
+    await until(lambda: person.window.chat.session and title in person.chats())
+    await person.done()
+
+
+async def go_to(person: Person, title: str) -> None:
+    await person.open_chat(title)
+    await until(lambda: person.window.chat.session and person.session.info.title == title)
+    person.composer.setFocus()
+
+
+def stored(person: Person) -> dict[str, int]:
+    """The unsent texts on disk with their carets, as ``kill -9`` would leave them."""
+    with closing(sqlite3.connect(person.engine.paths.database)) as db:
+        return dict(db.execute("SELECT text, caret FROM unsent").fetchall())
+
+
+@on_window_loop
+async def test_text_and_files_stay_with_their_chat(tmp_path: Path) -> None:
+    (tmp_path / "sun.png").write_bytes(picture())
+    script = [Turn(Text(f"{number}.")) for number in range(4)]
+    async with at_window(tmp_path, COMPATIBLE, script) as person:
+        await begin(person, "One")
+        await begin(person, "Two")
+        files = person.window.chat.model.attachments
+        person.type("for Two")
+        person.composer.attachments.add_paths([str(tmp_path / "sun.png")])
+        await until(lambda: files.blocks)
+
+        await go_to(person, "One")
+        assert person.composer.text == "" and not files.items
+        person.press(Key.Key_Z, CTRL)
+        assert person.composer.text == "", "Undo brings back another chat's text"
+        person.say("for One")
+        await person.done(2)
+        assert person.exchanges[-1].path.endswith("/completions")
+        assert "for Two" not in person.asked[-1] and "image_url" not in person.asked[-1]
+
+        await go_to(person, "Two")
+        assert person.composer.text == "for Two"
+        assert [item.name for item in files.items] == ["sun.png"]
+        person.press(Key.Key_Return)
+        await person.done(2)
+        assert "for Two" in person.asked[-1] and "image_url" in person.asked[-1]
+        assert not person.simulator.violations
+        await until(lambda: stored(person) == {})
+
+
+@on_window_loop
+async def test_what_is_written_outlives_the_program(tmp_path: Path) -> None:
+    (tmp_path / "sun.png").write_bytes(picture())
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("Yes."))]) as person:
+        await begin(person, "One")
+        person.type("half a thought")
+        for _ in range(3):
+            person.press(Key.Key_Left)
+        person.composer.attachments.add_paths([str(tmp_path / "sun.png")])
+        await until(lambda: stored(person) == {"half a thought": 11})  # also if it is killed now
+        person.window.new_chat()
+        person.composer.setFocus()
+        person.type("an idea")
+    async with at_window(tmp_path, COMPATIBLE, []) as person:
+        files = person.window.chat.model.attachments
+        person.window.new_chat()
+        await until(lambda: person.composer.text == "an idea")
+        assert not files.items
+        await go_to(person, "One")
+        await until(lambda: person.composer.text == "half a thought" and files.blocks)
+        assert person.composer.editor.textCursor().position() == 11
+        assert [(item.name, item.state) for item in files.items] == [("sun.png", "ready")]
+        await person.engine.sessions.delete(person.session.info.id)
+        await until(lambda: stored(person) == {"an idea": 7})
+
+
+@on_window_loop
+async def test_who_goes_on_at_once_sends_to_the_chat_that_was_on_screen(tmp_path: Path) -> None:
+    script = [Turn(Text(f"{number}.")) for number in range(4)]
+    async with at_window(tmp_path, COMPATIBLE, script) as person:
+        await begin(person, "One")
+        await begin(person, "Two")
+        two = person.session
+        person.say("for Two")
+        await go_to(person, "One")  # before the message is on its way
+        await until(lambda: not two.running and len(person.exchanges) == 3)
+        assert "'content': 'Two'" in person.asked[-1] and "for Two" in person.asked[-1]
+        assert person.composer.state == "idle" and person.composer.text == ""
+
+        person.window.new_chat()
+        person.composer.setFocus()
+        person.say("for a new one")
+        await go_to(person, "One")
+        person.window.new_chat()
+        await until(
+            lambda: person.composer.text == "for a new one" or "for a new one" in person.chats()
+        )
+        assert "for a new one" not in str(person.session and person.session.transcript.blocks)
