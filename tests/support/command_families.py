@@ -379,6 +379,57 @@ ODD = r"""
     curl -D- u
     curl --trace-a x u
     curl --engin x u
+    curl -w @f u
+    curl -w@f u
+    curl -sw@f u
+    curl u -Lsw @f
+    curl -w "$f" u
+    curl --write-out @f u
+    curl --write-o=@f u
+    curl --wri @f u
+    curl --expand-output '{{x}}' u
+    curl --expand-conf x u
+    curl --variable x@f --expand-w '{{x}}' u
+    curl --unix-socket /run/docker.sock http://x/containers/create
+    curl --unix-s x u
+    curl --abstract-unix x u
+    curl --ssl-sess x u
+    curl -E 'pkcs11:object=x;module-path=/tmp/e.so' u
+    curl --key 'pkcs11:x?module-path=./e.so' u
+    curl --alt-s x u
+    curl --hst x u
+    wget --warc-file=x u
+    wget --warc-f x u
+    wget --append-out=x u
+    wget --directory-p /tmp u
+    wget --save-c x u
+    wget --hsts-f x u
+    wget --rejected-l=x u
+    wget -t3 -a x u
+    git pull -s evil
+    git pull -qs evil origin x
+    git pull --strat=evil
+    git pull origin x --strategy evil
+    git merge -s evil x
+    git merge -qsevil x
+    git merge x --strategy=evil
+    git rebase -s evil main
+    git rebase -qs evil main
+    git rebase --strategy evil main
+    git cherry-pick --strateg evil x
+    git revert --strategy=evil x
+    git read-tree --index-out=.git/hooks/x HEAD
+    git pack-objects --all .git/x
+    git replace --edit x
+    rsync --log-f=x a b
+    rsync --write-b=x a b
+    rsync --only-w=x a b
+    rsync --daemon
+    sqlite3 a.db '.shell id'
+    sqlite3 a.db ' .system id'
+    sqlite3 a.db 'select 1' '.output x'
+    sqlite3 a.db "select writefile('x', 'y')"
+    sqlite3 a.db "select load_extension('./e')"
     wget -qO x u
     wget --use-ask ./e u
     wget -e use_askpass=./e u
@@ -957,6 +1008,16 @@ CALM = """
     curl -s url
     curl -fsSL url -o /dev/null -w x
     curl -s -o - url
+    curl -s -o /dev/null -w '%{http_code}\\n' url
+    curl --write-out '%{json}' -d @a url
+    curl -H @a url
+    sqlite3 ./a.db 'select 1'
+    git pull --rebase origin x
+    git merge --squash --stat x
+    git merge -m 'Join' x
+    git cherry-pick -xs x
+    git revert --no-edit x
+    wget -q -t 3 -T 5 -O- url
     wget -qO- url
     sed -n 1,200p a
     sed -n '1,200p' a

@@ -36,8 +36,10 @@ class Program:
     ``escapes`` are words. ``-x`` and ``--long`` are options, ``-long`` is one of a program that
     writes long options with one dash. ``+`` and ``@`` are operands that begin so, ``::`` is an
     address that names a program, ``#`` a second operand, ``s///`` a script of sed that does more
-    than print and replace, ``%…`` a part of any argument, ``*`` every call; any other word is
-    an operand.
+    than print and replace, ``.x`` an operand that is a command with a dot, ``*`` every call,
+    ``*…*`` a part of any argument; ``--long-`` is every option that begins so, and ``-x@`` or
+    ``--long@`` an option that is told to read its value from a file. Any other word is an
+    operand.
 
     ``valued`` are the letters of options with a value: what follows one in a bundle is no
     option. ``subcommands`` are by the first operand; before it ``leading`` are the options with
@@ -113,8 +115,8 @@ _GIT_READS = """
 _GIT_RUNS = """
     citool cvsserver credential credential-cache credential-store daemon difftool
     difftool--helper fast-import filter-branch for-each-repo gui help
-    hook http-backend instaweb merge-index mergetool p4 remote-ext remote-fd send-email shell svn
-    web--browse
+    hook http-backend instaweb merge-index mergetool p4 pack-objects remote-ext remote-fd
+    send-email shell svn web--browse
 """
 _GIT_ESCAPES = (
     "--output --open-files-in-pager --upload-pack --receive-pack --exec --ext-diff --extcmd ::"
@@ -122,6 +124,8 @@ _GIT_ESCAPES = (
 _GIT: dict[str, Program] = {
     **{name: Program("plain", _GIT_ESCAPES) for name in _GIT_READS.split()},
     **{name: _RUNS for name in _GIT_RUNS.split()},
+    **dict.fromkeys(("merge", "pull"), Program("any", f"{_GIT_ESCAPES} -s --strategy", "FmSX")),
+    **dict.fromkeys(("cherry-pick", "revert"), Program("any", f"{_GIT_ESCAPES} --strategy", "mSX")),
     "apply": Program("any", f"{_GIT_ESCAPES} --unsafe-paths --directory"),
     "archive": Program("any", f"{_GIT_ESCAPES} -o --remote"),
     "bisect": Program("any", f"{_GIT_ESCAPES} run"),
@@ -137,8 +141,9 @@ _GIT: dict[str, Program] = {
     "interpret-trailers": Program("any", f"{_GIT_ESCAPES} --in-place"),
     "maintenance": Program("any", f"{_GIT_ESCAPES} start register"),
     "merge-file": Program("any", f"{_GIT_ESCAPES} #"),
-    "pull": Program("any", _GIT_ESCAPES),
-    "rebase": Program("any", f"{_GIT_ESCAPES} -x", "sXC"),
+    "read-tree": Program("any", f"{_GIT_ESCAPES} --index-output"),
+    "rebase": Program("any", f"{_GIT_ESCAPES} -x -s --strategy", "XC"),
+    "replace": Program("any", f"{_GIT_ESCAPES} -e --edit"),
     "submodule": Program("any", f"{_GIT_ESCAPES} foreach --template"),
     "worktree": Program("any", f"{_GIT_ESCAPES} add"),
 }
@@ -166,7 +171,8 @@ PROGRAMS: Mapping[str, Program] = {
         "any",
         "-o -O -K -c -D -J --output --output-dir --remote-name --remote-name-all --config "
         "--cookie-jar --dump-header --trace --trace-ascii --stderr --libcurl --etag-save --hsts "
-        "--alt-svc --engine --remote-header-name %output{",
+        "--alt-svc --engine --remote-header-name --ssl-sessions --unix-socket "
+        "--abstract-unix-socket --expand- -w@ --write-out@ *%output{* *pkcs11:*",
         "AbCdeEFHmPQrtTuUwxXyYz",
     ),
     "date": Program("plain", "-s --set", "dfrI"),
@@ -194,7 +200,12 @@ PROGRAMS: Mapping[str, Program] = {
     "more": Program("any", "+"),
     "nmap": Program("any", "--script --datadir -oN -oG -oX -oA -oS"),
     "rg": Program("plain", "--pre --hostname-bin", "ABCEdefgjmMrtT"),
-    "rsync": Program("any", "-e -M --rsh --rsync-path --remote-option --config", "BfT@"),
+    "rsync": Program(
+        "any",
+        "-e -M --rsh --rsync-path --remote-option --config --daemon --log-file --write-batch "
+        "--only-write-batch",
+        "BfT@",
+    ),
     "ruff": Program("plain", "-o --output-file"),
     "scp": Program("any", "-S -o -F -J -D", "cilP"),
     "sed": Program("plain", "-i -I -f --in-place --file s///", "e"),
@@ -202,7 +213,9 @@ PROGRAMS: Mapping[str, Program] = {
     "shuf": Program("plain", "-o --output", "in"),
     "sort": Program("plain", "-o --output --compress-program", "kStT"),
     "split": Program("any", "--filter"),
-    "sqlite3": Program("any", "-cmd -init -A -Ac -Au -Ax"),
+    "sqlite3": Program(
+        "any", "-cmd -init -A -Ac -Au -Ax .x *edit(* *writefile(* *load_extension(*"
+    ),
     "tar": Program(
         "any",
         "-F -I -T --checkpoint-action --files-from --index-file --info-script "
@@ -217,7 +230,10 @@ PROGRAMS: Mapping[str, Program] = {
     "view": Program("any", "+ -c -S -s -u -U -w -W --cmd"),
     "vim": Program("any", "+ -c -S -s -u -U -w -W --cmd"),
     "wget": Program(
-        "any", "-e -o -O -a -P --execute --use-askpass --config --output-document --output-file"
+        "any",
+        "-e -o -O -a -P --execute --use-askpass --config --output-document --output-file "
+        "--append-output --directory-prefix --save-cookies --hsts-file --warc- --rejected-log",
+        "ABDIQRTUXiltw",
     ),
     "xxd": Program("plain", "#", "cglnosR"),
     "zip": Program("any", "-T --test --unzip-command", "bnti"),

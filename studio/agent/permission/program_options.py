@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from .program_facts import Program, program_of
@@ -23,6 +24,8 @@ _WRITES = frozenset({"-o", "--output", "--output-document"})
 _QUOTED = re.compile(r'"(?:[^"\\@]|\\.)*"|\'[^\']*\'|\\.', re.S)
 _ADDRESS = re.compile(r"[A-Za-z][\w+-]*::")
 _LETTERS = re.compile(r"-[^-].*", re.S)
+_FAMILY = re.compile(r"--.+-", re.S)
+_DOT_COMMAND = re.compile(r"\s*\.[a-z]")
 
 
 def escape_of(name: str, arguments: Sequence[Word]) -> str:
@@ -62,12 +65,35 @@ def leading_options(name: str, arguments: Sequence[Word]) -> Sequence[Word]:
     return arguments[:at]
 
 
+@dataclass(frozen=True, slots=True)
+class _Escapes:
+    """The escapes of a program; see ``Program``."""
+
+    words: frozenset[str]
+    long: frozenset[str]
+    """Those with two dashes."""
+    families: tuple[str, ...]
+    """Beginnings of options."""
+    from_files: frozenset[str]
+    """Options that escape if their value begins with ``@``."""
+    parts: tuple[str, ...]
+    """Parts of any argument."""
+    single: bool
+    """Whether long options have one dash."""
+
+
 @lru_cache(maxsize=512)
-def _escapes(written: str) -> tuple[frozenset[str], frozenset[str], bool]:
-    """The escapes, those with two dashes, and whether long options have one dash."""
-    words = frozenset(written.split())
-    single = any(_LETTERS.fullmatch(word) and len(word) > 2 for word in words)
-    return words, frozenset(word for word in words if word.startswith("--")), single
+def _escapes(written: str) -> _Escapes:
+    all_words = written.split()
+    words = frozenset(word for word in all_words if not word.endswith("@") or word == "@")
+    return _Escapes(
+        words,
+        long=frozenset(word for word in words if word.startswith("--")),
+        families=tuple(word for word in words if _FAMILY.fullmatch(word)),
+        from_files=frozenset(word[:-1] for word in all_words if word not in words),
+        parts=tuple(word[1:-1] for word in words if word[0] == word[-1] == "*" and len(word) > 1),
+        single=any(_LETTERS.fullmatch(word) and len(word) > 2 for word in words),
+    )
 
 
 class _Arguments:
@@ -75,7 +101,7 @@ class _Arguments:
 
     def __init__(self, program: Program, arguments: Sequence[Word]) -> None:
         self._program = program
-        self._escapes, self._long, self._single = _escapes(program.escapes)
+        self._escapes = _escapes(program.escapes)
         self._left = list(arguments)
         self._operands: list[str] = []
         self._scripts: list[str] = []
@@ -83,15 +109,16 @@ class _Arguments:
 
     def escape(self) -> str:
         """The argument that escapes; empty if none does."""
-        if not self._escapes:
+        words = self._escapes.words
+        if not words:
             return ""
-        if "*" in self._escapes:
+        if "*" in words:
             return "*"
         if self._program.bare and self._left and self._left[0].text[:1] != "-":
             for letter in self._left.pop(0).text:  # their values are the words that follow
-                if f"-{letter}" in self._escapes or letter == DYNAMIC:
+                if f"-{letter}" in words or letter == DYNAMIC:
                     return f"-{letter}"
-        for part in (one for one in self._escapes if one.startswith("%")):
+        for part in self._escapes.parts:
             if any(part in word.text for word in self._left):
                 return part
         ended = False
@@ -102,7 +129,7 @@ class _Arguments:
                 found = self._operand(word)
             elif not word.fixed and not _name_is_fixed(word):
                 return DYNAMIC
-            elif word.text == "--" and not self._single:
+            elif word.text == "--" and not self._escapes.single:
                 # An option before it may have taken it as its value.
                 ended, found = not before.startswith("-") or "=" in before, ""
             else:
@@ -115,44 +142,56 @@ class _Arguments:
     def _operand(self, word: Word) -> str:
         text = word.text
         self._operands.append(text)
-        if text in self._escapes:
+        words = self._escapes.words
+        if text in words:
             return text
-        if "#" in self._escapes and len(self._operands) > 1:
+        if "#" in words and len(self._operands) > 1:
             return "a second file"
-        if "::" in self._escapes and _ADDRESS.match(text):
+        if "::" in words and _ADDRESS.match(text):
             return text
-        return text if text[:1] in ("+", "@") and text[:1] in self._escapes else ""
+        if ".x" in words and _DOT_COMMAND.match(text):
+            return text
+        return text if text[:1] in ("+", "@") and text[:1] in words else ""
 
     def _option(self, text: str) -> str:
-        if self._single:
+        if self._escapes.single:
             return self._one_dash(text)
-        if text.startswith("--"):
-            name, has_value, value = text.partition("=")
-            named = {one for one in self._long if one.startswith(name)}
-            if named:
-                if named <= _WRITES and self._nowhere(has_value, value):
-                    return ""
-                return name
-            if "s///" in self._escapes and "--expression".startswith(name):
-                self._scripts.append(value if has_value else self._value())
-            return ""
+        return self._long(text) if text.startswith("--") else self._letters(text)
+
+    def _long(self, text: str) -> str:
+        name, has_value, value = text.partition("=")
+        named = {one for one in self._escapes.long if one.startswith(name)}
+        if named:
+            return "" if named <= _WRITES and self._nowhere(has_value, value) else name
+        if name.startswith(self._escapes.families):
+            return name
+        if any(one.startswith(name) for one in self._escapes.from_files):
+            return name if _is_file(value if has_value else self._value()) else ""
+        if "s///" in self._escapes.words and "--expression".startswith(name):
+            self._scripts.append(value if has_value else self._value())
+        return ""
+
+    def _letters(self, text: str) -> str:
         for at, letter in enumerate(text[1:], 2):
             rest = text[at:]
-            if f"-{letter}" in self._escapes:
+            if f"-{letter}" in self._escapes.words:
                 if letter == "o" and self._nowhere(rest, rest):
                     return ""
                 return "" if letter == "O" and rest == "-" else f"-{letter}"
             if letter in self._program.valued:
                 value = rest or self._value()
-                if letter == "e" and "s///" in self._escapes:
+                if f"-{letter}" in self._escapes.from_files and _is_file(value):
+                    return f"-{letter}"
+                if letter == "e" and "s///" in self._escapes.words:
                     self._scripts.append(value)
                 return ""
         return ""
 
     def _one_dash(self, text: str) -> str:
         name = text.partition("=")[0]
-        short = {one for one in self._escapes if len(one) == 2 and text.startswith(one)}
-        if name in self._escapes or name.replace("--", "-", 1) in self._escapes:
+        words = self._escapes.words
+        short = {one for one in words if len(one) == 2 and text.startswith(one)}
+        if name in words or name.replace("--", "-", 1) in words:
             return name
         return min(short, default="")
 
@@ -173,10 +212,15 @@ class _Arguments:
 
     def _script(self) -> str:
         """What is wrong with sed's scripts."""
-        if "s///" not in self._escapes:
+        if "s///" not in self._escapes.words:
             return ""
         scripts = self._scripts or self._operands[:1]
         return "" if all(map(_SED.fullmatch, scripts)) else "this script"
+
+
+def _is_file(value: str) -> bool:
+    """Whether the value of an option names a file to read it from, or may do so."""
+    return value.startswith(("@", DYNAMIC))
 
 
 _SED_PLACE = r"(?:\d+|\$|/(?:[^/\\\n\0\[]|\\[^\n\0])*/I?)"
