@@ -324,7 +324,8 @@ async def test_a_strangers_file_gets_no_folder_no_trust_and_no_second_line(
             session = await one.engine.sessions.open(row["session"])
             assert (session.info.folder == str(folder)) == (folder == one.folder)
             assert session.info.title == f"a {folder.name}"
-            assert session.transcript.exposed == {"untrusted": "what was said elsewhere"}
+            elsewhere = "what was said elsewhere"
+            assert session.transcript.exposed == {"private": elsewhere, "untrusted": elsewhere}
 
 
 async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(

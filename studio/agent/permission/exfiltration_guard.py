@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ToolFailed
 from studio.domain.events import Exposed
+from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import ToolCall
 from studio.domain.tools import Exposure, ToolSpec
 from studio.domain.transcript import Transcript
@@ -30,15 +31,18 @@ THE_PERSON = ("the person",)
 """The source of an answer of the person."""
 
 _PLACES = (
-    r"node_modules|bower_components|vendor|third_party|site-packages|dist-packages|venv|\.venv"
-    r"|\.tox|Pods|Carthage|downloads?|attachments|inbox"
+    r"node_modules|bower_components|jspm_packages|vendor|third[-_]?party|3rdparty|site-packages"
+    r"|dist-packages|venv|\.venv|\.tox|\.nox|\.eggs|\.cargo|\.npm|\.yarn|\.pnpm-store|\.m2|\.gradle"
+    r"|\.nuget|\.bundle|\.pub-cache|\.terraform|Pods|Carthage|downloads?|attachments|inbox|maildir"
 )
 _ELSEWHERE = re.compile(rf"(?:^|[/\\\s'\"=])(?:{_PLACES})(?:[/\\\s'\"]|$)", re.I)
 """Folders of files by other people, in a path or a command line."""
 _LISTED_ELSEWHERE = re.compile(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
 """The same folders at the beginning of a line of search results."""
 _SENT_AROUND = re.compile(
-    r"\.(?:pdf|eml|msg|mbox|html?|mht|mhtml|rtf|docx?|odt|xlsx?|ods|pptx?|odp|epub|ics|vcf|xml)\b",
+    r"\.(?:pdf|xps|djvu|emlx?|msg|oft|mbox|x?html?|shtml|mht|mhtml|webarchive|har|rtf|doc[xm]?"
+    r"|dot[xm]|odt|ott|xls[xmb]?|xlt[xm]|ods|ots|pp[st][xm]?|pot[xm]|odp|otp|epub|mobi|azw3?|fb2"
+    r"|ics|ifb|vcf|vcard|xml|srt|vtt|pages|numbers)\b",
     re.I,
 )
 """Kinds of files that mostly come from other people."""
@@ -51,15 +55,21 @@ def _first_of(words: str) -> str:
 
 
 _FETCHES = re.compile(
-    r"https?://|\b(?:curl|wget|aria2c|ftp|sftp|scp|rsync|ssh|telnet|nc|ncat|socat|dig|nslookup"
-    r"|Invoke-WebRequest|iwr|irm|gh|glab|docker|podman)\b"
-    rf"|{_first_of('git')}.*\b(?:clone|fetch|pull|ls-remote)\b"
-    rf"|{_first_of('npm|npx|pnpm|yarn|pip3?|pipx|uv|cargo|gem|brew|apt|apt-get|dnf|go')}.*"
+    r"https?://|/dev/(?:tcp|udp)/|\b(?:curl|wget|wget2|aria2c|axel|lftp|ftp|tftp|sftp|scp|rsync|rclone"
+    r"|ssh|mosh|telnet|nc|ncat|netcat|socat|websocat|s_client|dig|drill|nslookup|whois|lynx|w3m"
+    r"|elinks|httpie|xh|yt-dlp|youtube-dl|svn|smbclient|fetchmail|mbsync|offlineimap"
+    r"|psql|mysql|mariadb|redis-cli|mongosh|aws|gcloud|az|kubectl|helm|pbpaste|xclip|xsel|wl-paste"
+    r"|Get-Clipboard|Invoke-WebRequest|Invoke-RestMethod|iwr|irm|gh|glab|docker|podman)\b"
+    rf"|{_first_of('git|hg')}.*\b(?:clone|fetch|pull|ls-remote|submodule|remote update)\b"
+    rf"|{_first_of('npm|npx|pnpm|yarn|bun|deno|pip3?|pipx|uv|poetry|conda|mamba|cargo|gem|bundle|composer|brew|apt|apt-get|dnf|yum|apk|pacman|zypper|snap|flatpak|nix|go|dotnet|mvn|terraform')}.*"
     r"\b(?:install|add|i|ci|get|view|info|show|search|audit|update|upgrade|exec|dlx|sync)\b",
     re.I | re.M,
 )
 """Commands that fetch something if the sandbox does not prevent it."""
 
+_FETCH = "fetch"
+"""The tool that comes with the program; no other can have its name. It sends its address and
+nothing else, in one spelling."""
 _ADDRESS = re.compile(r"https?://[^\s<>\"'“”‘’`]+", re.I)
 _BARE = re.compile(r"(?<![\w@/.:-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[^\s<>\"'“”‘’`]*)?", re.I)
 _STOPS = ".,;:!?)]}»*_"
@@ -73,15 +83,22 @@ class ExfiltrationGuard:
     So the state survives a restart, a branch and a summary. ``contained``: commands
     run in a sandbox and have no network unless they ask for it. ``trusted``: the person
     trusts the folder; then its files count as untrusted only if their path says that they
-    come from elsewhere.
+    come from elsewhere. ``above``: the guard of the turn that begins this one, whose agent
+    says here what else the person would.
     """
 
     def __init__(
-        self, transcript: Transcript, *, contained: bool = False, trusted: bool = False
+        self,
+        transcript: Transcript,
+        *,
+        contained: bool = False,
+        trusted: bool = False,
+        above: ExfiltrationGuard | None = None,
     ) -> None:
         self._transcript = transcript
         self._contained = contained
         self._trusted = trusted
+        self._above = above
         self._known: dict[Exposure, str] = {}
         self.update()
 
@@ -160,15 +177,15 @@ class ExfiltrationGuard:
         source = _source(spec, call, result)
         if spec.untrusted or result.untrusted:
             yield Exposed("untrusted", source)
-            if spec.effect == "act" or _is_near(source):
-                # A server's answer, a page of the person's own network.
+            if spec.effect != "fetch" or _is_near(source):
+                # A mailbox, a server's answer, a note, a page of the person's own network.
                 yield Exposed("private", source)
         elif spec.name in NOTES:
             yield Exposed("private", source)  # a note with untrusted text is marked as untrusted
         elif spec.effect == "draft":
             if result.is_error:  # it quotes the file
                 yield from self._file(source, "")
-        elif result.sources != THE_PERSON and (result.sources or not result.is_error):
+        elif result.sources != THE_PERSON:  # an error may quote what was read, too
             yield from self._file(source, "" if spec.target == PATH else result.text)
 
     def _file(self, source: str, text: str) -> Iterator[Exposed]:
@@ -201,30 +218,33 @@ class ExfiltrationGuard:
             held = self._holds(spec) and not arguments.get(NETWORK)
             return "" if held else "The command can"
         if spec.effect == "fetch":
-            address = canonical_address(target_of(spec, arguments))
-            if address and address in self._harmless_addresses():
-                return ""
-            return "The address can" if address else "What is searched for can"
+            target = target_of(spec, arguments)
+            if target and (_sent(target) if spec.name == _FETCH else target) in self.addresses():
+                return f"{spec.name} can" if _says_more(spec, arguments) else ""
+            return "The address can" if canonical_address(target) else "What is searched for can"
         acts = spec.effect == "act" and spec.name not in NOTES  # notes stay on this computer
         return f"{spec.name} can" if spec.sends or acts else ""
 
-    def _harmless_addresses(self) -> set[str]:
-        """Addresses that contain no data of this session: those in the person's messages and in
-        search results, and those fetched before."""
-        found: set[str] = set()
+    def addresses(self) -> set[str]:
+        """Addresses that contain no data of this session, as they were written and as they are
+        sent: those in the person's messages and in search results, and those fetched before.
+
+        Each other spelling could say something to whoever is there.
+        """
+        found = self._above.addresses() if self._above is not None else set[str]()
         for block in self._transcript.blocks:
             if isinstance(block, UserBlock):
-                found |= {canonical_address(one) for one in _addresses(block.text)}
+                # A conversation that a file or a client tells has no turns.
+                said = bool(block.turn_id) and self._above is None
+                found.update(_addresses(block.text) if said else ())
             elif isinstance(block, ToolBlock) and block.effect == "fetch" and block.state == "done":
-                found |= {canonical_address(one) for one in block.sources}
-        return found - {""}
+                found.update(block.sources)
+        return (found | set(map(_sent, found))) - {""}
 
 
 def canonical_address(address: str) -> str:
-    """The canonical form of an http address, equal for equal pages; empty for other texts.
-
-    It has no fragment, which is not sent. It is empty for an address with a user name.
-    """
+    """The canonical form of an http address, to be shown; empty for other texts, and for an
+    address with a user name."""
     try:
         parts = urlsplit(address.strip())
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -236,6 +256,25 @@ def canonical_address(address: str) -> str:
     port = "" if port in (None, usual[parts.scheme]) else f":{port}"
     query = f"?{parts.query}" if parts.query else ""
     return f"{host}{port}{parts.path or '/'}{query}"
+
+
+def _says_more(spec: ToolSpec, arguments: JsonObject) -> bool:
+    """Whether a call that fetches has arguments besides the address that could hold data."""
+    if spec.name == _FETCH:
+        return False
+    known = as_object(spec.schema.get("properties"))
+    return any(
+        name != spec.target and value != as_object(known.get(name)).get("default")
+        for name, value in arguments.items()
+    )
+
+
+def _sent(address: str) -> str:
+    """The address in the one spelling in which it is sent; empty for what is none."""
+    try:
+        return str(web_address.parse(address))
+    except ToolFailed:
+        return ""
 
 
 def _addresses(text: str) -> Iterator[str]:

@@ -215,8 +215,12 @@ async def _recount(state: SessionState, messages: Sequence[Message]) -> None:
         state.publish(recounted, await asyncio.to_thread(state.transcript.apply, recounted))
     else:
         state.record(recounted)
+    told = ""
     if info.origin != "server":  # of a file, which anybody may have written
-        state.record(Exposed("untrusted", "what was said elsewhere"))
+        told = "what was said elsewhere"
     elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
-        state.record(Exposed("untrusted", "results that the client tells of"))
+        told = "results that the client tells of"
+    if told:
+        state.record(Exposed("private", told))
+        state.record(Exposed("untrusted", told))
     await state.flush()

@@ -273,6 +273,7 @@ class TurnBuilder:
             session.transcript,
             contained=sandbox.kind != "none",
             trusted=setup.layers.trusted,
+            above=options.parent.guard if options.parent is not None else None,
         )
         return ToolAccess(
             session_id=info.id,
@@ -323,6 +324,7 @@ class TurnBuilder:
             self._session.record(
                 ToolFinished(call.call_id, result.text, result.is_error, 0.0, images=images)
             )
+            self._session.record(Exposed("private", f"{call.name}, a tool of the client"))
             self._session.record(Exposed("untrusted", f"{call.name}, a tool of the client"))
 
     async def _route(self, said: Sequence[Said], options: TurnOptions) -> list[Routed]:

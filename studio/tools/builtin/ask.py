@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from studio.tools import Context, Result, ToolFailed, tool
+from studio.domain.errors import NothingRead
+from studio.tools import Context, Result, tool
 
 
 @tool(
@@ -22,7 +23,7 @@ async def ask(context: Context, question: str, choices: list[str] | None = None)
     choices: Suggested answers, if there are natural ones; the person may answer otherwise.
     """
     if not question.strip():
-        raise ToolFailed("“question” is empty.")
+        raise NothingRead("“question” is empty.")
     answer = await context.ask(question.strip(), [one for one in choices or [] if one.strip()])
     return Result(answer, summary=_short(answer), sources=("the person",))
 

@@ -6,6 +6,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
+from studio.domain.errors import NothingRead
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural, size
@@ -23,7 +24,7 @@ async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
     depth: How many levels to go down, 1 to 5.
     """
     if not 1 <= depth <= 5:
-        raise ToolFailed("“depth” must be 1 to 5.")
+        raise NothingRead("“depth” must be 1 to 5.")
     workspace = context.workspace
 
     def read(stop: Stop) -> tuple[str, list[str]]:

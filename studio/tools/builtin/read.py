@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from studio.domain.errors import NothingRead
 from studio.domain.messages import Image
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, FileDraft, Result, ToolFailed, tool
@@ -52,7 +53,7 @@ async def read(
         you get the rest of line first_line alone.
     """
     if min(first_line, lines, first_page, first_column) < 1:
-        raise ToolFailed("“first_line”, “lines”, “first_page” and “first_column” count from 1.")
+        raise NothingRead("“first_line”, “lines”, “first_page” and “first_column” count from 1.")
     workspace = context.workspace
     wanted = Wanted(first_line, lines, first_column, LIMIT)
 

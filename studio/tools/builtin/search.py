@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from studio.domain.errors import NothingRead
 from studio.processes.daemon_thread import Stop, stoppable
-from studio.tools import Context, Result, ToolFailed, tool
+from studio.tools import Context, Result, tool
 from studio.tools.sdk.result import plural
 from studio.tools.workspace.grep import Found, Match, Query, Skipped, find_ripgrep
 from studio.tools.workspace.grep import search as search_files
@@ -28,7 +29,7 @@ async def search(
     ignore_case: Whether a and A are the same.
     """
     if not pattern:
-        raise ToolFailed("“pattern” is empty.")
+        raise NothingRead("“pattern” is empty.")
     workspace = context.workspace
     query = Query(pattern, glob.strip(), ignore_case)
 

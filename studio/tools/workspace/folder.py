@@ -131,8 +131,8 @@ class Workspace:
         if found.is_dir():
             return found
         if found.exists():
-            raise ToolFailed(f"{self.relative(found)} is a file, not a folder.")
-        raise ToolFailed(self._missing(found, "folder"))
+            raise NothingRead(f"{self.relative(found)} is a file, not a folder.")
+        raise self._missing(found, "folder")
 
     def file(self, path: str, *, write: bool = False) -> Path:
         """``resolve``, and it must be an ordinary file; raises ToolFailed."""
@@ -141,16 +141,17 @@ class Workspace:
         try:
             mode = found.stat().st_mode
         except FileNotFoundError:
-            raise ToolFailed(self._missing(found, "file")) from None
+            raise self._missing(found, "file") from None
         except OSError as error:
-            raise ToolFailed(f"{name} cannot be opened: {reason(error)}.") from error
+            raise NothingRead(f"{name} cannot be opened: {reason(error)}.") from error
         if stat.S_ISDIR(mode):
-            raise ToolFailed(f"{name} is a folder, not a file.")
+            raise NothingRead(f"{name} is a folder, not a file.")
         if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
-            raise ToolFailed(f"{name} is not an ordinary file.")
+            raise NothingRead(f"{name} is not an ordinary file.")
         return found
 
-    def _missing(self, path: Path, kind: str) -> str:
+    def _missing(self, path: Path, kind: str) -> ToolFailed:
+        """The error for what is not there; it may show names that others chose."""
         from difflib import get_close_matches
 
         text = f"There is no {kind} {self.relative(path)}."
@@ -158,12 +159,12 @@ class Workspace:
             here = [entry.name for entry in os.scandir(path.parent)][:2000]
             near = [name for name in here if not self.hidden(self.relative(path.parent / name))]
         except OSError:
-            return text
+            return NothingRead(text)
         close = get_close_matches(path.name, near, n=3, cutoff=0.6)
         if not close:
-            return text
+            return NothingRead(text)
         names = ", ".join(self.relative(path.parent / name) for name in close)
-        return f"{text} Did you mean {names}?"
+        return ToolFailed(f"{text} Did you mean {names}?")
 
     def walk(
         self,

