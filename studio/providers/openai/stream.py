@@ -32,8 +32,9 @@ class ResponsesAccumulator:
     """Keeps each item as its ``response.output_item.done`` brought it.
 
     ``encrypted_content`` differs between the events of one item and only that
-    of ``done`` is sure to be accepted back. ``fault`` makes the ProviderError
-    of an error object inside the stream.
+    of ``done`` is sure to be accepted back. Words that no item has in the end, though they
+    were shown, are kept as a message. ``fault`` makes the ProviderError of an error object
+    inside the stream.
     """
 
     def __init__(self, fault: Callable[[object], ProviderError]) -> None:
@@ -43,6 +44,11 @@ class ResponsesAccumulator:
         self._words = defaultdict[int, TextBuffer](TextBuffer)
         self._thoughts = defaultdict[int, TextBuffer](TextBuffer)
         self._ids: dict[int, str] = {}
+        self._places: dict[str, int] = {}
+        """The place of each item by its id: imitators leave the index out."""
+        self._latest: JsonObject = {}
+        self._counts = False
+        """Whether events are numbered; some servers give each the same number."""
         self._response: JsonObject | None = None
 
     @property
@@ -52,12 +58,10 @@ class ResponsesAccumulator:
     def feed(self, event: JsonObject) -> Iterable[Delta]:
         if error := event.get("error"):
             raise self._fault(error)
-        if self._response is not None:
+        if self._response is not None or self._is_repeat(event):
             return
-        kind = event.get("type")
-        index = event.get("output_index")
-        place = index if isinstance(index, int) else -1
-        match kind:
+        place = self._place(event)
+        match event.get("type"):
             case "response.output_text.delta" | "response.refusal.delta":
                 if new := self._words[place].add(as_text(event.get("delta"))):
                     yield TextDelta(new)
@@ -81,6 +85,26 @@ class ResponsesAccumulator:
                 raise self._fault(event)
             case _:
                 return
+
+    def _is_repeat(self, event: JsonObject) -> bool:
+        """Whether the event with the highest number so far came once more."""
+        number, last = event.get("sequence_number"), self._latest.get("sequence_number")
+        if not isinstance(number, int):
+            return False
+        if not isinstance(last, int) or number > last:
+            self._counts = isinstance(last, int)
+            self._latest = event
+            return False
+        return self._counts and event == self._latest
+
+    def _place(self, event: JsonObject) -> int:
+        index = event.get("output_index")
+        item_id = as_text(event.get("item_id")) or as_text(as_object(event.get("item")).get("id"))
+        if isinstance(index, int):
+            self._places.setdefault(item_id, index)
+            return index
+        last = max(self._begun, default=-1)
+        return self._places.setdefault(item_id, last + 1) if item_id else max(last, 0)
 
     def _added(self, place: int, item: Json) -> Iterable[Delta]:
         if not isinstance(item, dict) or place in self._begun:
@@ -106,9 +130,9 @@ class ResponsesAccumulator:
         if place in self._ids:
             item = {**item, "call_id": self._ids[place]}
         self._done[place] = item
-        if item.get("type") == "message" and place not in self._words and (text := said(item)):
-            self._words[place].add(text)
-            yield TextDelta(text)
+        shown, text = self._words[place], said(item) if item.get("type") == "message" else ""
+        if text.startswith(shown.text) and (new := shown.add(text[len(shown.text) :])):
+            yield TextDelta(new)
 
     def _ended(self, response: Json) -> Iterable[Delta]:
         response = response if isinstance(response, dict) else {}
@@ -122,8 +146,7 @@ class ResponsesAccumulator:
 
     def reply(self) -> Reply:
         assert self._response is not None
-        slots = [self._done[place] for place in sorted(self._done)]
-        items = acceptable([None if _cut(item) else item for item in slots])
+        items = self._items()
         calls = calls_of(items)
         stop: StopReason = "tool_use" if calls else "end"
         detail = ""
@@ -136,17 +159,19 @@ class ResponsesAccumulator:
         return Reply(items, calls, stop, self._usage(), detail)
 
     def interrupted(self) -> Reply:
+        items = self._items()
+        return Reply(items, calls_of(items), "other", self._usage())
+
+    def _items(self) -> list[JsonObject]:
         slots: list[JsonObject | None] = []
         for place in sorted({*self._begun, *self._done, *self._words}):
             item = self._done.get(place)
-            if item is not None:
-                slots.append(None if _cut(item) else item)
-                continue
-            slots.append(None)
-            if (words := self._words.get(place)) and words.text.strip():
-                slots.append({"type": "message", "role": "assistant", "content": words.text})
-        items = acceptable(slots)
-        return Reply(items, calls_of(items), "other", self._usage())
+            kept = None if item is None or _cut(item) else item
+            words = self._words[place].text
+            slots.append(kept)
+            if words.strip() and (kept is None or kept.get("type") != "message"):
+                slots.append({"type": "message", "role": "assistant", "content": words})
+        return acceptable(slots)
 
     def _usage(self) -> Usage:
         usage = as_object((self._response or {}).get("usage"))

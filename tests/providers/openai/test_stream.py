@@ -14,7 +14,7 @@ from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.models import Usage
 from studio.providers.http import Http
 from studio.providers.openai.adapter import OpenAIProvider, chat_models
-from studio.providers.openai.stream import ResponsesAccumulator
+from studio.providers.openai.stream import ResponsesAccumulator, said
 from studio.simulator import (
     Call,
     Raw,
@@ -390,6 +390,107 @@ async def test_recorded_refusal(http: Http) -> None:
         error = await fails(provider(sim, http))
         assert (error.fault, error.status) == ("bad_request", 400)
         assert "temperature" in str(error)
+
+
+def heard(kind: str, number: int = 0, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", "sequence_number": number, **fields}
+
+
+def spoken(text: str, **fields: Any) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text}]
+    return {"type": "message", "role": "assistant", "content": content, **fields}
+
+
+ONE, TWO = spoken("One.", id="msg_1"), spoken("Two.", id="msg_2")
+COMPLETED = heard("completed", response={"status": "completed", "output": []})
+ODD_STREAMS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "words of an item that never began": (
+        [
+            heard("output_text.delta", output_index=9, delta="Hello."),
+            heard("output_item.done", output_index=0, item=ONE),
+        ],
+        ["One.", "Hello."],
+    ),
+    "words of an item that never ended": (
+        [
+            heard("output_item.added", output_index=0, item=spoken("", id="msg_1")),
+            heard("output_text.delta", output_index=0, delta="Hello."),
+            heard("output_item.added", output_index=1, item=TWO),
+            heard("output_item.done", output_index=1, item=TWO),
+        ],
+        ["Hello.", "Two."],
+    ),
+    "words that their item does not have": (
+        [
+            heard("output_text.delta", output_index=0, delta="Hello."),
+            heard("output_item.done", output_index=0, item=spoken("")),
+        ],
+        ["Hello."],
+    ),
+    "words of an item that is no message": (
+        [
+            heard("output_text.delta", output_index=0, delta="Hello."),
+            heard("output_item.done", output_index=0, item={"type": "odd", "id": "o_1"}),
+        ],
+        ["Hello."],
+    ),
+    "words that only the item has": (
+        [
+            heard("output_text.delta", output_index=0, delta="On"),
+            heard("output_item.done", output_index=0, item=ONE),
+        ],
+        ["One."],
+    ),
+    "a piece that came twice": (
+        [
+            heard("output_item.added", 1, output_index=0, item=spoken("", id="msg_1")),
+            *[heard("output_text.delta", 2, output_index=0, delta="On"), heard("odd")] * 2,
+            heard("output_text.delta", 3, output_index=0, delta="e."),
+            heard("output_item.done", 4, output_index=0, item=ONE),
+        ],
+        ["One."],
+    ),
+    "the same piece from a server that does not count": (
+        [*[heard("output_text.delta", output_index=0, delta="ha")] * 2],
+        ["haha"],
+    ),
+    "no places": (
+        [
+            heard("output_item.added", item=spoken("", id="msg_1")),
+            heard("output_text.delta", item_id="msg_1", delta="One."),
+            heard("output_item.done", item=ONE),
+            heard("output_item.added", item=spoken("", id="msg_2")),
+            heard("output_text.delta", item_id="msg_2", delta="Two."),
+            heard("output_item.done", item=TWO),
+        ],
+        ["One.", "Two."],
+    ),
+    "places of items alone": (
+        [
+            heard("output_item.added", output_index=3, item=spoken("", id="msg_1")),
+            heard("output_text.delta", item_id="msg_1", delta="One."),
+            heard("output_text.delta", delta=" More."),
+            heard("output_item.done", output_index=3, item=spoken("One. More.", id="msg_1")),
+        ],
+        ["One. More."],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD_STREAMS)
+@pytest.mark.parametrize("ends", [True, False])
+def test_h1_what_is_shown_is_kept(case: str, ends: bool) -> None:
+    """H-1: the transcript shows each word once, and the next request has it."""
+    events, expected = ODD_STREAMS[case]
+    folded = ResponsesAccumulator(lambda error: ProviderError("server", str(error)))
+    deltas = [delta for event in events for delta in folded.feed(event)]
+    if ends:
+        deltas += folded.feed(COMPLETED)
+    items = (folded.reply() if ends else folded.interrupted()).items
+    messages = [item for item in items if item.get("type") == "message"]
+    kept = [said(item) or item["content"] for item in messages]
+    assert kept == expected
+    assert sorted("".join(one.text for one in deltas)) == sorted("".join(expected))
 
 
 def events() -> list[dict[str, Any]]:
