@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sqlite3
 from contextlib import closing
 from functools import partial
@@ -13,12 +14,48 @@ from pathlib import Path
 
 import pytest
 
-from studio.simulator import RequestView, Text, Think, Turn, drip
+from studio.simulator import Call, RequestView, Text, Think, Turn, drip
 from studio.storage.paths import Paths
 from support.command import Command, at_provider
 from support.engine_home import PROTOCOLS, reply_requests
+from support.fork_server import start_python
 from support.waiting import until, within
 
+DIES = """
+import asyncio, os, signal, sys
+from datetime import date
+from studio.app import build
+from studio.domain import events
+from studio.domain.messages import Text
+from studio.storage.config.settings import SettingsFile
+from studio.storage.paths import Paths
+
+async def main(session_id, kind):
+    paths = Paths.default()
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    engine = await build(paths, settings)
+    engine.services.today = lambda: date(2026, 1, 5)
+    session = await engine.sessions.open(session_id)
+    tasks = []
+
+    async def die():
+        await session.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def heard(envelope):
+        if isinstance(envelope.event, events.ToolStarted):
+            session.steer(session.queue.add([Text("Also this")]))
+        if isinstance(envelope.event, getattr(events, kind)):
+            tasks.append(asyncio.create_task(die()))
+
+    session.subscribe(heard)
+    async for _ in session.turn([Text("Go on")]):
+        pass
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""A door that ends when an event of a kind is stored, before the history is."""
 KILLS = 12 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 ANSWER = " ".join(f"word{number}" for number in range(2_000))
 
@@ -75,3 +112,27 @@ async def test_h5_killed_in_the_middle_of_an_answer(tmp_path: Path, provider: st
         assert len(known) == KILLS and not simulator.violations
         for words in known:
             assert words.strip() in sent, words[-80:]
+
+
+async def test_h5_killed_between_the_transcript_and_the_history(tmp_path: Path) -> None:
+    """H-6: the next request has what the person said meanwhile, and what the model was told."""
+
+    def script(view: RequestView) -> Turn:
+        return Turn(Call("list", {})) if view.last_user.endswith("Go on") else Turn(Text("Yes."))
+
+    async with at_provider(tmp_path, "anthropic", script) as (terminal, simulator):
+        provider = ("--provider", "anthropic", "--model", "sim-model")
+        begun = await terminal.turn(*provider, "Hello")
+        for kind in ("Told", "Steered"):
+            process = await start_python(
+                *("-c", DIES, begun[0]["session_id"], kind),
+                environment=terminal.environment,
+                folder=terminal.folder,
+            )
+            assert (await process.communicate())[1] == b""
+            assert process.returncode == -signal.SIGKILL
+        ended = await terminal("run", "--session", begun[0]["session_id"], "And now")
+        assert (ended.code, ended.out) == (0, "Yes.\n"), ended
+        sent = str(reply_requests(simulator)[-1].json)
+        assert (sent.count("5 January 2026"), sent.count("Also this")) == (1, 1)
+        assert not simulator.violations

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeAlias, cast
 
 from studio.agent.attachments import replace_unreadable
 from studio.agent.prompts import CALL_LOST, RESUME
@@ -25,6 +25,7 @@ from studio.domain.events import (
     Notice,
     ReasoningDelta,
     RetryScheduled,
+    Steered,
     StepEnded,
     StepStarted,
     TextDelta,
@@ -38,6 +39,8 @@ from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning
 from studio.storage.sessions.store import SessionStore, StoredHistory
+
+from .session_state import PendingInput
 
 NAMED = 5
 """So many files are named; more would fill the screen."""
@@ -141,18 +144,17 @@ class NativeHistory:
     async def open(
         self,
         basis: HistoryBasis,
-        unsent: list[Said],
-        known_epoch: int,
+        pending: PendingInput,
         last_calls: Sequence[ToolBlock] = (),
     ) -> list[Event]:
         """Go on with the stored epoch if it fits the basis, else begin one; returns what happened.
 
-        ``unsent`` is what was said and may be in no history yet; what this one has is
-        removed. ``known_epoch`` is the last epoch among the session's events,
-        ``last_calls`` are the calls of the last turn.
+        What this history has is no longer pending then. ``last_calls`` are the calls of the
+        last turn.
         """
         await self.save()  # what a failing disk left behind
         self._opened = basis
+        unsent = pending.unsent
         stored = None if self.new else await self._store.native(self._session_id)
         if stored is None:
             self.epoch = 0
@@ -164,14 +166,17 @@ class NativeHistory:
             begun = await self._begin(why, basis)
             unsent.clear()
             return [begun, Notice(why)]
+        later: list[Event] = []
+        if stored.events is not None:  # else an older version wrote it
+            later = await self._store.events(self._session_id, stored.events)
+        pending.lost(later)
         for many in range(len(unsent), 0, -1):
             added = basis.provider.user_items(unsent[:many])
             if added and self.items[-len(added) :] == added:
                 del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
-        events = await self._repair(last_calls)
-        await self._recover_words(stored)
-        if self.epoch == known_epoch:
+        events = await self._repair(last_calls, later)
+        if self.epoch == pending.epoch:
             return events
         return [HistoryBegun(self.epoch, basis.provider.name, basis.model, self.why), *events]
 
@@ -324,39 +329,50 @@ class NativeHistory:
         more = [spec.name for spec in basis.tools if spec.name not in frozen]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
-    async def _repair(self, last_calls: Sequence[ToolBlock]) -> list[Event]:
-        """Answer the calls of the last reply that were handed over, or cut off (H-5).
+    async def _repair(self, last_calls: Sequence[ToolBlock], later: Sequence[Event]) -> list[Event]:
+        """Append what a program that ended at any moment had not appended yet (H-5).
 
-        Returns a notice if the result of one is not known.
+        The results of the last reply's calls, then what ``later`` events tell that was said after
+        it. Returns a notice if the result of a call is not known.
         """
         provider = self._basis.provider
         calls = provider.open_calls(self.items)
-        if not calls:
-            return []
         known = {block.call_id: block for block in last_calls if block.state in ("done", "error")}
-        results = [_result(call, known.get(call.id)) for call in calls]
-        await self.append(provider.result_items(results))
+        items = provider.result_items([_result(call, known.get(call.id)) for call in calls])
+        items += self._items_of(unheard(later))
+        if items:  # at once, or a second crash would lose the rest
+            await self.append(items)
         lost = sum(call.id not in known for call in calls)
         if not lost:
             return []
         many = "a tool call" if lost == 1 else f"{lost} tool calls"
         return [Notice(f"The last turn ended in the middle of {many}. That was repaired.")]
 
-    async def _recover_words(self, stored: StoredHistory) -> None:
-        """Append what the model said before the program ended, as a stop would have (H-5)."""
-        if stored.events is None:  # an older version wrote it
-            return
-        later = await self._store.events(self._session_id, stored.events)
-        if words := unheard_words(later):
-            await self.append(self._basis.provider.spoken_items(words))
+    def _items_of(self, found: Iterable[Unheard]) -> list[JsonObject]:
+        basis = self._basis
+        items: list[JsonObject] = []
+        for one in found:
+            match one:
+                case Steered():
+                    items += self.words(one.said)
+                case Told():
+                    items += basis.provider.system_items(one.text, basis.model)
+                case _:
+                    items += basis.provider.spoken_items(one)
+        return items
 
 
-def unheard_words(events: Iterable[Event]) -> list[Text]:
-    """What the model said last in ``events``, which came after the history was last stored.
+Unheard: TypeAlias = list[Text] | Steered | Told
 
-    A reply that ended well, or was given up for another attempt, was stored as far as the
-    provider accepts it. One with calls is stored after it ended.
+
+def unheard(events: Iterable[Event]) -> list[Unheard]:
+    """What ``events``, which came after the history was last stored, have and it has not.
+
+    That is what the model said last, in order with what the person said meanwhile and what
+    the model was told. A reply that ended well, or was given up for another attempt, was stored
+    as far as the provider accepts it. One with calls is stored after it ended.
     """
+    found: list[Unheard] = []
     said: list[Text] = []
     goes_on = calls = False
     for event in events:
@@ -374,8 +390,18 @@ def unheard_words(events: Iterable[Event]) -> list[Text]:
             case StepStarted() | StepEnded() | RetryScheduled():
                 said.clear()
                 goes_on = calls = False
+            case Told("resume"):
+                pass  # said after it was stored
+            case Steered() | Told():
+                found += [_not_blank(said), event]
+                said, goes_on, calls = [], False, False
             case _:
                 pass
+    found.append(_not_blank(said))
+    return [one for one in found if one]
+
+
+def _not_blank(said: list[Text]) -> list[Text]:
     return [words for words in said if words.text.strip()]
 
 

@@ -141,6 +141,9 @@ class PendingInput:
         self.epoch = 0
         self._drafts = drafts
         self._undone: dict[str, Told] = {}
+        self._sent: list[Said] = []
+        self._steps = 0
+        """Since and with the one that ``_sent`` began."""
         restored: set[str] = set()
         for event in events:
             match event:
@@ -152,8 +155,6 @@ class PendingInput:
                     restored.remove(event.draft_id)
                 case DraftResolved():
                     self.drafts_ended({event.draft_id: event.status})
-                case Told():
-                    continue  # the program may have ended before the history had it
                 case _:
                     pass
             self.apply(event)
@@ -163,7 +164,10 @@ class PendingInput:
             case TurnStarted():
                 self.unsent.extend(event.said)
             case StepStarted():
+                if self.unsent:
+                    self._sent, self._steps = [*self.unsent], 0
                 self.unsent.clear()
+                self._steps += 1
             case Told() if event in self.notes:
                 self.notes.remove(event)
             case HistoryBegun():  # it has the calls that made drafts, not their ends
@@ -174,6 +178,16 @@ class PendingInput:
                 self._files_restored(event)
             case _:
                 pass
+
+    def lost(self, later: Iterable[Event]) -> None:
+        """Words are unsent again if the history has nothing of the step that they began.
+
+        ``later`` are the events since it was last stored.
+        """
+        steps = sum(isinstance(event, StepStarted) for event in later)
+        if self._sent and steps >= self._steps:
+            self.unsent[:0] = self._sent
+            self._sent.clear()
 
     def words(self, said: Sequence[Said]) -> list[Said]:
         """What a turn sends: what is unsent, then what is said now; nothing if it is blank."""

@@ -384,9 +384,7 @@ class TurnBuilder:
             transcript.messages,
             self._facts,
         )
-        events = await self.history.open(
-            basis, pending.unsent, pending.epoch, transcript.last_calls
-        )
+        events = await self.history.open(basis, pending, transcript.last_calls)
         if stale:
             events += await self.history.renew(stale, quiet=True)
             pending.unsent.clear()  # the new history has it

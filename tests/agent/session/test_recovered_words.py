@@ -10,12 +10,16 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from studio.agent.retry_policy import RetryPolicy
-from studio.agent.session.native_history import unheard_words
+from studio.agent.session.event_channel import EventEnvelope
+from studio.agent.session.native_history import Unheard, unheard
+from studio.agent.session.session import Session
 from studio.domain.blocks import TextBlock
 from studio.domain.events import (
     CallStarted,
@@ -23,9 +27,12 @@ from studio.domain.events import (
     Notice,
     ReasoningDelta,
     RetryScheduled,
+    Steered,
     StepEnded,
     StepStarted,
     TextDelta,
+    Told,
+    ToolStarted,
     TurnComplete,
     TurnStarted,
 )
@@ -40,7 +47,10 @@ BESIDE = replace(ENDED, beside=True)
 AGAIN = RetryScheduled(2, 5, 0.1, "network", "It broke off.")
 STARTED = TurnStarted("s", "t", (Words("Go"),), "Coder", "p", "m", "background")
 
-LATER: dict[str, tuple[Sequence[Event], list[str]]] = {
+STEERED = Steered((Words("Also"),))
+TOLD = Told("date", "It is Monday.")
+
+LATER: dict[str, tuple[Sequence[Event], list[Any]]] = {
     "nothing": ([], []),
     "a turn that ended": ([ENDED, TurnComplete("done"), Notice("x")], []),
     "an answer": ([TextDelta("Half an "), TextDelta("answer")], ["Half an answer"]),
@@ -69,13 +79,35 @@ LATER: dict[str, tuple[Sequence[Event], list[str]]] = {
     ),
     "a summary beside": ([TextDelta("Half"), BESIDE], ["Half"]),
     "the next step": ([CallStarted("c", "read"), ENDED, StepStarted(2), TextDelta("y")], ["y"]),
+    "what was said meanwhile": ([StepStarted(2), STEERED], [STEERED]),
+    "what the model was told": ([ENDED, TOLD, STEERED, TOLD], [TOLD, STEERED, TOLD]),
+    "all of it in order": (
+        [TextDelta("Half"), TurnComplete("error"), STARTED, TOLD, STEERED, TextDelta("More")],
+        ["Half", TOLD, STEERED, "More"],
+    ),
+    "what was told before a reply that ended": ([TOLD, TextDelta("Half"), ENDED], [TOLD]),
+    "what is stored before it is told": ([TextDelta("Half"), AGAIN, Told("resume", "Go on")], []),
 }
+
+
+def plain(one: Unheard) -> list[Any]:
+    return [words.text for words in one] if isinstance(one, list) else [one]
 
 
 @pytest.mark.parametrize("case", LATER)
 def test_what_no_history_has_yet(case: str) -> None:
     events, expected = LATER[case]
-    assert [words.text for words in unheard_words(events)] == expected
+    assert [inner for one in unheard(events) for inner in plain(one)] == expected
+
+
+def copied(home: EngineHome, target: Path) -> None:
+    """The database as it is at this moment, in a home of its own."""
+    (target / "studio").mkdir(parents=True)
+    with (
+        closing(sqlite3.connect(home.engine.paths.database)) as source,
+        closing(sqlite3.connect(target / "studio" / "studio.db")) as copy,
+    ):
+        source.backup(copy)
 
 
 async def crashed(home: EngineHome, target: Path) -> str:
@@ -93,12 +125,7 @@ async def crashed(home: EngineHome, target: Path) -> str:
         await shown.wait()
         await reply_requests(home.simulator)[-1].stalled.wait()
     await session.flush()
-    (target / "studio").mkdir(parents=True)
-    with (
-        closing(sqlite3.connect(home.engine.paths.database)) as source,
-        closing(sqlite3.connect(target / "studio" / "studio.db")) as copy,
-    ):
-        source.backup(copy)
+    copied(home, target)
     session.stop()
     await asyncio.wait_for(running, HANG)
     return session.info.id
@@ -148,4 +175,62 @@ async def test_h5_the_model_knows_what_it_said(tmp_path: Path, provider: str, sc
         last = await home.engine.store.native(identifier)
         assert last is not None and last.items[: len(after.items)] == after.items
         assert str(last.items).count(shown[-1].strip()) == 1
+        assert not home.simulator.violations
+
+
+def copies_at(
+    home: EngineHome, session: Session, kind: type[Event], target: Path
+) -> list[asyncio.Task[None]]:
+    """Copy the database as soon as an event of this kind is stored, with nothing after it."""
+    copying: list[asyncio.Task[None]] = []
+
+    def look(envelope: EventEnvelope) -> None:
+        if isinstance(envelope.event, kind) and not copying:
+            copying.append(asyncio.create_task(stored()))
+
+    async def stored() -> None:
+        await session.flush()
+        copied(home, target)
+
+    session.subscribe(look)
+    return copying
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [(Told, "24 November 2026"), (StepStarted, "Two, please"), (Steered, "Also this")],
+)
+async def test_h5_the_model_hears_what_was_stored_just_before_a_crash(
+    tmp_path: Path, provider: str, kind: type[Event], text: str
+) -> None:
+    """H-5, H-6: the person's words or a note, on disk before the history had them, once."""
+    (tmp_path / "before").mkdir()
+    script = [Turn(Text("A.")), LOOKED, Turn(Text("B."))]
+    async with engine_home(tmp_path / "before", provider, script) as home:
+        home.engine.services.today = lambda: date(2026, 11, 23)
+        session = await home.session()
+        await say(session, "One")
+        home.engine.services.today = lambda: date(2026, 11, 24)
+        copying = copies_at(home, session, kind, tmp_path / "after")
+
+        def steer(envelope: EventEnvelope) -> None:
+            if isinstance(envelope.event, ToolStarted):
+                session.steer(session.queue.add([Words("Also this")]))
+
+        session.subscribe(steer)
+        await say(session, "Two, please")
+        await asyncio.wait_for(asyncio.gather(*copying), HANG)
+        identifier = session.info.id
+        assert len(copying) == 1 and not home.simulator.violations
+    async with engine_home(tmp_path / "after", provider, [Turn(Text("Yes."))]) as home:
+        home.engine.services.today = lambda: date(2026, 11, 24)
+        session = await home.engine.sessions.open(identifier)
+        before = await home.engine.store.native(identifier)
+        assert before is not None and text not in str(before.items)
+        *_, last = await say(session, "Three")
+        assert isinstance(last, TurnComplete) and last.reason == "done"
+        after = await home.engine.store.native(identifier)
+        assert after is not None and after.items[: len(before.items)] == before.items
+        assert str(after.items).count(text) == str(home.asked[-1].json).count(text) == 1
         assert not home.simulator.violations
