@@ -9,13 +9,15 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import get_args
 
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
-from studio.domain.events import Event, Exposed, Recounted, TurnComplete, TurnStarted
+from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
 from studio.domain.sessions import Origin, SearchHit, SessionInfo, title_from_messages
+from studio.domain.tools import Exposure
 from studio.storage.sessions.store import SessionStore
 
 from .event_channel import EventChannel
@@ -24,6 +26,7 @@ from .session_state import SessionState
 
 MOST_AT_ONCE = 1_000
 """Messages; more are folded in a thread."""
+CHANGED = "what was changed in this chat"
 
 
 class Sessions:
@@ -95,13 +98,29 @@ class Sessions:
             events = await self.store.events(session_id)
             self.store.journal(session_id).newest = newest
             damage = await self.store.damage(session_id)
+            changed = await self._accepted(session_id) if damage else 0
+            damage = "" if changed else damage
             interrupted = await self._interrupted(session_id, events)
             state = self._state(info, events, damage)
             session = Session(state, self._services, interrupted=interrupted)
+            if changed:
+                _note_changed(state, changed)
             if interrupted:
                 await session.find_changes()
             self._open[session_id] = session
             return session
+
+    async def _accepted(self, session_id: str) -> int:
+        """How many entries were changed, if the session can be gone on with as they are now.
+
+        The history of the provider has sums of its own, and is built anew if it was changed.
+        """
+        if await self.store.running_elsewhere(session_id):
+            return 0
+        try:
+            return await self.store.accept_changed(session_id)
+        except StorageError:  # it cannot be written
+            return 0
 
     def _state(
         self, info: SessionInfo, events: Sequence[Event] = (), damage: str = ""
@@ -205,6 +224,20 @@ class Sessions:
         for error in done:
             if isinstance(error, BaseException):
                 raise error
+
+
+def _note_changed(state: SessionState, changed: int) -> None:
+    """Tell the person; what the changed entries told of risks is not known any more (T-7)."""
+    what = "An entry" if changed == 1 else f"{changed:,} entries"
+    was, are = ("was", "It is") if changed == 1 else ("were", "They are")
+    state.record(
+        Notice(
+            f"{what} of this chat {was} changed by something else than this program, or by a "
+            f"fault of the disk. {are} shown and used as stored now."
+        )
+    )
+    for exposure in get_args(Exposure):
+        state.record(Exposed(exposure, CHANGED))
 
 
 async def _recount(state: SessionState, messages: Sequence[Message]) -> None:

@@ -193,6 +193,10 @@ class SessionStore:
         await self.flush(session_id)
         return await self._db.read(lambda db: event_log.describe_damage(db, session_id))
 
+    async def accept_changed(self, session_id: str) -> int:
+        """Take readable entries as they are now, see ``event_log.accept_changed``."""
+        return await self._db.write(lambda db: event_log.accept_changed(db, session_id))
+
     async def native(self, session_id: str, epoch: int | None = None) -> StoredHistory | None:
         """An epoch of the provider's history, the last if not named; None if there is none."""
         return await self._db.read(lambda db: native_history.read(db, session_id, epoch))

@@ -193,6 +193,26 @@ async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path)
         assert "Done." in json.dumps(sent(home)[0])
 
 
+async def test_a_chat_of_which_an_entry_was_changed_goes_on(tmp_path: Path) -> None:
+    """H-5, H-1, T-7: with a note; the model knows what it said, and risks are counted as taken."""
+    async with engine_home(tmp_path, "anthropic", STEPS) as home:
+        session = await home.session()
+        await say(session, "One")
+        identifier = session.info.id
+    with closing(sqlite3.connect(tmp_path / "studio" / "studio.db")) as db, db:
+        db.execute("UPDATE transcript SET body = replace(body, 'Done.', 'Gone.')")
+    for words in ("Two", "Three"):
+        async with engine_home(tmp_path, "anthropic", [Turn(Text("Yes."))]) as home:
+            session = await home.engine.sessions.open(identifier)
+            assert not session.damage and {*session.transcript.exposed} == {"private", "untrusted"}
+            shown = [str(block) for block in session.transcript.blocks]
+            assert sum("An entry of this chat was changed" in block for block in shown) == 1
+            events = await say(session, words)
+            assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+            assert not any(isinstance(event, HistoryBegun) for event in events)
+            assert "Done." in json.dumps(sent(home)[0]) and not home.simulator.violations
+
+
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_a_branch_has_what_came_before(tmp_path: Path, provider: str) -> None:
     """H-7: edit and resend is a branch; the old session stays as it is."""

@@ -228,6 +228,9 @@ async def test_damage_of_a_transcript_is_said_in_words(
     assert sorted(session.id for session in await store.all()) == ["other", "s"]
     Transcript(await store.events("s"))
     assert isinstance(await store.search("answer"), list)
+    accepted = {"1 entry was changed": 1, "2 entries were changed": 2}.get(damage, 0)
+    assert await store.accept_changed("s") == accepted
+    assert await store.damage("s") == ("" if accepted else damage)
 
 
 # --- branches ---------------------------------------------------------------------------------
