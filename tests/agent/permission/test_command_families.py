@@ -153,6 +153,19 @@ def test_t7_a_script_that_is_refused_is_refused_by_any_way(folder: Path, rule: s
     assert verdict(refusing, "bash sub/x") == verdict(refusing, "x") == "allow"
 
 
+def test_t7_a_way_through_a_link_is_followed_as_the_system_does(folder: Path) -> None:
+    """``scripts/away`` leads out of the folder, and so does what is above it."""
+    for rule in ("run(scripts/x *)", "run(scripts/*)", "run(scripts/x)"):
+        assert verdict(policy(folder, rule), "scripts/away/../x") == "ask", rule
+    assert verdict(policy(folder, "run(bash scripts/x *)"), "bash scripts/away/../x") == "ask"
+
+
+def test_t7_a_rule_for_a_shell_names_its_script(folder: Path) -> None:
+    for rule in ("run(bash *)", "run(bash scripts/*)", "run(bash scripts/a*)"):
+        assert verdict(policy(folder, rule), "bash scripts/a.sh") == "ask", rule
+    assert verdict(policy(folder, "run(bash scripts/a.sh *)"), "bash scripts/a.sh b") == "allow"
+
+
 def test_t7_a_file_that_is_named_may_be_a_link(folder: Path) -> None:
     """As every ``.venv/bin/python`` is; a wildcard does not lead through one."""
     assert verdict(policy(folder, "run(scripts/out *)"), "scripts/out a") == "allow"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.processes.shell_command import KEPT, OutputCapture, TerminalText
 from studio.tools import Context, Result, Workspace
 from studio.tools.builtin.run import run
@@ -152,9 +152,9 @@ async def test_a_signal_is_named(tmp_path: Path) -> None:
 
 async def test_wrong_calls(tmp_path: Path) -> None:
     for arguments in ({"command": " "}, {"command": "true", "time_limit": -1}):
-        with pytest.raises(ToolFailed):
+        with pytest.raises(NothingRead):
             await run.call(context(tmp_path), arguments)  # type: ignore[arg-type]
-    with pytest.raises(ToolFailed, match="cannot be started"):
+    with pytest.raises(NothingRead, match="cannot be started"):
         await run.call(context(tmp_path), {"command": "echo \0"})
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -563,3 +563,15 @@ def test_a_link_put_there_since_leads_no_draft_elsewhere(tmp_path: Path, action:
     with pytest.raises(DraftConflict, match="leads to"):
         (undo_draft if action == "undo" else write_draft)(workspace, draft, tmp_path / "trash")
     assert {path.name: path.read_text() for path in hooks.iterdir()} == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_draft_never_writes_through_a_hard_link(root: Path, tmp_path: Path) -> None:
+    """T-8: the other name of the file, here outside of the folder, keeps its text."""
+    outside = tmp_path / "theirs.txt"
+    outside.write_text("theirs")
+    (root / "mine.txt").hardlink_to(outside)
+    workspace = Workspace(root)
+    write_draft(workspace, make_draft(workspace, "mine.txt", "changed"))
+    assert (root / "mine.txt").read_text() == "changed"
+    assert outside.read_text() == "theirs"

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import NothingRead, ToolFailed
 from studio.tools import Context, Workspace
 from studio.tools.builtin.web import web_search
 from studio.tools.web import Client, NetworkGuard, Web
@@ -81,7 +81,7 @@ async def test_brave_and_tavily_get_their_key_and_nobody_else_does() -> None:
             assert [(h.title, h.url, h.snippet) for h in hits] == [
                 ("T", "https://example.org/", "S")
             ]
-            with pytest.raises(ToolFailed, match="no API key"):
+            with pytest.raises(NothingRead, match="no API key"):
                 await web(here, engine, no_key).search("q")
         brave, tavily = here.asked
         assert brave.headers["x-subscription-token"] == "key-of-brave"
@@ -124,16 +124,16 @@ async def test_searxng_is_the_persons_own_wherever_it_is() -> None:
         here.page("/search", "no", status=403)
         with pytest.raises(ToolFailed, match="formats"):
             await own.search("x")
-        with pytest.raises(ToolFailed, match="missing"):
+        with pytest.raises(NothingRead, match="missing"):
             await web(here, "searxng").search("x")
 
 
 async def test_no_engine() -> None:
     async with site() as here:
         for engine, words in (("off", "turned off"), ("provider", "no search of its own")):
-            with pytest.raises(ToolFailed, match=words):
+            with pytest.raises(NothingRead, match=words):
                 await web(here, engine).search("x")
-        with pytest.raises(ToolFailed, match="empty"):
+        with pytest.raises(NothingRead, match="empty"):
             await web(here, "ddgs").search("  ")
         assert not here.asked
 
