@@ -92,9 +92,9 @@ async def test_why_it_cannot_start_is_said() -> None:
             told = json.loads(await line(process))
             assert told.keys() == {"error"} and f"Port {port} is taken" in told["error"]
             assert (await end(process))[0] == 1
-    async with serve("--port", "0", "--folder", "/nowhere/at/all") as process:
+    async with serve("--port", "0", "--folder", "/nowhere\x1b[2J/at\nall") as process:
         code, out, errors = await end(process)
-        assert (code, out) == (1, "") and "no folder /nowhere/at/all" in errors
+        assert (code, out) == (1, "") and "no folder /nowhere\\x1b[2J/at\n  │ all" in errors
 
 
 @pytest.mark.parametrize("port", [70_000, -1])
