@@ -16,6 +16,8 @@ else:
 
 JsonObject: TypeAlias = dict[str, Json]
 
+MOST = 10**13
+"""The largest count that is believed: more than any model has bytes, or any session tokens."""
 MAX_DEPTH = 100
 """Levels of nesting that all providers accept; protocol buffers (Gemini) take no more."""
 
@@ -35,12 +37,10 @@ def as_text(value: Json) -> str:
 
 
 def as_count(value: Json) -> int:
-    """A count, of tokens for example: never negative, 0 for anything that is no number."""
+    """A count, of tokens for example: never negative, 0 for what is no number or absurd."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    if isinstance(value, float) and not math.isfinite(value):
-        return 0
-    return max(int(value), 0)
+    return int(value) if 0 < value <= MOST else 0  # not a number is not between them
 
 
 def as_limit(value: Json) -> int | None:

@@ -18,10 +18,12 @@ What they share:
 - ``base``: defines a provider, a request, a reply and its stream.
 - ``stream_driver``: opens a stream, feeds an accumulator, and maps every fault.
 - ``http``: makes the one HTTP client, and imports SDKs one at a time.
+- ``answer_limits``: unpacks what a server sends piece by piece, and reads no more than is of use.
 - ``sse``: posts JSON, and reads server-sent events and JSON lines.
 - ``errors``: turns whatever went wrong into one ``ProviderError`` in plain words.
 - ``media``: encodes pictures and files, and says which a model cannot read.
 - ``history_rebuild``: prepares a conversation for another provider's native history.
+- ``call_identity``: makes the name and id of a call ones that may go back to a provider.
 - ``tool_arguments``: parses and repairs the arguments of a call.
 - ``text_tool_calls``: recognises calls that a model wrote as text.
 - ``text_call_dialects``: reads calls in the notations that models write them in.

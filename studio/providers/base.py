@@ -32,6 +32,11 @@ from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import Effort, ModelInfo, StopReason, ToolChoice, Usage
 from studio.domain.tools import ToolSpec
 
+MOST_CALLS = 1_000
+"""Calls of a reply; one with more is an error."""
+MOST_MODELS = 5_000
+"""Models of a list; the rest is left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -23,7 +23,7 @@ from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
 from studio.files.atomic_write import write_atomically
 
-from .model_facts import apply_own_facts, fill_missing_facts, is_retired, read_model
+from .model_facts import apply_own_facts, fill_missing_facts, is_retired, listable, read_model
 
 ListingState: TypeAlias = Literal["idle", "loading", "ready", "failed"]
 Own: TypeAlias = Callable[[str], Mapping[str, ModelInfo]]
@@ -236,7 +236,7 @@ class Catalogue:
     async def _ask(self, name: str, make: Callable[[], Lister], cached: _Cached | None) -> Listing:
         try:
             async with asyncio.timeout(self._patience):
-                found = await make().models()
+                found = listable(await make().models())
         except TimeoutError:
             reason = f"No answer in {self._patience:g} s"
             return replace(self._listed(name, cached), state="failed", reason=reason)

@@ -52,6 +52,8 @@ QUOTED: frozenset[ProviderFault] = frozenset(
 )
 """Faults whose text says more when the provider's own words follow."""
 
+_READ = 20_000
+"""Characters of a provider's words that are looked at."""
 _TOO_LONG = re.compile(
     r"prompt is too long|context[ _](?:length|window|size)|exceed(?:s)? context limit"
     r"|input token count.{0,60}exceeds|too many tokens in|input is too long",
@@ -171,7 +173,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
         return _wait((when - datetime.now(UTC)).total_seconds())
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError, IndexError):  # what the parser of dates raises
         return None
 
 
@@ -187,7 +189,7 @@ def error_message(body: object) -> str:
         try:
             body = json.loads(body)
         except (ValueError, RecursionError):
-            return "" if _is_page(str(body)) else str(body).strip()
+            return "" if _is_page(str(body)) else str(body).strip()[:_READ]
     if isinstance(body, list):
         body = cast("list[object]", body)[0] if body else None
     if isinstance(body, Mapping):
@@ -197,7 +199,7 @@ def error_message(body: object) -> str:
             if isinstance(inner, Mapping):
                 inner = cast("Mapping[str, object]", inner).get("message")
             if isinstance(inner, str) and inner:
-                return inner
+                return inner[:_READ]
     return ""
 
 

@@ -52,6 +52,8 @@ class Http:
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
+        from .answer_limits import ENCODINGS, limit_answer
+
         with ThreadPoolExecutor(1) as beside:  # reading certificates leaves Python free
             context = beside.submit(_context)
             with suppress(ImportError):  # else the first connection imports it, on the event loop
@@ -62,6 +64,8 @@ class Http:
         return httpx2.AsyncClient(
             verify=verify,
             timeout=timeout,
+            headers={"accept-encoding": ENCODINGS},
+            event_hooks={"response": [limit_answer]},
             follow_redirects=False,  # a redirect would carry the key to another host
             mounts=dict.fromkeys(LOOPBACK, direct),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),

@@ -17,7 +17,12 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import ModelInfo
 
+from .base import MOST_MODELS
+from .errors import on_one_line
+
 _FACTS = tuple(field.name for field in fields(ModelInfo) if field.name not in ("id", "source"))
+_LONGEST = 200
+"""Characters of a model's id or name."""
 _OF_THE_MODEL = ("name", "lifecycle", "retires")
 """Facts that a dated name does not share with its undated one."""
 
@@ -44,6 +49,20 @@ def read_model(entry: Json) -> ModelInfo:
     if not isinstance(model, ModelInfo) or not isinstance(cast("object", model.id), str):
         raise ValueError("not a model")
     return model
+
+
+def listable(models: Sequence[ModelInfo]) -> list[ModelInfo]:
+    """Those that can be shown and named, in one line each: a server may list anything."""
+    return [
+        replace(
+            model,
+            name=on_one_line(model.name[:_LONGEST]),
+            lifecycle=on_one_line(model.lifecycle[:_LONGEST]),
+            retires=on_one_line(model.retires[:_LONGEST]),
+        )
+        for model in models[:MOST_MODELS]
+        if 0 < len(model.id) <= _LONGEST and model.id.isprintable()
+    ]
 
 
 def fill_missing_facts(model: ModelInfo, known: Sequence[ModelInfo]) -> ModelInfo:

@@ -21,7 +21,7 @@ from .http import Http
 DONE: JsonObject = {"[DONE]": True}
 """Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
 
-BODY_LIMIT = 32 * 1024 * 1024
+BODY_LIMIT = 16 * 1024 * 1024
 """Bytes of one line or body that we are ready to hold."""
 
 
@@ -138,6 +138,7 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
     an unfinished last event is dropped, as it is when a line drops.
     """
     data: list[bytes] = []
+    held = 0
     begun = False
     reader = lines(chunks)
     async for batch in reader:
@@ -150,9 +151,13 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
                 begun = True
             if line.startswith(b"data:"):
                 data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
+                held += len(line)
+                if held > BODY_LIMIT:
+                    raise InvalidResponse("one event of the answer is too long")
             elif not line and data:
                 whole = b"\n".join(data)
                 data.clear()
+                held = 0
                 if whole:  # an event without data is none, by the standard
                     yield _event(whole)
     if data:
@@ -207,6 +212,11 @@ def _event(data: bytes) -> JsonObject:
     if data.startswith(b"[") and data.strip() == b"[DONE]":
         return DONE
     return parse_object(data)
+
+
+async def read_object(chunks: AsyncIterable[bytes]) -> JsonObject:
+    """The one JSON object that a body is, or ``InvalidResponse``."""
+    return await _body([], lines(chunks))
 
 
 async def _body(parts: list[bytes], rest: AsyncIterator[list[bytes]]) -> JsonObject:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar, cast
 
 from studio.domain.errors import ProviderError
-from studio.domain.events import CallStarted, Delta, TextDelta
+from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
 from studio.domain.jsonvalue import (
     MAX_DEPTH,
     Json,
@@ -18,13 +18,25 @@ from studio.domain.jsonvalue import (
     repair_surrogates,
     sanitize_json,
 )
+from studio.domain.redaction import redact
 
-from .base import Reply, stream_ended_early
+from .base import MOST_CALLS, Reply, stream_ended_early
+from .errors import on_one_line
+from .sse import InvalidResponse
 from .stop_sequences import StopTextCutter
 from .text_tool_calls import TextCallRecognizer
 
 ENVELOPE_DEPTH = 20
 """Levels that a message has around the arguments of its calls, and some to spare."""
+
+MOST_TEXT = 8_000_000
+"""Characters of a reply, thoughts included: models write up to a million tokens."""
+MOST_EVENTS = 500_000
+"""Native events of a reply; most bring a token."""
+_DETAIL = 600
+"""Characters of the provider's words about the end of a reply."""
+_READ = 10_000
+"""Characters of them that are searched for keys."""
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
@@ -77,13 +89,14 @@ class StreamDriver(Generic[E]):
         self._cutter = StopTextCutter([text for text in stop if text])
         self._reply: Reply | None = None
         self._stack = AsyncExitStack()
+        self._events = self._length = self._calls = 0
         self.last_event_at = 0.0
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         try:
             async for event in await self._open(self._stack):
                 self.last_event_at = monotonic()
-                for delta in self._cutter.shown(self._accumulator.feed(event)):
+                for delta in self._cutter.shown(self._counted(self._accumulator.feed(event))):
                     yield delta
         except ProviderError:
             raise
@@ -101,6 +114,20 @@ class StreamDriver(Generic[E]):
                 yield delta
         if held := self._cutter.rest():
             yield TextDelta(held)
+
+    def _counted(self, deltas: Iterable[Delta]) -> Iterable[Delta]:
+        """The deltas of an event, as long as one reply may have so many; or InvalidResponse."""
+        self._events += 1
+        for delta in deltas:
+            if isinstance(delta, TextDelta | ReasoningDelta):
+                self._length += len(delta.text)
+            else:
+                self._calls += 1
+            if self._length > MOST_TEXT or self._calls > MOST_CALLS:
+                raise InvalidResponse("the answer is too long")
+            yield delta
+        if self._events > MOST_EVENTS:
+            raise InvalidResponse("the answer has too many events")
 
     def reply(self) -> Reply:
         return self._cutter.ended(self._whole())
@@ -130,6 +157,8 @@ class StreamDriver(Generic[E]):
 
 def _clean_reply(reply: Reply) -> Reply:
     """A reply that can be sent back: a server may write what nobody would take from us."""
+    if detail := reply.detail[:_READ]:
+        reply = replace(reply, detail=on_one_line(redact(detail))[:_DETAIL])
     items = cast("Json", reply.items)
     calls = [(call.id, call.name, call.arguments, call.raw) for call in reply.calls]
     if is_clean_json(items, MAX_DEPTH + ENVELOPE_DEPTH) and is_clean_json(

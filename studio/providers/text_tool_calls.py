@@ -21,11 +21,13 @@ from studio.domain.messages import ToolCall
 from studio.domain.tools import ToolSpec
 
 from .base import Reply, Request
-from .openai_chat.stream import made_up_id
+from .openai_chat.stream import MadeUpIds
 from .text_call_dialects import OPENING, TextCall, read_calls
 
 LONGEST = 20_000
 """Characters; a longer reply is an answer, whatever it holds."""
+MOST = 50
+"""Calls; a reply with more is an answer."""
 PREFACE = 30
 """Words a model may say before its call ("I'll look that up.")."""
 
@@ -111,13 +113,14 @@ class TextCallRecognizer:
             return reply
         message = reply.items[0]
         spoken = find_text_calls(as_text(message.get("content")), self._request.callable)
-        if spoken is None:
+        if spoken is None or len(spoken.calls) > MOST:
             return reply
         history = self._request.history
         if any(is_quoted(name, given, history) for name, given in spoken.calls):
             return reply
+        made_up = MadeUpIds(history)
         calls = [
-            ToolCall(made_up_id(history, n), name, given, json.dumps(given, ensure_ascii=False))
+            ToolCall(made_up.at(n), name, given, json.dumps(given, ensure_ascii=False))
             for n, (name, given) in enumerate(spoken.calls)
         ]
         natives: list[Json] = [self._native(call) for call in calls]

@@ -18,7 +18,7 @@ from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
-from studio.providers.base import PromptCache, Provider, ReplyStream, Request
+from studio.providers.base import MOST_MODELS, PromptCache, Provider, ReplyStream, Request
 from studio.providers.errors import (
     ErrorFactory,
     apply_retry_advice,
@@ -191,15 +191,17 @@ class AnthropicProvider(Provider):
             for _ in range(PAGES):  # a cursor that never ends ends here
                 response = await client.models.with_raw_response.list(limit=1000, extra_query=after)
                 page = as_object(response.http_response.json())
-                if not isinstance(page.get("data"), list):
+                listed = page.get("data")
+                if not isinstance(listed, list):
                     raise self._errors.error("protocol")
                 before = len(found)
-                for model in as_objects(page.get("data")):
+                for model in as_objects(listed[:MOST_MODELS]):
                     if model.get("type") == "model" and model.get("lifecycle") != "retired":
                         info = facts_of(model)
                         found.setdefault(info.id, info)
                 last = as_text(page.get("last_id"))
-                if page.get("has_more") is not True or not last or len(found) == before:
+                full = len(found) == before or len(found) >= MOST_MODELS
+                if page.get("has_more") is not True or not last or full:
                     break
                 after = {"after_id": last}
         except Exception as error:

@@ -26,6 +26,7 @@ from studio.domain.jsonvalue import (
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
+from studio.providers.call_identity import plain_id, plain_name
 from studio.providers.tool_arguments import is_whole_object, parse_arguments
 
 STOPS: dict[str, StopReason] = {
@@ -54,6 +55,7 @@ class _Block:
     native: JsonObject
     words: dict[str, TextBuffer] = field(default_factory=dict[str, TextBuffer])
     raw: list[str] = field(default_factory=list[str])
+    citations: list[Json] = field(default_factory=list["Json"])
     stopped: bool = False
 
     @property
@@ -114,14 +116,15 @@ class AnthropicAccumulator:
             return
         block = self._blocks[index] = _Block(dict(as_object(event.get("content_block"))))
         if block.kind == "tool_use":
-            wanted = repair_surrogates(as_text(block.native.get("id"))) or "toolu"
+            wanted = plain_id(as_text(block.native.get("id"))) or "toolu"
             call_id, number = wanted, 1
             while call_id in self._ids:
                 number += 1
                 call_id = f"{wanted}_{number}"
             self._ids.add(call_id)
-            block.native["id"] = call_id
-            yield CallStarted(call_id, as_text(block.native.get("name")))
+            name = plain_name(as_text(block.native.get("name")))
+            block.native |= {"id": call_id, "name": name}
+            yield CallStarted(call_id, name)
         elif block.kind == "text" and block.text("text"):
             yield TextDelta(block.text("text"))
         elif block.kind == "thinking" and block.text("thinking"):
@@ -136,9 +139,7 @@ class AnthropicAccumulator:
         elif kind == "input_json_delta":
             block.raw.append(as_text(delta.get("partial_json")))
         elif kind == "citations_delta":
-            known = block.native.get("citations")
-            citations: list[Json] = known if isinstance(known, list) else []
-            block.native["citations"] = [*citations, delta.get("citation")]
+            block.citations.append(delta.get("citation"))
         else:
             # Signatures come once and whole; so does whatever a later version sends.
             block.native.update({k: v for k, v in delta.items() if k != "type"})
@@ -240,6 +241,9 @@ def _finished(block: _Block) -> tuple[JsonObject, ToolCall | None]:
     native = dict(block.native)
     for name in block.words:
         native[name] = block.text(name)
+    if block.citations:
+        known = native.get("citations")
+        native["citations"] = [*(known if isinstance(known, list) else []), *block.citations]
     if not block.kind.endswith("tool_use"):
         return native, None
     if block.json.strip():

@@ -20,7 +20,7 @@ from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_
 from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
-from studio.providers.base import PromptCache, Provider, ReplyStream, Request
+from studio.providers.base import MOST_MODELS, PromptCache, Provider, ReplyStream, Request
 from studio.providers.errors import (
     ErrorFactory,
     apply_retry_advice,
@@ -45,7 +45,7 @@ from studio.providers.structured_output import is_format_refusal, sendable_schem
 
 from . import PROVIDER, validate
 from .models import facts_of, generation_config, wants_signatures
-from .stream import GeminiAccumulator, calls_of, server_id
+from .stream import UNREADABLE, GeminiAccumulator, calls_of, server_id
 from .validate import UNSIGNED
 
 if TYPE_CHECKING:
@@ -177,14 +177,16 @@ class GeminiProvider(Provider):
                 query = {"pageSize": "1000"} | ({"pageToken": cursor} if cursor else {})
                 answer = await self._send("get", f"models?{urlencode(query)}", {}, stream=False)
                 page = parse_object("".join(answer.response_stream).encode())
-                if not isinstance(page.get("models", []), list):
+                listed = page.get("models", [])
+                if not isinstance(listed, list):
                     raise self._errors.error("protocol")
-                for model in as_objects(page.get("models")):
+                for model in as_objects(listed[:MOST_MODELS]):
                     if "generateContent" in _methods(model):
                         info = facts_of(model)
                         found.setdefault(info.id, info)
                 cursor = as_text(page.get("nextPageToken"))
-                if not cursor or cursor in seen:  # a cursor that never ends ends here
+                full = len(found) >= MOST_MODELS
+                if not cursor or cursor in seen or full:  # a cursor that never ends ends here
                     break
                 seen.add(cursor)
         except Exception as error:
@@ -331,7 +333,7 @@ def _call(call: ToolCall) -> JsonObject:
     """A call that another provider's model made: without an id, for none was given here."""
     arguments = call.arguments
     if arguments is None:
-        arguments = cast("JsonObject", {"unreadable": call.raw})
+        arguments = cast("JsonObject", {UNREADABLE: call.raw})
     return {"functionCall": {"name": _function(call.name), "args": arguments}}
 
 
@@ -377,6 +379,7 @@ def _methods(model: JsonObject) -> list[Json]:
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
     """``RetryInfo`` in an error's details, in seconds: Gemini sends no header."""
     for detail in details:
-        if found := re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)s", as_text(detail.get("retryDelay"))):
+        told = as_text(detail.get("retryDelay"))
+        if found := re.fullmatch(r"(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})s", told):
             return float(found[1])
     return None

@@ -29,10 +29,14 @@ from studio.domain.jsonvalue import (
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
+from studio.providers.call_identity import plain_id, plain_name
 
 OURS = "studio-"
 """How our ids begin. ``studio-3f2a…-0``, or with the server's own at the end
 (``studio-3f2a…-1=abc``) where it gave one id to two calls."""
+
+UNREADABLE = "unreadable"
+"""The one argument under which arguments that are no object go back."""
 
 STOPS: dict[str, StopReason] = {
     "STOP": "end",
@@ -58,35 +62,51 @@ def server_id(call_id: str) -> str | None:
     return call_id.partition("=")[2] or None
 
 
-def calls_of(content: JsonObject, history: Sequence[JsonObject]) -> list[ToolCall]:
-    """The calls in one content; ``history`` is what came before it.
+class CallReader:
+    """Reads the calls of one content, in their order; ``history`` is what came before it.
 
     The same place in the same history gives the same ids again.
     """
-    place = json.dumps([len(history), list(history[-1:])], sort_keys=True)
-    stem = f"{OURS}{hashlib.sha256(place.encode()).hexdigest()[:12]}"
-    calls: list[ToolCall] = []
-    taken: set[str] = set()
-    for part in as_objects(content.get("parts")):
+
+    def __init__(self, history: Sequence[JsonObject]) -> None:
+        self._history = history
+        self._stem = ""
+        self._taken: set[str] = set()
+        self.calls: list[ToolCall] = []
+
+    def read(self, part: JsonObject) -> ToolCall | None:
+        """The call that a part is; None for another part."""
         native = part.get("functionCall")
         if not isinstance(native, dict):
-            continue
+            return None
         given, arguments = repair_surrogates(as_text(native.get("id"))), native.get("args")
         call_id = given
-        if not given or given in taken or given.startswith(OURS):
-            call_id = f"{stem}-{len(calls)}" + (f"={given}" if given else "")
-        taken.add(call_id)
-        if arguments is None:
-            arguments = {}
-        calls.append(
-            ToolCall(
-                call_id,
-                as_text(native.get("name")),
-                arguments if isinstance(arguments, dict) else None,
-                "" if isinstance(arguments, dict) else json.dumps(arguments),
-            )
-        )
-    return calls
+        if not given or given in self._taken or given.startswith(OURS):
+            call_id = self._made_up() + (f"={given}" if given else "")
+        self._taken.add(call_id)
+        fields = {} if arguments is None else arguments
+        raw = ""
+        if not isinstance(fields, dict):
+            fields, raw = None, json.dumps(fields)
+        elif list(fields) == [UNREADABLE] and isinstance(words := fields[UNREADABLE], str):
+            fields, raw = None, words
+        call = ToolCall(call_id, as_text(native.get("name")), fields, raw)
+        self.calls.append(call)
+        return call
+
+    def _made_up(self) -> str:
+        if not self._stem:  # once, for the last content may hold a picture
+            place = json.dumps([len(self._history), list(self._history[-1:])], sort_keys=True)
+            self._stem = f"{OURS}{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+        return f"{self._stem}-{len(self.calls)}"
+
+
+def calls_of(content: JsonObject, history: Sequence[JsonObject]) -> list[ToolCall]:
+    """The calls in one content; ``history`` is what came before it."""
+    reader = CallReader(history)
+    for part in as_objects(content.get("parts")):
+        reader.read(part)
+    return reader.calls
 
 
 class GeminiAccumulator:
@@ -98,10 +118,9 @@ class GeminiAccumulator:
     def __init__(
         self, history: Sequence[JsonObject], fault: Callable[[JsonObject], ProviderError]
     ) -> None:
-        self._history = history
         self._fault = fault
         self._parts: list[JsonObject] = []
-        self._calls: list[ToolCall] = []
+        self._reader = CallReader(history)
         self._usage: JsonObject = {}
         self._finish = ""
         self._message = ""
@@ -125,8 +144,8 @@ class GeminiAccumulator:
                 yield from self._candidate(candidate)
 
     def _candidate(self, candidate: JsonObject) -> Iterable[Delta]:
-        for part in as_objects(as_object(candidate.get("content")).get("parts")):
-            if not _is_empty(part):
+        for given in as_objects(as_object(candidate.get("content")).get("parts")):
+            if not _is_empty(part := _acceptable(given)):
                 self._parts.append(part)
                 yield from self._shown(part)
         if finish := as_text(candidate.get("finishReason")):
@@ -137,9 +156,7 @@ class GeminiAccumulator:
     def _shown(self, part: JsonObject) -> Iterable[Delta]:
         if text := repair_surrogates(as_text(part.get("text"))):
             yield ReasoningDelta(text) if part.get("thought") is True else TextDelta(text)
-        if isinstance(part.get("functionCall"), dict):
-            self._calls = calls_of(self._content, self._history)
-            call = self._calls[-1]
+        if (call := self._reader.read(part)) is not None:
             yield CallStarted(call.id, call.name)
 
     @property
@@ -160,14 +177,14 @@ class GeminiAccumulator:
 
     def reply(self) -> Reply:
         stop, detail = self._stop()
-        return Reply(self._items(), list(self._calls), stop, self.usage, detail)
+        return Reply(self._items(), list(self._reader.calls), stop, self.usage, detail)
 
     def interrupted(self) -> Reply:
         led_somewhere = any(
             part.get("thought") is not True and part.get("text") != "" for part in self._parts
         )
         items = self._items() if led_somewhere else []
-        return Reply(items, list(self._calls) if items else [], "other", self.usage)
+        return Reply(items, list(self._reader.calls) if items else [], "other", self.usage)
 
     def _items(self) -> list[JsonObject]:
         return [self._content] if self._parts else []
@@ -177,12 +194,30 @@ class GeminiAccumulator:
             return "refusal", _named(self._blocked, self._message)
         stop = STOPS.get(self._finish, "other")
         if stop == "end":  # the API says STOP after calls, too
-            return ("tool_use" if self._calls else "end"), ""
+            return ("tool_use" if self._reader.calls else "end"), ""
         return stop, _named(self._finish, self._message)
 
 
 def _named(reason: str, message: str) -> str:
     return f"{reason}: {message}" if message else reason
+
+
+def _acceptable(part: JsonObject) -> JsonObject:
+    """The part itself, or with a call that the API takes back."""
+    call = part.get("functionCall")
+    if not isinstance(call, dict):
+        return part
+    name, identifier = as_text(call.get("name")), as_text(call.get("id"))
+    arguments = call.get("args")
+    if not isinstance(arguments, dict | None):
+        arguments = cast("JsonObject", {UNREADABLE: json.dumps(arguments)})
+    mended: JsonObject = {**call, "name": plain_name(name), "args": arguments}
+    mended.pop("id", None)
+    if identifier := plain_id(identifier):
+        mended["id"] = identifier
+    if all(call.get(key) == mended.get(key) for key in ("name", "args", "id")):
+        return part
+    return {**part, "functionCall": mended}
 
 
 def _is_empty(part: JsonObject) -> bool:

@@ -20,7 +20,7 @@ from studio.domain.messages import Message, Said, ToolCall
 from studio.domain.models import ModelInfo
 from studio.providers.base import Reply, ReplyStream, Request, stream_ended_early
 from studio.providers.openai_chat.adapter import CompatibleProvider, native_call
-from studio.providers.openai_chat.stream import made_up_id
+from studio.providers.openai_chat.stream import MadeUpIds
 
 from . import PROVIDER
 from .process import OTHER_CONTEXT, SMALL_CONTEXT, ModelProcess
@@ -107,7 +107,9 @@ class LocalModelProvider(CompatibleProvider):
             return reply
         if (needed := self._prompt.needed(request)) is not None:
             name, arguments = needed
-            call = ToolCall(made_up_id(request.history, 0), name, arguments, json.dumps(arguments))
+            call = ToolCall(
+                MadeUpIds(request.history).at(0), name, arguments, json.dumps(arguments)
+            )
             message = {**_message(""), "tool_calls": list[Json]([native_call(call)])}
             return replace(reply, items=[message], calls=[call], stop="tool_use")
         said = as_text(reply.items[0].get("content"))

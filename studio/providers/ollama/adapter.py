@@ -12,7 +12,7 @@ from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
-from studio.providers.base import Provider, ReplyStream, Request
+from studio.providers.base import MOST_MODELS, Provider, ReplyStream, Request
 from studio.providers.errors import ErrorFactory, is_too_long
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http
@@ -29,7 +29,7 @@ from studio.providers.media import (
 from studio.providers.openai_chat.adapter import function_tool, readable, result_text, unanswered
 from studio.providers.openai_chat.errors import UnsupportedParameters
 from studio.providers.openai_chat.validate import ollama_problem
-from studio.providers.sse import Endpoint, InvalidResponse, json_lines, parse_object
+from studio.providers.sse import Endpoint, InvalidResponse, json_lines, read_object
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 from studio.providers.text_tool_calls import TextCallRecognizer
@@ -264,7 +264,7 @@ class OllamaProvider(Provider):
             try:
                 async with AsyncExitStack() as stack:
                     chunks = await self._endpoint.stream(stack, "/api/show", {"model": model})
-                    answer = parse_object(b"".join([chunk async for chunk in chunks]))
+                    answer = await read_object(chunks)
             except (ProviderError, InvalidResponse):
                 return ModelDetails()  # the chat will say what is wrong with server or model
             except Exception as error:
@@ -292,7 +292,7 @@ class OllamaProvider(Provider):
         listed = answer.get("models")
         if not isinstance(listed, list):
             raise self._endpoint.errors.error("protocol")
-        return [info for entry in as_objects(listed) if (info := facts_of(entry))]
+        return [info for entry in as_objects(listed[:MOST_MODELS]) if (info := facts_of(entry))]
 
 
 def estimated(request: Request) -> int:

@@ -216,7 +216,9 @@ def _heads(value: Json) -> list[int]:
 def _weights(info: JsonObject, details: JsonObject) -> int | None:
     count = as_count(info.get("general.parameter_count"))
     if not count:
-        size = re.fullmatch(r"([\d.]+)([MB])", as_text(details.get("parameter_size")).upper())
+        size = re.fullmatch(
+            r"(\d{1,6}(?:\.\d{0,6})?)([MB])", as_text(details.get("parameter_size")).upper()
+        )
         count = int(float(size[1]) * {"M": 1e6, "B": 1e9}[size[2]]) if size else 0
     figure = re.search(r"\d+", as_text(details.get("quantization_level")))
     bits = _BITS.get(figure[0] if figure else "4", _BITS["4"])
@@ -243,7 +245,7 @@ def facts_of(entry: JsonObject) -> ModelInfo | None:
         efforts = LEVELS if "gpt-oss" in identifier else ("none", "medium")
     return ModelInfo(
         identifier,
-        context_window=length if isinstance(length, int) else None,
+        context_window=as_limit(length),
         images="vision" in able,
         documents=False,
         tools="tools" in able,
@@ -273,16 +275,18 @@ async def pull_progress(
     Raises ProviderError for an error among them and for an end without success.
     """
     files: dict[str, tuple[int, int]] = {}
-    status = ""
+    status, completed, total = "", 0, 0
     async for line in lines:
         if error := line.get("error"):
             raise endpoint.fault(error)
         status = as_text(line.get("status"))
         if digest := as_text(line.get("digest")):
-            total = as_count(line.get("total"))
-            files[digest] = (min(as_count(line.get("completed")), total), total)
-        completed = sum(done for done, _ in files.values())
-        total = sum(size for _, size in files.values())
+            size = as_count(line.get("total"))
+            done = min(as_count(line.get("completed")), size)
+            before = files.get(digest, (0, 0))
+            files[digest] = (done, size)
+            completed += done - before[0]
+            total += size - before[1]
         yield PullProgress(status, completed, total)
         if status == "success":
             return

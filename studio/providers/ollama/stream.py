@@ -15,12 +15,12 @@ from studio.domain.jsonvalue import (
     as_object,
     as_objects,
     as_text,
-    repair_surrogates,
 )
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.openai_chat.stream import UNREADABLE, call_ids, free_id
+from studio.providers.call_identity import plain_id, plain_name
+from studio.providers.openai_chat.stream import UNREADABLE, MadeUpIds, call_ids
 from studio.providers.sse import InvalidResponse
 from studio.providers.tool_arguments import parse_arguments
 
@@ -44,7 +44,7 @@ class OllamaAccumulator:
         self.window = window
         self.sent = 0
         self._fault = fault
-        self._history = history
+        self._made_up = MadeUpIds(history)
         self._taken = call_ids(history)
         self._text = TextBuffer()
         self._thinking = TextBuffer()
@@ -75,12 +75,12 @@ class OllamaAccumulator:
             yield TextDelta(new)
         for call in as_objects(message.get("tool_calls")):
             function = as_object(call.get("function"))
-            name = repair_surrogates(as_text(function.get("name")))
-            if not name:
+            if not as_text(function.get("name")):
                 continue
-            identifier = repair_surrogates(as_text(call.get("id")))
+            name = plain_name(as_text(function.get("name")))
+            identifier = plain_id(as_text(call.get("id")))
             if not identifier or identifier in self._taken:
-                identifier = free_id(self._history, len(self._calls), self._taken)
+                identifier = self._made_up.free(len(self._calls), self._taken)
             self._taken.add(identifier)
             self._calls.append(
                 {

@@ -21,7 +21,7 @@ from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
-from studio.providers.base import PromptCache, Provider, ReplyStream, Request
+from studio.providers.base import MOST_MODELS, PromptCache, Provider, ReplyStream, Request
 from studio.providers.errors import ErrorFactory, error_message
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http, SharedSdk
@@ -233,7 +233,7 @@ class OpenAIProvider(Provider):
         listed = as_object(cast("Json", answer)).get("data")
         if not isinstance(listed, list):
             raise self._errors.error("protocol")
-        return chat_models(listed, time.time())
+        return chat_models(listed[:MOST_MODELS], time.time())
 
     def _make(self, transport: AsyncClient) -> AsyncOpenAI:
         from openai import AsyncOpenAI
@@ -283,7 +283,7 @@ def chat_models(listed: Json, now: float) -> list[ModelInfo]:
         retires = _date(fields.get("shutdown_date"))
         if _NOT_CHAT.search(identifier) or (retires and retires < _day(now)):
             continue
-        age = float(created) if isinstance(created, int | float) else 0.0
+        age = created if isinstance(created, int | float) and abs(created) < 1e11 else 0
         found.append((age, ModelInfo(identifier, retires=retires)))
     found.sort(key=lambda pair: (-pair[0], pair[1].id))
     return [info for _, info in found]

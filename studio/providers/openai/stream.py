@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from studio.domain.errors import ProviderError
@@ -15,11 +15,11 @@ from studio.domain.jsonvalue import (
     as_object,
     as_objects,
     as_text,
-    repair_surrogates,
 )
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
+from studio.providers.call_identity import plain_id, plain_name
 from studio.providers.tool_arguments import parse_arguments
 
 INCOMPLETE: dict[str, StopReason] = {
@@ -49,6 +49,7 @@ class ResponsesAccumulator:
         self._latest: JsonObject = {}
         self._counts = False
         """Whether events are numbered; some servers give each the same number."""
+        self._taken = Counter[str]()
         self._response: JsonObject | None = None
 
     @property
@@ -111,16 +112,17 @@ class ResponsesAccumulator:
             return
         self._begun[place] = item
         if item.get("type") == "function_call":
-            wanted = repair_surrogates(as_text(item.get("call_id"))) or "call"
+            wanted = plain_id(as_text(item.get("call_id"))) or "call"
             self._ids[place] = call_id = self._unused(wanted)
-            yield CallStarted(call_id, as_text(item.get("name")))
+            yield CallStarted(call_id, plain_name(as_text(item.get("name"))))
 
     def _unused(self, wanted: str) -> str:
         """Imitators of this API may give one id to two calls of a reply."""
-        call_id, number = wanted, 1
-        while call_id in self._ids.values():
-            number += 1
-            call_id = f"{wanted}_{number}"
+        call_id = wanted
+        while call_id in self._taken:
+            self._taken[wanted] += 1
+            call_id = f"{wanted}_{self._taken[wanted]}"
+        self._taken[call_id] = 1
         return call_id
 
     def _finished(self, place: int, item: Json) -> Iterable[Delta]:
@@ -128,7 +130,8 @@ class ResponsesAccumulator:
             return
         yield from self._added(place, item)
         if place in self._ids:
-            item = {**item, "call_id": self._ids[place]}
+            name = plain_name(as_text(item.get("name")))
+            item = {**item, "call_id": self._ids[place], "name": name}
         self._done[place] = item
         shown, text = self._words[place], said(item) if item.get("type") == "message" else ""
         if text.startswith(shown.text) and (new := shown.add(text[len(shown.text) :])):
@@ -137,10 +140,13 @@ class ResponsesAccumulator:
     def _ended(self, response: Json) -> Iterable[Delta]:
         response = response if isinstance(response, dict) else {}
         output = response.get("output")
+        known = {as_text(one.get("id")) for one in self._done.values()}
         for place, item in enumerate(output if isinstance(output, list) else []):
+            if not isinstance(item, dict) or place in self._done:
+                continue
             # Only where the item's own end never came: its id is the same.
-            known = {as_text(one.get("id")) for one in self._done.values()}
-            if isinstance(item, dict) and place not in self._done and item.get("id") not in known:
+            if (identifier := as_text(item.get("id"))) not in known or not identifier:
+                known.add(identifier)
                 yield from self._finished(place, item)
         self._response = response
 
@@ -193,17 +199,19 @@ def acceptable(slots: Sequence[JsonObject | None]) -> list[JsonObject]:
     where that one goes. What else it led to is refused without it as long as it
     has its id.
     """
+    followed: list[bool] = []
+    follows = False
+    for item in reversed(slots):
+        followed.append(follows)
+        if item is None or item.get("type") != "reasoning":
+            follows = item is not None
     kept: list[JsonObject] = []
     lost = False
-    for place, item in enumerate(slots):
+    for item, leads_on in zip(slots, reversed(followed), strict=True):
         if item is None:
             continue
         if item.get("type") == "reasoning":
-            rest = slots[place + 1 :]
-            after = next(
-                (one for one in rest if one is None or one.get("type") != "reasoning"), None
-            )
-            lost = after is None
+            lost = not leads_on
             if not lost:
                 kept.append(item)
         else:

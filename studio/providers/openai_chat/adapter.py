@@ -16,7 +16,7 @@ from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
-from studio.providers.base import Provider, ReplyStream, Request
+from studio.providers.base import MOST_MODELS, Provider, ReplyStream, Request
 from studio.providers.errors import ErrorFactory
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http
@@ -250,7 +250,7 @@ class CompatibleProvider(Provider):
         listed = answer.get("data", answer.get("models"))
         if not isinstance(listed, list):
             raise self._endpoint.errors.error("protocol")
-        return [info for entry in as_objects(listed) if (info := facts_of(entry))]
+        return [info for entry in as_objects(listed[:MOST_MODELS]) if (info := facts_of(entry))]
 
 
 def _system(request: Request) -> JsonObject:

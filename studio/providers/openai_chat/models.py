@@ -60,7 +60,7 @@ def facts_of(entry: JsonObject) -> ModelInfo | None:
         (
             value
             for key in ("context_length", "max_model_len", "context_window", "max_context_length")
-            if isinstance(value := entry.get(key), int)
+            if (value := as_limit(entry.get(key)))
         ),
         None,
     )

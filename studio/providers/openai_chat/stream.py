@@ -22,7 +22,8 @@ from studio.domain.jsonvalue import (
 )
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
-from studio.providers.base import Reply
+from studio.providers.base import MOST_CALLS, Reply
+from studio.providers.call_identity import plain_id, plain_name
 from studio.providers.sse import DONE, InvalidResponse
 from studio.providers.tool_arguments import is_whole_object, parse_arguments
 
@@ -45,18 +46,25 @@ STOPS: dict[str, StopReason] = {
 }
 
 
-def made_up_id(history: Sequence[JsonObject], number: int) -> str:
-    """An id for a call that came without one.
+class MadeUpIds:
+    """Ids for calls that came without one.
 
     The same history and position give the same id, another history another.
     """
-    place = json.dumps([len(history), list(history[-1:])], sort_keys=True)
-    return f"call_{hashlib.sha256(place.encode()).hexdigest()[:12]}_{number}"
 
+    def __init__(self, history: Sequence[JsonObject]) -> None:
+        self._history = history
+        self._stem = ""
 
-def free_id(history: Sequence[JsonObject], number: int, taken: Container[str]) -> str:
-    """The first of these ids, from this number on, that no call has."""
-    return next(made for n in count(number) if (made := made_up_id(history, n)) not in taken)
+    def at(self, number: int) -> str:
+        if not self._stem:  # once, for the last message may hold a picture
+            place = json.dumps([len(self._history), list(self._history[-1:])], sort_keys=True)
+            self._stem = f"call_{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+        return f"{self._stem}_{number}"
+
+    def free(self, number: int, taken: Container[str]) -> str:
+        """The first of these ids, from this number on, that no call has."""
+        return next(made for n in count(number) if (made := self.at(n)) not in taken)
 
 
 @dataclass(slots=True)
@@ -90,7 +98,7 @@ class ChatAccumulator:
         history: Sequence[JsonObject],
         fault: Callable[[object], ProviderError],
     ) -> None:
-        self._history = history
+        self._made_up = MadeUpIds(history)
         self._fault = fault
         self._taken = call_ids(history)
         self._text = TextBuffer()
@@ -173,13 +181,13 @@ class ChatAccumulator:
 
     def _call_piece(self, piece: JsonObject, deltas: list[Delta]) -> None:
         function = as_object(piece.get("function"))
-        identifier = repair_surrogates(_string(piece.get("id")))
-        name = repair_surrogates(_string(function.get("name")))
+        identifier = plain_id(_string(piece.get("id")))
+        name = _string(function.get("name"))
         call = self._find(piece.get("index"), identifier, bool(name))
         if identifier and not call.started and not call.id:
             call.id = identifier
         if name and not call.name:
-            call.name = name
+            call.name = plain_name(name)
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             call.pieces.append(arguments)
@@ -191,7 +199,7 @@ class ChatAccumulator:
         if call.name and not call.started:
             call.started = True
             if not call.id or call.id in self._taken:
-                call.id = free_id(self._history, len(self._calls) - 1, self._taken)
+                call.id = self._made_up.free(len(self._calls) - 1, self._taken)
             self._taken.add(call.id)
             deltas.append(CallStarted(call.id, call.name))
 
@@ -210,6 +218,8 @@ class ChatAccumulator:
         return self._new()
 
     def _new(self) -> _Call:
+        if len(self._calls) == MOST_CALLS:
+            raise InvalidResponse("too many calls")
         self._calls.append(_Call())
         return self._calls[-1]
 
