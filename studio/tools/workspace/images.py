@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ WEIGHT = 3_900_000
 """Bytes of a file. Anthropic's limit of 5 MB (5,242,880) counts base64, 4/3 of these."""
 KEPT = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 """Formats that may be sent as they are, as Pillow names them."""
+OPENED = (*KEPT, "AVIF", "BMP", "TIFF", "ICO", "JPEG2000", "PPM")
+"""Formats that are opened, as Pillow names them; MPO comes with JPEG. Others that it knows start
+a program (Ghostscript for EPS) or have decoders that hardly anybody uses."""
 PHOTOS = ("JPEG", "MPO", "HEIF", "AVIF")
 """Lossy formats, which become JPEG; others become PNG if that is small enough."""
 
@@ -39,6 +43,8 @@ _BRANDS = {
     **dict.fromkeys((b"avif", b"avis"), "AVIF"),
     **dict.fromkeys((b"heic", b"heix", b"heim", b"hevc", b"mif1", b"msf1"), "HEIC"),
 }
+_DECODING = threading.Lock()
+"""One picture is opened at a time: a large one takes up to a gigabyte meanwhile."""
 _NOTES = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif", "comment", "photoshop")
 """Pillow's keys for metadata of a camera or an editor, such as a place or a name."""
 
@@ -69,12 +75,13 @@ def normalise(data: bytes, name: str = "The picture") -> Image:
     from PIL import Image as pillow
     from PIL import UnidentifiedImageError
 
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # of odd metadata: nobody's terminal
     # Pillow's own limit, about 90 million pixels: it only warns above that.
     warnings.simplefilter("error", pillow.DecompressionBombWarning)
     form = format_of(data[:64])
     damaged = f"{name} is damaged or cut short; its picture cannot be read."
     try:
-        with pillow.open(io.BytesIO(data)) as opened:
+        with _DECODING, pillow.open(io.BytesIO(data), formats=OPENED) as opened:
             return _fit(opened, data)
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         raise NotReadable(
@@ -95,7 +102,7 @@ def dimensions(image: Image) -> tuple[int, int]:
     """Width and height in pixels of a picture that ``normalise`` made."""
     from PIL import Image as pillow
 
-    with pillow.open(io.BytesIO(image.data)) as opened:
+    with pillow.open(io.BytesIO(image.data), formats=tuple(KEPT)) as opened:
         return opened.size
 
 
@@ -119,9 +126,8 @@ def _fit(opened: Any, data: bytes) -> Image:
     opened.load()  # also if it is kept: raises for a file that is cut short
     if keep:
         return Image(KEPT[form], data)
-    picture = ImageOps.exif_transpose(opened)
-    picture.thumbnail((SIDE, SIDE))
-    return _encode(_plain(picture), form in PHOTOS)
+    opened.thumbnail((SIDE, SIDE))  # before it is turned: a copy of it whole is too large
+    return _encode(_plain(ImageOps.exif_transpose(opened)), form in PHOTOS)
 
 
 def _plain(picture: Canvas) -> Canvas:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from studio.domain.errors import ToolFailed
 
@@ -14,8 +15,30 @@ if TYPE_CHECKING:
 
 MAGIC = b"%PDF-"
 _CONTENT = 5_000_000
-"""Bytes of what one page draws. More takes minutes, of which the first cannot be stopped; a
-page of a book has some 5,000."""
+"""Bytes of what one page draws; a page of a book has some 5,000."""
+_PAGE = 300_000
+"""Work on one page: each operator it draws with is 1, each form or picture ``_INNER``."""
+_READING = 600_000
+"""Work of one reading; the pages after that are for the next one."""
+_INNER = 100
+_BYTES = 50
+"""Bytes of content that are as much work as an operator."""
+_PAGES = 500
+"""Pages of one reading: those of a scanned book have no words that would end it."""
+_LIMITS: Mapping[str, Any] = {
+    "zlib_maximum_output_length": 7_000_000,
+    "lzw_maximum_output_length": 7_000_000,
+    "run_length_maximum_output_length": 7_000_000,
+    "array_based_stream_maximum_output_length": 7_000_000,
+    "stream_decoding_work_maximum_length": 8_000_000,
+    "stream_parsing_work_maximum_count": 400_000,
+    "page_tree_maximum_entries": 100_000,
+    "xform_maximum_invocations_per_extraction": 500,
+    "jbig2dec_binary": None,  # nothing is started for a picture in a document
+}
+"""pypdf's own limits; what it has by itself takes minutes, of which none can be stopped."""
+_ROOTS = 1_000
+"""Objects of a damaged file among which its root is looked for."""
 
 
 def is_pdf(start: bytes) -> bool:
@@ -37,11 +60,9 @@ class Pages:
 
 def locked(data: bytes) -> bool:
     """Whether a password is needed; False also for a file that cannot be read at all."""
-    from pypdf import PdfReader
-
     try:
-        reader = PdfReader(io.BytesIO(data))
-        return reader.is_encrypted and not reader.decrypt("")
+        with _limited():
+            return _opened(data) is None
     except Exception:  # a damaged file may raise anything in the parser
         return False
 
@@ -52,35 +73,51 @@ def pages(data: bytes, name: str, first: int, limit: int, stop: Callable[[], boo
     Slow, up to a tenth of a second a page: call it in a thread, ``stop`` ends
     it early. Raises ToolFailed for a file that cannot be read.
     """
+    with _limited():
+        try:
+            reader = _opened(data)
+            if reader is None:
+                raise ToolFailed(f"{name} is locked with a password.")
+            total = len(reader.pages)
+        except ToolFailed:
+            raise
+        except Exception as error:  # see locked
+            raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
+        if first > total:
+            pages = "1 page" if total == 1 else f"{total} pages"
+            raise ToolFailed(f"{name} has {pages}; there is no page {first}.")
+        return _read(reader, first, total, limit, stop)
+
+
+@contextmanager
+def _limited() -> Generator[None]:
     import logging
 
-    from pypdf import PdfReader
+    from pypdf import apply_configuration
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a damaged file would fill the log
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise ToolFailed(f"{name} is locked with a password.")
-        total = len(reader.pages)
-    except ToolFailed:
-        raise
-    except Exception as error:  # see locked
-        raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
-    if first > total:
-        pages = "1 page" if total == 1 else f"{total} pages"
-        raise ToolFailed(f"{name} has {pages}; there is no page {first}.")
-    return _read(reader, first, total, limit, stop)
+    with apply_configuration(**_LIMITS):
+        yield
+
+
+def _opened(data: bytes) -> PdfReader | None:
+    """The file, None if a password is needed."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(data), root_object_recovery_limit=_ROOTS)
+    return None if reader.is_encrypted and not reader.decrypt("") else reader
 
 
 def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[[], bool]) -> Pages:
     parts: list[str] = []
     worded: list[int] = []
     shown, last = 0, first - 1
-    for number in range(first, total + 1):
-        if stop():
+    work = _Work(stop)
+    for number in range(first, min(total, first + _PAGES - 1) + 1):
+        if stop() or work.all > _READING:
             break
         try:
-            words = _words(reader.pages[number - 1], stop)
+            words = _words(reader.pages[number - 1], work)
         except _Stopped:
             break
         except Exception:  # the other pages may be sound
@@ -98,13 +135,42 @@ class _Stopped(Exception):
     """Nobody needs the words of the page any more."""
 
 
-def _words(page: PageObject, stop: Callable[[], bool]) -> str:
-    content = page.get_contents()
-    if content is not None and len(content.get_data()) > _CONTENT:
-        return "(this page is too big to be read)"
+class _TooMuch(Exception):
+    """The page is too much work."""
 
-    def before(*_: object) -> None:
-        if stop():
+
+class _Work:
+    """Counts the work of one reading: on all pages, and on the one that is read now."""
+
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        self._stop = stop
+        self._page = self.all = 0
+
+    def begin_page(self, length: int) -> None:
+        """The next page, whose content has this many bytes."""
+        self._page = 0
+        self._add(length // _BYTES)
+
+    def before(self, operator: bytes, *_: object) -> None:
+        """The page, or a form in it, is about to draw something."""
+        self._add(_INNER if operator == b"Do" else 1)
+
+    def _add(self, work: int) -> None:
+        if self._stop():
             raise _Stopped
+        self.all += work
+        self._page += work
+        if self._page > _PAGE:
+            raise _TooMuch
 
-    return page.extract_text(visitor_operand_before=before).strip()
+
+def _words(page: PageObject, work: _Work) -> str:
+    content = page.get_contents()
+    length = 0 if content is None else len(content.get_data())
+    try:
+        work.begin_page(length)
+        if length > _CONTENT:
+            raise _TooMuch
+        return page.extract_text(visitor_operand_before=work.before).strip()
+    except _TooMuch:
+        return "(this page is too big to be read)"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QMimeData, QObject, Signal
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 
 from studio.domain.messages import Image
+from studio.ui.widgets.thumbnails import decoded
 
 from .items.approval_item import SCOPES, WaitingItem
 from .items.base import Hit, Item
@@ -78,7 +79,7 @@ class Actions(QObject):
         pictures = [part for part in attached if isinstance(part, Image)]
         if pictures and not self._viewport.selection:
             copied = QMimeData()
-            copied.setImageData(QImage.fromData(pictures[0].data))
+            copied.setImageData(decoded(pictures[0].data))
             if text:
                 copied.setText(text)
             QGuiApplication.clipboard().setMimeData(copied)

@@ -16,6 +16,9 @@ KEPT = 64
 """Thumbnails in memory; one of 240 pixels has about 0.9 MB on a fine screen."""
 HEAD = 256_000
 """Bytes of a file that tell its picture's size: a colour profile may come before it."""
+_FORMATS = (b"png", b"jpeg", b"webp", b"gif")
+"""Qt's names of the formats that messages hold. It would read SVG and others, too, which an
+imported conversation may hold instead."""
 
 Key: TypeAlias = tuple[Image, int]
 """A picture, and the side it is to fit."""
@@ -26,7 +29,12 @@ def extent(data: bytes) -> QSize:
     held = QByteArray(data[:HEAD])
     buffer = QBuffer(held)
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
-    return QImageReader(buffer).size()
+    reader = QImageReader(buffer)
+    return reader.size() if _is_known(reader) else QSize()
+
+
+def _is_known(reader: QImageReader) -> bool:
+    return bytes(reader.format().data()) in _FORMATS
 
 
 def fitted(size: QSize, most: QSize) -> QSize:
@@ -36,18 +44,22 @@ def fitted(size: QSize, most: QSize) -> QSize:
     return size.scaled(most, Qt.AspectRatioMode.KeepAspectRatio).expandedTo(QSize(1, 1))
 
 
-def thumbnail(data: bytes, side: int) -> QImage:
-    """A picture made to fit a square of ``side`` pixels; null if it cannot be read. Slow."""
+def decoded(data: bytes) -> QImage:
+    """A picture as large as it is; null if it cannot be read. Slow."""
     held = QByteArray(data)
     buffer = QBuffer(held)
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer)
-    size = reader.size()
-    image = reader.read()
-    if image.isNull() or not size.isValid():
+    return reader.read() if _is_known(reader) else QImage()
+
+
+def thumbnail(data: bytes, side: int) -> QImage:
+    """A picture made to fit a square of ``side`` pixels; null if it cannot be read. Slow."""
+    image = decoded(data)
+    if image.isNull():
         return image
     return image.scaled(
-        fitted(size, QSize(side, side)),
+        fitted(image.size(), QSize(side, side)),
         Qt.AspectRatioMode.IgnoreAspectRatio,
         Qt.TransformationMode.SmoothTransformation,
     )
