@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QTextOption
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from studio.ui.theme import Theme
@@ -51,7 +53,7 @@ class Editor(QPlainTextEdit):
 
     def fit(self) -> None:
         """Take the height of the text, within the limits."""
-        line = self.fontMetrics().lineSpacing()
+        line = ceil(QFontMetricsF(self.font()).lineSpacing())  # as the text is laid out
         lines = max(1, min(MOST_LINES, int(self.document().size().height())))
         height = max(lines * line + 2, self._theme.px(self.least))
         if height != self.height():
@@ -198,12 +200,12 @@ class Composer(PaintedWidget):
         self.editor.recalled.connect(model.recovery.recall)
         self.editor.textChanged.connect(lambda: model.input.set_text(self.text, self._caret))
         self.editor.cursorPositionChanged.connect(lambda: model.input.move_caret(self._caret))
-        self.editor.resized.connect(self.resized)
+        self.editor.resized.connect(self._parts_resized)
         self.editor.focus_changed.connect(self.update)
         self.editor.files_given.connect(self.attachments.add_paths)
         self.editor.picture_given.connect(self.attachments.paste)
         self.attachments.mentioned.connect(self._mention)
-        self.attachments.resized.connect(self._files_resized)
+        self.attachments.resized.connect(self._parts_resized)
         self.send.clicked.connect(self._clicked)
         self.add.clicked.connect(self.attachments.choose_files)
         theme.changed.connect(self._space)
@@ -279,9 +281,12 @@ class Composer(PaintedWidget):
         self._text_row.setContentsMargins(px(6), 0, px(6), 0)
         self.update()
 
-    def _files_resized(self) -> None:
-        self._column.invalidate()  # it would count the last chip until it is laid out again
+    def _parts_resized(self) -> None:
+        """Make room in this frame: in the next one the text would be painted over the buttons."""
+        self._text_row.invalidate()
+        self._column.invalidate()
         self.resized.emit()
+        self._column.activate()
 
     def _show(self) -> None:
         """Show what Send does now, and whether there is something to send."""

@@ -1,0 +1,51 @@
+"""At the window: the composer has room for its text in the frame in which that changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studio.simulator import Text, Turn
+from studio.ui.chat.composer import MOST_LINES
+from support.window import Person, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+LONG = "A sentence that is long enough for several lines of the composer at any text size. " * 9
+
+
+def fits(person: Person, lines: int) -> None:
+    """Nothing is painted over the buttons, and all lines can be seen, ten at most."""
+    composer, page = person.composer, person.window.chat
+    editor = composer.editor
+    assert editor.geometry().bottom() < composer.send.geometry().top()
+    assert composer.send.geometry().bottom() < composer.height()
+    assert composer.geometry().bottom() < page.height()
+    assert editor.height() >= min(lines, MOST_LINES) * editor.fontMetrics().lineSpacing()
+    if lines <= MOST_LINES:
+        assert not editor.verticalScrollBar().maximum(), (lines, editor.height())
+
+
+@pytest.mark.parametrize("text_size", [100, 160])
+@on_window_loop
+async def test_it_grows_and_shrinks_with_its_text(tmp_path: Path, text_size: int) -> None:
+    def setup(file: object) -> None:
+        file.values.text_size = text_size  # type: ignore[attr-defined]
+
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Yes."))], setup=setup) as person:
+        for _ in range(2):  # a new chat, then one that has begun
+            editor = person.composer.editor
+            one = person.composer.height()
+            for lines in (8, 1, 30, 2, 10):
+                editor.selectAll()
+                editor.insertPlainText("\n".join(map(str, range(lines))))
+                fits(person, lines)
+            editor.selectAll()
+            editor.insertPlainText(LONG)
+            fits(person, 2)
+            editor.clear()
+            assert person.composer.height() == one
+            person.composer.setFocus()
+            person.say("Go")
+            await person.done()
