@@ -99,6 +99,7 @@ class MainWindow(QMainWindow):
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
         self.chat.session_changed.connect(self.chat_list.schedule_refresh)
         self.chat.event_seen.connect(self.chat_list.on_event)
+        self.chat.option_chosen.connect(self._on_option_chosen)
         self.chat.opened.connect(self._inspector.show_chat)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.chat.trouble.connect(self.banner.say)
@@ -174,7 +175,11 @@ class MainWindow(QMainWindow):
         self.pages.show_chat()
 
     async def _offer_last(self) -> None:
-        self.chat.offer(await self.chat_list.last())
+        await self.chat.offer(await self.chat_list.last())
+
+    def _on_option_chosen(self) -> None:
+        if self.engine is not None and self.chat.session is None:
+            self._later(self._offer_last())
 
     def new_chat(self) -> None:
         if self.engine is None:

@@ -149,9 +149,13 @@ class ChatPage(PaintedWidget):
 
     # Chats
 
-    def offer(self, last: tuple[str, str] | None) -> None:
+    async def offer(self, last: tuple[str, str] | None) -> None:
         """Offer ways to begin a new chat; ``last`` is the id and title of the chat used last."""
-        self.suggestions.offer(last, short_path(self.model.options.folder))
+        options = self.model.options
+        repository = await options.in_repository()
+        folder = "" if options.uses_own_folder else short_path(options.folder)
+        if isValid(self):
+            self.suggestions.offer(last, folder, repository=repository)
 
     async def finish(self) -> None:
         """Wait a second for what was begun; what waits for the person is cancelled."""

@@ -48,18 +48,20 @@ class Suggestions(QWidget):
         self._rows: list[SuggestionButton] = []
         self._column = column_of([STRETCH], spacing=2, on=self)
 
-    def offer(self, last: tuple[str, str] | None, folder: str) -> None:
-        """``last``: id and title of the chat used last."""
+    def offer(self, last: tuple[str, str] | None, folder: str, *, repository: bool) -> None:
+        """``last``: id and title of the chat used last; ``folder`` is empty if none is chosen."""
         for row in self._rows:
             row.deleteLater()
         self._rows.clear()
         if last is not None:
             row = self._add(f"Continue “{last[1]}”", "history")
             row.clicked.connect(lambda _=False, id=last[0]: self.open_wanted.emit(id))
-        for text, icon in (
-            (f"Explain what is in {folder}", "folder-open"),
-            (f"Review my uncommitted changes in {folder}", "git-branch"),
-        ):
+        offered: list[tuple[str, str]] = []
+        if folder:
+            offered.append((f"Explain what is in {folder}", "folder-open"))
+            if repository:
+                offered.append((f"Review my uncommitted changes in {folder}", "git-branch"))
+        for text, icon in offered:
             row = self._add(text, icon)
             row.clicked.connect(lambda _=False, text=text: self.text_wanted.emit(text))
 

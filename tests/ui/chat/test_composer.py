@@ -8,6 +8,7 @@ import pytest
 
 from studio.simulator import Text, Turn
 from studio.ui.chat.composer import MOST_LINES
+from support.waiting import until
 from support.window import Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -49,3 +50,21 @@ async def test_it_grows_and_shrinks_with_its_text(tmp_path: Path, text_size: int
             person.composer.setFocus()
             person.say("Go")
             await person.done()
+
+
+@on_window_loop
+async def test_only_what_can_be_done_in_the_folder_is_offered(tmp_path: Path) -> None:
+    def offered() -> list[str]:
+        return [row.text() for row in person.window.chat.suggestions._rows]
+
+    async with at_window(tmp_path, "anthropic", [], folder=tmp_path / "plain") as person:
+        await until(lambda: offered())
+        assert [text.split(" in ")[0] for text in offered()] == ["Explain what is"]
+        (tmp_path / "project" / ".git").mkdir(parents=True)
+        (tmp_path / "project" / "below").mkdir()
+        person.window.chat.model.options.choose_folder(str(tmp_path / "project" / "below"))
+        await until(lambda: len(offered()) == 2)
+        assert offered()[1].startswith("Review my uncommitted changes in ")
+        own = person.engine.paths.data / "chats"
+        person.window.chat.model.options.choose_folder(str(own))
+        await until(lambda: offered() == [])

@@ -112,6 +112,15 @@ class SessionOptions:
         engine = self._chat.engine
         return engine is not None and Path(self.folder) == engine.paths.data / "chats"
 
+    async def in_repository(self) -> bool:
+        """Whether the folder is in a git repository."""
+        folder = Path(self.folder)
+
+        def found() -> bool:
+            return any((place / ".git").exists() for place in (folder, *folder.parents))
+
+        return bool(self.folder) and await asyncio.to_thread(found)
+
     @property
     def folder_name(self) -> str:
         """The folder as a person reads it."""
