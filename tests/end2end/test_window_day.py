@@ -253,8 +253,10 @@ async def test_agent_model_mode_and_folder_by_mouse(tmp_path: Path) -> None:
         assert "'run'" not in person.asked[0] and "'write'" not in person.asked[0]
         await person.choose(composer.mode, "Ask first")
         await until(lambda: person.session.info.permission_mode == "ask")
-        values = person.window.settings.values
-        assert values.default_model[COMPATIBLE] == model.id
+        values = person.window.settings.values  # that of new chats stays
+        assert values.default_model[COMPATIBLE] == "sim-model"
+        person.window.new_chat()
+        await until(lambda: person.window.chat.model.options.model_id == "sim-model")
 
 
 # Trouble

@@ -160,12 +160,15 @@ async def test_p3_a_typed_key_is_tried_and_only_kept_when_saved(room: Room) -> N
     await until(lambda: room.catalogue.listing("anthropic").state == "ready")
     assert len(section.models.shown.models) > 1
     assert await room.keychain.get("anthropic") is None
+    room.file.values.default_provider = "simulator"  # the demo was chosen to look around
     QTest.keyClick(section.key.entry, Qt.Key.Key_Return)
     await until(lambda: section.key is not None and section.key.key == KEY)
     assert section.key.shown.text() == "sk-ant-••••••••••••••7Q4A"
     assert "Key works" in section.head.accessibleName()
     assert room.keychain.source("anthropic") == "keychain"
+    assert section.note.text() == "New chats use Anthropic now." and section.note.isVisible()
     await until(lambda: len(room.dialog._tasks) == 0)  # all of it is saved
+    assert json.loads(room.file.path.read_text())["default_provider"] == "anthropic"
     for file in room.file.path.parent.rglob("*"):
         assert file.is_dir() or KEY.encode() not in file.read_bytes()
 

@@ -257,7 +257,7 @@ class SessionOptions:
         self._keep(effort=effort)
 
     def choose_model(self, provider: str, model: str) -> None:
-        """Choose a model, also as the default of later chats."""
+        """Choose a model for this chat; later ones begin with that of the settings."""
         if self._lookup is not None:
             self._lookup.cancel()
         self.provider, self.model_id = provider, model
@@ -265,10 +265,6 @@ class SessionOptions:
         if self.effort not in (None, *efforts(self.model)):
             self.effort = None
         self._keep(provider=provider, model=model, effort=self.effort)
-        if (engine := self._chat.engine) is not None:
-            values = engine.settings.values
-            values.default_provider, values.default_model[provider] = provider, model
-            self._chat.run(engine.settings.save())
 
     def choose_permission_mode(self, mode: PermissionMode) -> None:
         self.permission_mode = mode

@@ -38,6 +38,9 @@ from studio.ui.widgets.layouts import Stretch, column_of, row_of
 from .provider_models import ModelList
 from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
 
+FOR_TRYING = ("simulator", "builtin")
+"""Defaults that give way to the first provider with a key."""
+
 
 class ProviderSection(QWidget):
     """One provider. ``changed`` is emitted when its key, address or models were changed."""
@@ -76,6 +79,9 @@ class ProviderSection(QWidget):
             self.key.changed.connect(self._key_changed)
             self.key.loaded.connect(self._show)
             self._add_row("API key", self.key)
+            self.note = Label(theme, "", "small", "text2", wrap=True)
+            self._grid.addWidget(self.note, self._grid.rowCount(), 1)
+            self.note.hide()
         if provider.name == "builtin":
             self.file = ModelFileRow(theme, services.values)
             self.file.changed.connect(self._connection_changed)
@@ -312,6 +318,10 @@ class ProviderSection(QWidget):
         self._services.catalogue.key_typed(name, lambda: make(name, key, url), key, url)
 
     def _key_changed(self) -> None:
+        values = self._services.values
+        if self.key is not None and self.key.key and values.default_provider in FOR_TRYING:
+            values.default_provider = self.provider.name
+            self.note.show_text(f"New chats use {self.provider.title} now.")
         self.fetch_models()
         self._show()
         self.changed.emit()
