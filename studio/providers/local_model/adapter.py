@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 
 from studio.domain.errors import ProviderError
@@ -89,8 +89,8 @@ class LocalModelProvider(CompatibleProvider):
             )
         ]
 
-    async def _shaped(self, request: Request) -> Request | str:
-        """The request as it is sent, or the answer where that is certain without the model."""
+    async def _shaped(self, request: Request) -> Request | Reply:
+        """The request as it is sent, or the reply where that is certain without the model."""
         request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
         if request.named:  # llama.cpp takes no name of a tool here
             request = replace(request, tools=request.callable, choice="required", only="")
@@ -99,19 +99,20 @@ class LocalModelProvider(CompatibleProvider):
         if self._prompt is None:
             file = self._model.resources / "examples.json"
             self._prompt = await asyncio.to_thread(Prompt.load, file)
-        return self._prompt.certain(request) or self._prompt.shaped(request)
-
-    def _checked(self, request: Request, reply: Reply) -> Reply:
-        """The reply, or what takes its place: a call that is needed first, what was read."""
-        if self._prompt is None or reply.calls or not reply.items:
-            return reply
+        if answer := self._prompt.certain(request):
+            return Reply([_message(answer)])
         if (needed := self._prompt.needed(request)) is not None:
             name, arguments = needed
-            call = ToolCall(
-                MadeUpIds(request.history).at(0), name, arguments, json.dumps(arguments)
-            )
+            made_up = MadeUpIds(request.history).at(0)
+            call = ToolCall(made_up, name, arguments, json.dumps(arguments))
             message = {**_message(""), "tool_calls": list[Json]([native_call(call)])}
-            return replace(reply, items=[message], calls=[call], stop="tool_use")
+            return Reply([message], [call], "tool_use")
+        return self._prompt.shaped(request)
+
+    def _checked(self, request: Request, reply: Reply) -> Reply:
+        """The reply, or what was read in the place of one that cannot be from it."""
+        if self._prompt is None or reply.calls or not reply.items:
+            return reply
         said = as_text(reply.items[0].get("content"))
         other = self._prompt.checked(request, said)
         return reply if other == said else replace(reply, items=[_message(other)])
@@ -120,14 +121,14 @@ class LocalModelProvider(CompatibleProvider):
 class _Stream:
     """A ``ReplyStream`` that waits for the server, then passes on its Chat Completions stream.
 
-    ``check`` may put another reply in the place of one that should be a call, or that
-    follows a tool's result; the text of such a reply is shown when it is whole.
+    ``check`` may put another reply in the place of one that follows a tool's result; the
+    text of such a reply is shown when it is whole.
     """
 
     def __init__(
         self,
         model: ModelProcess,
-        shape: Callable[[Request], Awaitable[Request | str]],
+        shape: Callable[[Request], Awaitable[Request | Reply]],
         check: Callable[[Request, Reply], Reply],
         request: Request,
     ) -> None:
@@ -145,13 +146,14 @@ class _Stream:
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         request = await self._shape(self._request)
-        if isinstance(request, str):
-            self._reply = Reply([_message(request)])
-            yield TextDelta(request)
+        if isinstance(request, Reply):
+            self._reply = request
+            for delta in _deltas(request):
+                yield delta
             return
         last = self._request.history[-1:]
         answers = any(message.get("role") != "user" for message in last)
-        self._holds = self._model.chosen is None and (answers or request.choice == "required")
+        self._holds = self._model.chosen is None and answers
         async with self._model.in_use() as server:
             server_api = CompatibleProvider(
                 server.key, f"{server.url}/v1", self._model.http, PROVIDER.name, TITLE
@@ -170,12 +172,8 @@ class _Stream:
             whole = self._inner.reply()
             if self._holds:
                 self._reply = self._check(self._request, whole)
-                for message in self._reply.items:
-                    if text := as_text(message.get("content")):
-                        yield TextDelta(text)
-                if not whole.calls:
-                    for call in self._reply.calls:
-                        yield CallStarted(call.id, call.name)
+                for delta in _deltas(replace(self._reply, calls=[])):  # the calls were shown
+                    yield delta
 
     def reply(self) -> Reply:
         if self._inner is None and self._reply is None:
@@ -203,3 +201,12 @@ class _Stream:
 
 def _message(text: str) -> JsonObject:
     return {"role": "assistant", "content": text}
+
+
+def _deltas(reply: Reply) -> Iterator[Delta]:
+    """What of a whole reply is shown."""
+    for message in reply.items:
+        if text := as_text(message.get("content")):
+            yield TextDelta(text)
+    for call in reply.calls:
+        yield CallStarted(call.id, call.name)

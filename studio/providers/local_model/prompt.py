@@ -138,23 +138,29 @@ class Prompt:
         return "\n\n".join(_parts(shortened(work))[1:])
 
     def needed(self, request: Request) -> tuple[str, JsonObject] | None:
-        """The call without which no answer can be right; the model may make another one."""
+        """The call without which no answer can be right: made without asking the model."""
         _, work, steering = read_turn(request.history)
-        if steering or request.choice != "auto":
+        if steering or request.choice != "auto" or not request.tools:
             return None
-        if unread := unread_files(work, request.tools):
-            return "read", {"path": unread[0]}
         offered = [spec.name for spec in self._offered(work, request.tools)]
-        examples = [] if work.steps else self._examples(work, offered)
-        looks = "list" in offered and examples and _looks(work, examples[-1])
-        return ("list", {"path": "."}) if looks else None
+        if self._first_call(work, offered) == "list":
+            return "list", {"path": "."}
+        unread = unread_files(work, request.tools)
+        return ("read", {"path": unread[0]}) if unread else None
+
+    def _first_call(self, work: Work, offered: Sequence[str]) -> str:
+        """The call with which requests much like this one begin; empty where none is known."""
+        if work.steps or "list" not in offered:
+            return ""
+        examples = self._examples(work, offered)
+        looks = examples and _looks(work, examples[-1])
+        return examples[-1].tools[0] if looks else ""
 
     def shaped(self, request: Request) -> Request:
         """The same step of the same turn, in the small model's words.
 
-        A conversation without tools it can follow as it is. It has to call, and cannot answer,
-        before it has read the files that the request names, and where the request is much
-        like one that begins with a call.
+        A conversation without tools it can follow as it is. It has to call where the request
+        is much like one that begins with a call.
         """
         if not request.tools:
             own = GOES_ON if len(request.history) > 1 else self._system
@@ -172,12 +178,13 @@ class Prompt:
             history += earlier
         shown = shortened(work)
         history += _open(shown) if offered or not work.steps else _told(shown)
+        calls = request.choice == "auto" and self._first_call(work, [one.name for one in offered])
         return replace(
             request,
             system=system,
             history=history,
             tools=offered,
-            choice="required" if self.needed(request) else request.choice,
+            choice="required" if calls else request.choice,
             output_limit=min(request.output_limit or OUTPUT_LIMIT, OUTPUT_LIMIT),
         )
 

@@ -409,30 +409,28 @@ READ = done("read", {"path": "boat.txt"}, "[boat.txt, 1 line]\nThe boat leaks.")
 
 
 @pytest.mark.parametrize(
-    ("text", "steps", "choice"),
+    ("text", "steps", "needed"),
     [
-        ("What does boat.txt say?", [], "required"),
-        ("What does boat.txt say?", [LISTED], "required"),
-        ("What does ghost.txt say?", [LISTED], "required"),
-        ("Compare boat.txt and README.md", [READ], "required"),
-        ("What files are in this folder?", [], "required"),
-        ("What does boat.txt say?", [LISTED, READ], "auto"),
-        ("What files are in this folder?", [LISTED], "auto"),
-        ("Hello", [], "auto"),
-        ("Tell me a short story", [], "auto"),
+        ("What does boat.txt say?", [], ("read", "boat.txt")),
+        ("What does boat.txt say?", [LISTED], ("read", "boat.txt")),
+        ("What does ghost.txt say?", [LISTED], ("read", "ghost.txt")),
+        ("Compare boat.txt and README.md", [READ], ("read", "README.md")),
+        ("What files are in this folder?", [], ("list", ".")),
+        ("List the files here and tell me what README.md says.", [], ("list", ".")),
+        ("List the files here and tell me what README.md says.", [LISTED], ("read", "README.md")),
+        ("What does boat.txt say?", [LISTED, READ], None),
+        ("What files are in this folder?", [LISTED], None),
+        ("Hello", [], None),
+        ("Tell me a short story", [], None),
     ],
 )
 def test_a_file_that_is_named_is_read_before_there_is_an_answer(
-    text: str, steps: list[list[JsonObject]], choice: str
+    text: str, steps: list[list[JsonObject]], needed: tuple[str, str] | None
 ) -> None:
     prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
     step = asked(text, *steps)
     assert prompt.certain(step) == ""
-    shaped = prompt.shaped(step)
-    assert shaped.choice == choice
-    read = next((tool for tool in shaped.tools if tool.name == "read"), None)
-    unread = [name for name in ("boat.txt", "ghost.txt") if name in text and READ not in steps]
-    assert all(name in json.dumps(read.schema) for name in unread) if read else not unread
+    assert prompt.needed(step) == (needed and (needed[0], {"path": needed[1]}))
 
 
 @pytest.mark.parametrize(
@@ -491,19 +489,16 @@ def test_what_asks_for_words_is_the_models(text: str) -> None:
     assert prompt.certain(asked(text)) == ""
 
 
-async def test_a_call_that_is_needed_is_made_where_the_model_answers(model: ModelProcess) -> None:
-    """It speaks of a search that found nothing, and would not look at the file."""
+async def test_a_call_that_is_needed_is_made_without_the_model(model: ModelProcess) -> None:
     provider = LocalModelProvider(model)
     searched = done("search", {"pattern": "ghost"}, "No line matches ghost.")
     step = asked("What does ghost.txt say?", searched)
-    stream = provider.stream(replace(step, output_limit=20))
+    stream = provider.stream(step)
     deltas = [delta async for delta in stream]
     reply = stream.reply()
     (call,) = reply.calls
-    assert call.name in ("list", "read") and reply.stop == "tool_use"
-    assert [delta for delta in deltas if isinstance(delta, CallStarted)] == [
-        CallStarted(call.id, call.name)
-    ]
+    assert (call.name, call.arguments, reply.stop) == ("read", {"path": "ghost.txt"}, "tool_use")
+    assert deltas == [CallStarted(call.id, call.name)] and model.process is None
     assert provider.open_calls([*step.history, *reply.items]) == reply.calls
     assert provider.history_problem([*step.history, *reply.items]) == ""
 
