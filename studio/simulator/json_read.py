@@ -32,7 +32,8 @@ def joined(content: Any) -> str:
     """The words of a message: a string, or a list of parts or blocks."""
     if isinstance(content, str):
         return content
-    return "\n".join(text(part.get("text")) for part in objs(content) if "text" in part)
+    words = (part.get("text", part.get("refusal")) for part in objs(content))
+    return "\n".join(text(one) for one in words if one is not None)
 
 
 def compact(value: Any, *, ascii_only: bool = False) -> str:

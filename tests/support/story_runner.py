@@ -53,8 +53,10 @@ from studio.domain.messages import Said
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Answer
 from studio.simulator import RequestView, Simulator, Text, Turn, every, scattered, transport
+from studio.simulator import Said as Spoken
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.storage.sessions import journal
 from studio.tools import Context, Tool, tool
 from support import story_checks
 from support.engine_home import KEY, PROTOCOLS
@@ -122,6 +124,7 @@ name: Coder
 tools: [list, read, search, write, edit, move, delete, run, ask, delegate, outside]
 ---
 You work in the person's folder."""
+FLUSH_AFTER = journal.FLUSH_AFTER
 CHILD = "(child) Look at it yourself."
 SUMMED_UP = "The person asked for several things, and the agent looked at the files."
 THE_END = Reply((Text("The end."),))
@@ -237,6 +240,8 @@ class StoryRunner:
         """The program, from its start to its end."""
         import httpx2
 
+        # Some worlds crash when nearly everything is stored, others before that.
+        journal.FLUSH_AFTER = 0.2 if self.chunking in ("event", "whole") else 0.0
         paths = Paths.below(self.home / "studio")
         settings = SettingsFile(paths.settings)
         await settings.load()
@@ -262,6 +267,7 @@ class StoryRunner:
             await self.opened()
             yield
         finally:
+            journal.FLUSH_AFTER = FLUSH_AFTER
             await self.engine.close()
             self.children.clear()
 
@@ -384,9 +390,21 @@ class StoryRunner:
                     times, wanted = words.count(mark), known.count(mark)
                     if times != wanted or (whole and wanted < 1) or (not summary and times > 1):
                         self.wrong.append(f"{mark} is {times} times in a request, not {wanted}")
+        for text in self.unknown_words(view):
+            self.wrong.append(f"the model does not know that it said {text!r}")
         for said in transcript.queued.values():
             if any(mark in words for mark in marks_of(said)):
                 self.wrong.append(f"{said} waits, and is in a request")
+
+    def unknown_words(self, view: RequestView) -> list[str]:
+        """What the transcript shows of the model's words, and the request does not have (H-1)."""
+        transcript = self.session.transcript
+        first = transcript.summary.blocks if transcript.summary is not None else 0
+        spoken = (one for one in view.items if isinstance(one, Spoken) and one.role == "assistant")
+        sent = _squeezed("".join(one.text for one in spoken))
+        shown = [b.text for b in transcript.blocks[first:] if isinstance(b, TextBlock)]
+        # A call that a model wrote as text is kept as a call.
+        return [one for one in shown if '"name"' not in one and _squeezed(one) not in sent]
 
     def known(self) -> str:
         """Every word of the person that the model should get, and of the summary."""
@@ -659,6 +677,11 @@ def _goes_on(was: Any, now: Any) -> bool:
 def _parts(row: Any) -> list[Any]:
     content = row["content"] if "content" in row else row["parts"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _squeezed(text: str) -> str:
+    """Without blanks: those at the ends of blocks may be gone."""
+    return "".join(text.split())
 
 
 def marks_of(said: Sequence[Said]) -> list[str]:
