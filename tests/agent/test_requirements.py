@@ -492,7 +492,7 @@ async def test_t7_several_questions_are_queued(first: Answer, tmp_path: Path) ->
 async def test_t9_strangers_words_pass_the_filter_whatever_tool_they_come_by(
     tmp_path: Path,
 ) -> None:
-    """T-9: what a tool of one's own fetches is masked for the model, and is known as untrusted."""
+    """T-9: what a tool of one's own fetches is masked for the model, and counts as exposure."""
     script = [Turn(Call("post", {}), stop="tool_use"), END]
     async with engine_home(tmp_path, "anthropic", script) as home:
 
@@ -505,4 +505,5 @@ async def test_t9_strangers_words_pass_the_filter_whatever_tool_they_come_by(
         agent(home, "tools: [post]\nmask: [email]")
         events = await say(await home.session("Own"))
         assert "ann@example.org" not in str(home.asked[-1].json)
-        assert [e.exposure for e in events if isinstance(e, Exposed)] == ["untrusted"]
+        met = {e.exposure for e in events if isinstance(e, Exposed)}
+        assert met == {"untrusted", "private"}  # as a mailbox is
