@@ -105,7 +105,7 @@ class LocalModelProvider(CompatibleProvider):
             name, arguments = needed
             made_up = MadeUpIds(request.history).at(0)
             call = ToolCall(made_up, name, arguments, json.dumps(arguments))
-            message = {**_message(""), "tool_calls": list[Json]([native_call(call)])}
+            message: JsonObject = {**_message(""), "tool_calls": list[Json]([native_call(call)])}
             return Reply([message], [call], "tool_use")
         return self._prompt.shaped(request)
 
