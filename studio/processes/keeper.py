@@ -84,11 +84,15 @@ class Keeper:
             with suppress(BrokenPipeError, ConnectionResetError):
                 order.sendall(len(request).to_bytes(8, "big") + request)
             lines = order.makefile("rb")
+            begins = lines.readline().strip() == b"starting"
             word, _, rest = lines.readline().decode("utf-8", "replace").strip().partition(" ")
             if word == "started":
                 return _Supervised(self, int(rest), order, lines)
             lines.close()
             order.close()
+            if begins and not word:  # it may have begun, so it is not started a second time
+                self.sweep()
+                raise OSError("The command ended the process that keeps it.")
             if word == "failed":
                 number, _, text = rest.partition(" ")
                 error = OSError(text)

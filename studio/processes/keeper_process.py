@@ -14,9 +14,9 @@ supervisor, the orphans come here, and end.
 Other systems have no subreapers. There the tree, the process group and a variable of the
 environment tell what belongs to a command, so that what left all three is missed.
 
-A supervisor writes lines: ``started PID``, or ``failed ERRNO TEXT``; ``exited CODE``, as
-``subprocess`` counts it; ``over`` when nothing is left; ``stuck`` when something is that no
-signal ends, such as a process of another user. It goes on trying then.
+A supervisor writes lines: ``starting``; ``started PID``, or ``failed ERRNO TEXT``;
+``exited CODE``, as ``subprocess`` counts it; ``over`` when nothing is left; ``stuck`` when
+something is that no signal ends, such as a process of another user. It goes on trying then.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ def supervise(streams: list[int], restored: list[signal.Signals]) -> None:
     order = socket(fileno=os.dup(streams[0]))
     folder, argv, environment, grace, spared = marshal.loads(_request(order))
     adopts = adopt_orphans()
+    _say(order, "starting")
     try:
         for number, stream in enumerate(streams[1:4]):
             os.dup2(stream, number)
