@@ -61,11 +61,17 @@ class UnsentMessages:
         return await self._db.read(read)
 
     async def put_text(self, chat: str, message: UnsentMessage) -> None:
-        """Store all but the files; nothing if the session was deleted."""
+        """Store all but the files; nothing if the session was deleted.
+
+        A text with what looks like a key, a token or a password is not stored: the database
+        does not overwrite what is deleted.
+        """
+        from studio.domain.redaction import holds_secret
 
         def write(db: Connection) -> None:
             db.execute("DELETE FROM unsent WHERE chat = ?", (chat,))
-            if (message.text or message.replaces) and _is_there(db, chat):
+            keeps = bool(message.text or message.replaces) and not holds_secret(message.text)
+            if keeps and _is_there(db, chat):
                 values = (chat, message.text, message.caret, message.replaces)
                 db.execute("INSERT INTO unsent VALUES (?, ?, ?, ?)", values)
 

@@ -155,8 +155,6 @@ class MessageInput:
 
     async def _load(self, at: str) -> None:
         """Put what an earlier run stored before what was written since."""
-        from studio.storage.sessions.unsent import UnsentMessage
-
         stored = await self._unsent.load(at)
         if stored is None:
             return
@@ -165,7 +163,7 @@ class MessageInput:
         caret = stored.caret if not kept.text else len(stored.text) + kept.caret
         message = WrittenMessage(text, caret, kept.replaces or stored.replaces, kept.attachments)
         self._unsent.keep(at, message)
-        if at == self._at and stored != UnsentMessage():
+        if at == self._at and (stored.text or stored.files):
             self._show(message)
             self.attachments.add_known(stored.files)
 
