@@ -102,8 +102,11 @@ class ResponsesAccumulator:
         index = event.get("output_index")
         item_id = as_text(event.get("item_id")) or as_text(as_object(event.get("item")).get("id"))
         if isinstance(index, int):
-            self._places.setdefault(item_id, index)
+            if item_id:
+                self._places.setdefault(item_id, index)
             return index
+        if item_id in self._places:
+            return self._places[item_id]
         last = max(self._begun, default=-1)
         return self._places.setdefault(item_id, last + 1) if item_id else max(last, 0)
 

@@ -116,3 +116,20 @@ async def test_who_goes_on_at_once_sends_to_the_chat_that_was_on_screen(tmp_path
         await until(
             lambda: person.composer.text == "for a new one" or "for a new one" in person.chats()
         )
+
+
+@on_window_loop
+async def test_what_is_typed_while_it_is_stored_is_stored_too(tmp_path: Path) -> None:
+    async with at_window(tmp_path, COMPATIBLE, []) as person:
+        person.composer.setFocus()
+        store, message = person.engine.store.unsent, person.window.chat.model.input
+        put = store.put_text
+
+        async def slow(*arguments: object) -> None:
+            await put(*arguments)  # type: ignore[arg-type]
+            if message.text == "half":
+                person.type(" a thought")  # the save that stored “half” is still under way
+
+        store.put_text = slow  # type: ignore[method-assign]
+        person.type("half")
+        await until(lambda: stored(person) == {"half a thought": 14})

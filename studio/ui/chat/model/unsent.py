@@ -47,10 +47,13 @@ class UnsentBuffer:
         self._stored: dict[str, UnsentMessage] = {}
         """What the database has, for the chats whose message was read from it."""
         self._saving: asyncio.Task[None] | None = None
+        self._changed = False
+        """Whether something was noted since the last save began."""
 
     def keep(self, chat: str, message: WrittenMessage) -> None:
         """Note what is written in a chat, and store it soon."""
         self._kept[chat] = message
+        self._changed = True
         if self._chat.engine is not None and (self._saving is None or self._saving.done()):
             self._saving = self._chat.run(self._save_soon())
 
@@ -70,14 +73,16 @@ class UnsentBuffer:
         return found
 
     async def _save_soon(self) -> None:
-        await asyncio.sleep(SAVE_SECONDS)
-        with suppress(StudioError):  # a full disk is told when something is sent
-            await self.save()
+        while self._changed:  # also while the last save was being written
+            await asyncio.sleep(SAVE_SECONDS)
+            with suppress(StudioError):  # a full disk is told when something is sent
+                await self.save()
 
     async def save(self) -> None:
         """Store what has changed; raises StorageError."""
         from studio.storage.sessions.unsent import UnsentMessage
 
+        self._changed = False
         if (engine := self._chat.engine) is None:
             return
         for chat, message in list(self._kept.items()):
