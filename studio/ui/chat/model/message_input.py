@@ -92,7 +92,7 @@ class MessageInput:
         if text == self.text:
             return
         self.text = text
-        self.caret = len(text.encode("utf-16-le", "surrogatepass")) // 2 if caret is None else caret
+        self.caret = _units(text) if caret is None else caret
         if self.editing and not text:
             self.edit("")
         self._chat.notify("input")
@@ -160,7 +160,7 @@ class MessageInput:
             return
         kept = self._unsent.kept(at)
         text = stored.text + kept.text
-        caret = stored.caret if not kept.text else len(stored.text) + kept.caret
+        caret = stored.caret if not kept.text else _units(stored.text) + kept.caret
         message = WrittenMessage(text, caret, kept.replaces or stored.replaces, kept.attachments)
         self._unsent.keep(at, message)
         if at == self._at and (stored.text or stored.files):
@@ -240,7 +240,7 @@ class MessageInput:
             kept = self._unsent.kept(at)
             files = (*message.attachments, *kept.attachments)
             text = message.text if not kept.text else f"{message.text}\n{kept.text}"
-            self._unsent.keep(at, WrittenMessage(text, len(text), kept.replaces, files))
+            self._unsent.keep(at, WrittenMessage(text, _units(text), kept.replaces, files))
 
     async def _branch_before(self, session: Session, turn_id: str) -> Session:
         """Open a new chat with all that came before a turn."""
@@ -268,6 +268,11 @@ class MessageInput:
             self._chat.notify("sent")
         self._chat.runner.start(session, message.parts)
         self._chat.notify("session")
+
+
+def _units(text: str) -> int:
+    """The length in UTF-16 units, in which carets are counted."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _is_same(one: Session | None, other: Session | None) -> bool:

@@ -169,7 +169,7 @@ class SessionOptions:
         self._chat.show(session, begun=True)
         if not self.uses_own_folder:
             engine.settings.values.use_folder(self.folder)
-            await engine.settings.save()
+            self._chat.run(engine.settings.save())
         return session
 
     def use_session(self, info: SessionInfo) -> None:
