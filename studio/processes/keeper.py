@@ -158,8 +158,10 @@ class Keeper:
 
 def _release(ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
     ours.close()
-    with suppress(subprocess.TimeoutExpired):
+    try:
         process.wait(1.0)
+    except subprocess.TimeoutExpired:  # a command goes on: it is still a child of this program
+        threading.Thread(target=process.wait, daemon=True).start()
 
 
 class _Supervised:

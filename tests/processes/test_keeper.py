@@ -21,6 +21,7 @@ from studio.processes.keeper_process import adopt_orphans, below, living
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
 from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import run_shell
+from support.left_open import left_open
 from support.waiting import HANG, until
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
@@ -321,3 +322,15 @@ async def test_a_command_that_kills_its_keeper_is_not_started_again(
         await until(ran.exists)
         assert started(keeper, ["/bin/true"], tmp_path).exited.result(HANG) == 0
         assert ran.read_text() == "x\n"
+
+
+@linux
+async def test_a_keeper_that_outlives_its_owner_is_still_waited_for(
+    folder: Path, left: Callable[[], list[int]]
+) -> None:
+    keeper = Keeper()
+    running = started(keeper, ["/bin/sleep", "3600"], folder)
+    mine = [pid for pid in left() if _name(pid) == "studio-keeper"]
+    assert left_open(keeper.close) == []
+    running.end()
+    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in mine))

@@ -15,7 +15,7 @@ import uvicorn
 from studio.server.http_server import HttpServer
 from studio.simulator import Text, Turn
 from support.engine_home import engine_home
-from support.open_sockets import unclosed_sockets
+from support.left_open import left_open
 from support.running_server import PROVIDER
 
 
@@ -26,7 +26,7 @@ def served(home: Path, work: Callable[[HttpServer], Awaitable[Any]]) -> list[str
         async with engine_home(home, PROVIDER, lambda view: Turn(Text("Hi"))) as opened:
             await work(HttpServer(opened.engine, host="127.0.0.1", port=0, folder=opened.folder))
 
-    return unclosed_sockets(lambda: asyncio.run(run()))
+    return left_open(lambda: asyncio.run(run()))
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:

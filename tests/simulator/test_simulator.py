@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from studio.simulator import Simulator, Text, Turn
-from support.open_sockets import unclosed_sockets
+from support.left_open import left_open
 
 
 @pytest.mark.parametrize("rounds", range(6))
@@ -22,7 +22,7 @@ def test_a_start_that_is_cancelled_closes_its_socket(rounds: int) -> None:
         start.cancel()
         await asyncio.wait([start])
 
-    assert not unclosed_sockets(lambda: asyncio.run(work()))
+    assert not left_open(lambda: asyncio.run(work()))
 
 
 @pytest.mark.parametrize("rounds", range(1, 6))
@@ -36,4 +36,4 @@ def test_an_end_that_is_cancelled_closes_its_socket(rounds: int) -> None:
         stop.cancel()
         await asyncio.wait([stop])
 
-    assert not unclosed_sockets(lambda: asyncio.run(work()))
+    assert not left_open(lambda: asyncio.run(work()))

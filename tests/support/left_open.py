@@ -1,4 +1,4 @@
-"""Sockets that nobody closed."""
+"""Sockets and processes that are left to the garbage collector."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable
 
 
-def unclosed_sockets(work: Callable[[], object]) -> list[str]:
-    """Do this; returns what Python says of each socket that was left to the garbage collector."""
+def left_open(work: Callable[[], object]) -> list[str]:
+    """Do this; returns what Python says of each thing that nobody closed or waited for."""
     gc.collect()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
