@@ -13,5 +13,6 @@
 - ``widgets``: Controls that every page is made of, painted from the theme.
 - ``theme``: Holds colours, fonts, icons and lengths.
 - ``markdown``: Reads markdown into plain blocks, whole or as it streams in.
+- ``translation``: Translates the texts on screen.
 - ``formatting``: Writes folders, counts, prices, times and dates as a person reads them.
 """
