@@ -3,7 +3,7 @@
 - ``app``: Opens the window; its actions, layout, notifications and the server's process.
 - ``chat``: Shows the chat on screen: transcript, composer, queue and what can be done in it.
 - ``transcript``: Lays out and paints what was said and done in a chat.
-- ``pages``: Shows agents, workflows, drafts, the audit and the first start.
+- ``pages``: Shows agents, drafts, the audit and the first start.
 - ``sidebar``: Lists the chats and leads to the pages.
 - ``inspector``: Shows a chat's run, its events and the history that its provider gets.
 - ``settings``: Shows and changes the settings.

@@ -96,6 +96,13 @@ def test_a_row_says_one_thing_and_says_it_aloud() -> None:
     assert rows[4].spoken == "E, 2h ago"
 
 
+def test_no_page_is_offered_that_is_not_there_yet(sidebar: Sidebar) -> None:
+    """Ctrl+3 stays free for workflows; the keys of the other pages stay as they are."""
+    keys = {page.keys for page in PAGES}
+    assert "workflows" not in sidebar._rows and "Ctrl+3" not in keys
+    assert {"Ctrl+2", "Ctrl+4"} <= keys
+
+
 def test_a_click_opens_and_one_thing_is_selected(sidebar: Sidebar, qtbot: QtBot) -> None:
     sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
     opened: list[str] = []

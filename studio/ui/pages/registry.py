@@ -42,7 +42,6 @@ class PageEntry:
 
 PAGES: tuple[PageEntry, ...] = (
     PageEntry("agents", "Agents", "bot", "agents:AgentsPage", "Ctrl+2"),
-    PageEntry("workflows", "Workflows", "workflow", "workflows:WorkflowsPage", "Ctrl+3"),
     PageEntry("drafts", "Drafts", "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
     PageEntry("audit", "Audit", "list", "audit:AuditPage", menu="Run", in_sidebar=False),
 )
