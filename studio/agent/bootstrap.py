@@ -49,6 +49,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
             raise StorageError(
                 f"The folder {paths.data} cannot be made: {error.strerror}."
             ) from error
+    settings.values.forget_folders(paths.owns)  # earlier versions kept the demo's among them
     database = Database(paths.database, MIGRATIONS, mend=mend_sessions)
     await database.open()
     http = Http()

@@ -232,11 +232,11 @@ class Engine:
 
     def own_folder(self) -> Path:
         """An empty folder of the studio's own, for chats that are about no folder."""
-        return private_folder(self.paths.data / "chats")
+        return private_folder(self.paths.chats)
 
     def demo_folder(self) -> Path:
         """A copy of the demo's files, made on first use; changes to it stay."""
-        folder = self.paths.data / "demo"
+        folder = self.paths.demo
         if not folder.is_dir():
             shutil.copytree(
                 self.paths.resources / "demo", private_folder(folder), dirs_exist_ok=True

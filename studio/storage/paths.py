@@ -52,6 +52,21 @@ class Paths:
         return self.data / "studio.db"
 
     @property
+    def chats(self) -> Path:
+        """An empty folder for chats that are about no folder."""
+        return self.data / "chats"
+
+    @property
+    def demo(self) -> Path:
+        """The demo's files, to look at and to change."""
+        return self.data / "demo"
+
+    def owns(self, folder: str) -> bool:
+        """Whether a chat's folder is the program's own, which nobody chose."""
+        place = Path(folder)
+        return any(place.is_relative_to(own) for own in (self.chats, self.demo))
+
+    @property
     def snapshots(self) -> Path:
         """The contents of files before turns changed them, for undo."""
         return self.data / "snapshots.db"

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import calendar
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.ui.translation import tr
+
+if TYPE_CHECKING:
+    from studio.storage.paths import Paths
 
 
 def short_path(folder: str) -> str:
@@ -13,6 +19,13 @@ def short_path(folder: str) -> str:
     except (ValueError, RuntimeError):
         return folder
     return "~" if inside == Path() else f"~/{inside.as_posix()}"
+
+
+def folder_name(folder: str, paths: Paths) -> str:
+    """A chat's folder in words; those that the program made for itself are not named."""
+    if not paths.owns(folder):
+        return short_path(folder)
+    return tr("No folder") if Path(folder) == paths.chats else tr("Demo files")
 
 
 def context_size(count: int | None) -> str:

@@ -142,6 +142,12 @@ class Settings:
         others = [known for known in self.recent_folders if known != folder]
         self.recent_folders = [folder, *others][:RECENT]
 
+    def forget_folders(self, forgotten: Callable[[str], bool]) -> None:
+        """Drop folders from those that new chats are offered."""
+        if forgotten(self.last_folder):
+            self.last_folder = ""
+        self.recent_folders = [one for one in self.recent_folders if not forgotten(one)]
+
     def model_facts(self, provider: str) -> Mapping[str, ModelInfo]:
         """The person's facts about a provider's models, by id; without entries with mistakes."""
         return read_overrides(self.models)[0].get(provider, {})

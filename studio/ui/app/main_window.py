@@ -17,6 +17,7 @@ from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.page import ChatPage
+from studio.ui.formatting import folder_name
 from studio.ui.inspector.controller import InspectorController
 from studio.ui.sidebar.sidebar import ChatListController, Sidebar
 from studio.ui.theme import Theme
@@ -124,6 +125,7 @@ class MainWindow(QMainWindow):
             box.finished.connect(self.close)
             return
         self.engine = self._inspector.engine = self.chat_list.engine = engine
+        self.sidebar.chats.chats.folder_name = partial(folder_name, paths=engine.paths)
         self.pages.set_engine(engine)
         self.preferences.set_engine(engine)
         engine.on_problem(self.banner.say)

@@ -154,7 +154,7 @@ class Attachments(QWidget):
 
     def choose_files(self) -> None:
         """Show a dialog that chooses files to go with the message."""
-        dialog = self._dialog = QFileDialog(self, "Add files", self._model.options.folder)
+        dialog = self._dialog = QFileDialog(self, "Add files", self._model.options.chooser_folder)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(self.add_paths)

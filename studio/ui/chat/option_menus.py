@@ -203,7 +203,7 @@ class OptionMenus(QObject):
 
     def choose_folder(self) -> None:
         """Show a dialog that chooses the chat's folder."""
-        folder = self._model.options.folder
+        folder = self._model.options.chooser_folder
         dialog = self._dialog = QFileDialog(self._composer, "Choose a folder", folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from studio.ui.app.window_layout import WindowLayout
 from studio.ui.chat.page import ChatPage
+from studio.ui.formatting import folder_name
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
@@ -119,7 +120,15 @@ class InspectorController(QObject):
             model = self.engine.model(session.info.provider, session.info.model)
             summing = self._chat.model.actions.summarising(session)
             costs = self._costs or ChatCosts()
-            facts = run_facts(session, model, costs, self._begun, self._context, summing=summing)
+            facts = run_facts(
+                session,
+                model,
+                costs,
+                self._begun,
+                self._context,
+                folder=folder_name(session.info.folder, self.engine.paths),
+                summing=summing,
+            )
             self.inspector.run.set(facts)
             caps = session_caps(session.info, self.engine.settings.values)
             self.inspector.cap.show_cap(caps.dollars)

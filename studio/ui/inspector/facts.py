@@ -62,7 +62,7 @@ from studio.domain.permissions import Answer
 from studio.domain.tools import Exposure
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
-from studio.ui.formatting import clock, short_count, short_path, whole_seconds
+from studio.ui.formatting import clock, short_count, whole_seconds
 from studio.ui.transcript.items.draft_item import icon_of
 
 from .history_page import HistoryFacts
@@ -153,12 +153,13 @@ def run_facts(
     begun: float | None,
     context: ContextUsage | None = None,
     *,
+    folder: str = "",
     summing: bool = False,
 ) -> RunFacts:
     """What the Run page shows of a session.
 
-    ``begun`` is when its turn began, by ``time.monotonic``; ``summing`` is whether it is being
-    summed up.
+    ``begun`` is when its turn began, by ``time.monotonic``; ``folder`` is the name of its folder;
+    ``summing`` is whether it is being summed up.
     """
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
@@ -172,7 +173,7 @@ def run_facts(
         time="" if seconds is None else clock(seconds),
         steps=0 if state == "idle" else transcript.steps,  # a branch has the steps of its parent
         tool_calls=0 if state == "idle" else transcript.tool_calls,
-        folder=short_path(info.folder),
+        folder=folder,
         used=context.used if context else transcript.last_usage.total,
         window=context.window if context else model.context_window,
         parts=tuple((PARTS[part.kind], part.tokens) for part in context.parts) if context else (),

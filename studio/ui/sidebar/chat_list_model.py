@@ -107,6 +107,8 @@ class ChatListModel(QAbstractListModel):
         self.rows: list[ChatRow] = []
         self.progress: Callable[[str], str] = lambda session_id: ""
         """How far a running chat is, by its id; called when its tooltip or name is shown."""
+        self.folder_name: Callable[[str], str] = str
+        """A folder in words; called when a tooltip is shown."""
 
     def show(self, rows: Sequence[ChatRow]) -> None:
         """Replace the rows; a list of the same chats only repaints what changed."""
@@ -141,7 +143,8 @@ class ChatListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return joined((row.spoken, self.progress(row.id) if row.id else ""))
         if role == Qt.ItemDataRole.ToolTipRole and row.session is not None:
-            lines = (self.progress(row.id), row.session.folder, row.origin[1])
+            folder = self.folder_name(row.session.folder)
+            lines = (self.progress(row.id), folder, row.origin[1])
             return plain_tip("\n".join(filter(None, lines)))
         return None
 

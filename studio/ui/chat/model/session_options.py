@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.ui.formatting import short_path
+from studio.ui.formatting import folder_name
 
 from .open_chat import Change, OpenChat
 
@@ -108,9 +108,9 @@ class SessionOptions:
 
     @property
     def uses_own_folder(self) -> bool:
-        """Whether no folder was chosen: the chat works in the program's own."""
+        """Whether no folder was chosen: the chat works in one of the program's own."""
         engine = self._chat.engine
-        return engine is not None and Path(self.folder) == engine.paths.data / "chats"
+        return engine is not None and engine.paths.owns(self.folder)
 
     async def in_repository(self) -> bool:
         """Whether the folder is in a git repository."""
@@ -124,7 +124,13 @@ class SessionOptions:
     @property
     def folder_name(self) -> str:
         """The folder as a person reads it."""
-        return "No folder" if self.uses_own_folder else short_path(self.folder)
+        engine = self._chat.engine
+        return self.folder if engine is None else folder_name(self.folder, engine.paths)
+
+    @property
+    def chooser_folder(self) -> str:
+        """Where a file dialog begins."""
+        return str(Path.home()) if self.uses_own_folder else self.folder
 
     def agent_icon(self, name: str) -> tuple[str, str]:
         """Icon and hue of an agent; a plain one if the agent is not there any more."""
@@ -206,6 +212,9 @@ class SessionOptions:
     async def _find(self, provider: str) -> None:
         engine = self._chat.engine
         assert engine is not None
+        default = provider or await engine.providers.default()
+        if self.folder == str(engine.paths.demo) and default != "simulator":
+            self.folder = engine.settings.values.last_folder  # other chats are not about its files
         if not self.folder or not Path(self.folder).is_dir():
             self.folder = str(await asyncio.to_thread(engine.own_folder))
         await self._load_agents()
@@ -215,7 +224,7 @@ class SessionOptions:
         except StudioError as error:
             self._chat.report(str(error))
             name = self._default_agent(engine)
-            found = name, provider or await engine.providers.default(), ""
+            found = name, default, ""
         if self._chat.session is None:
             self.agent, self.provider, self.model_id = found
             self._chat.notify("options")
@@ -272,7 +281,7 @@ class SessionOptions:
 
     def choose_folder(self, folder: str) -> None:
         self.folder = folder
-        if (engine := self._chat.engine) is not None:
+        if (engine := self._chat.engine) is not None and not self.uses_own_folder:
             engine.settings.values.use_folder(folder)
             self._chat.run(engine.settings.save())
         self._keep(folder=folder)
