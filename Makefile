@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready
 # Compiled modules are kept: every process that the tests start would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test fast check bench nightly clean
+.PHONY: run test fast check bench nightly translations clean
 
 run: $(STAMP)
 	@sh packaging/run.sh
@@ -30,6 +30,16 @@ bench: $(STAMP)
 
 nightly: $(STAMP)
 	@HYPOTHESIS_PROFILE=nightly sh packaging/test.sh $(ARGS)
+
+# Texts that are new in the code get an empty place in each catalogue; texts that are gone leave it.
+WORDS := $(shell mktemp -u)
+translations: $(STAMP)
+	$(BIN)/pybabel -q extract -k tr -k tr_plural:1,2 -k tr_in:1c,2 -k tr_later --no-location \
+		--no-wrap --sort-output -o $(WORDS) studio/ui
+	for catalogue in resources/translations/*.po; do \
+		$(BIN)/pybabel -q update -i $(WORDS) -o $$catalogue -l $$(basename $$catalogue .po) \
+		--no-wrap --no-fuzzy-matching --ignore-obsolete --ignore-pot-creation-date || exit; done
+	rm $(WORDS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,12 +1,13 @@
-"""Writes folders, counts, prices, times and dates as a person reads them."""
+"""Writes folders, numbers, prices, times and dates as a person reads them."""
 
 from __future__ import annotations
 
-import calendar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.ui.translation import tr
+from PySide6.QtCore import QDate, QDateTime, QLocale
+
+from .translation import locale, tr, tr_in, tr_plural
 
 if TYPE_CHECKING:
     from studio.storage.paths import Paths
@@ -28,13 +29,33 @@ def folder_name(folder: str, paths: Paths) -> str:
     return tr("No folder") if Path(folder) == paths.chats else tr("Demo files")
 
 
+def number(count: int) -> str:
+    """1,234,567."""
+    return locale().toString(count)
+
+
+def decimal(value: float, digits: int = 1) -> str:
+    """1,234.5, with as many digits after the point as asked for."""
+    return locale().toString(float(value), "f", digits)
+
+
+def percent(value: float) -> str:
+    """A share of one as 85%."""
+    return tr("{number}%").format(number=round(100 * value))
+
+
+def dollars(value: float, digits: int = 2) -> str:
+    """$1,234.50."""
+    return tr("${amount}").format(amount=decimal(value, digits))
+
+
 def context_size(count: int | None) -> str:
     """The tokens of a context window: 200k, 1M; empty if not known."""
     if not count:
         return ""
     if count >= 1_000_000:
-        return f"{count / 1_000_000:.1f}".removesuffix(".0") + "M"
-    return f"{round(count / 1000)}k" if count >= 1000 else str(count)
+        return _millions(count, 0 if round(count / 100_000) % 10 == 0 else 1)
+    return tr("{number}k").format(number=round(count / 1000)) if count >= 1000 else str(count)
 
 
 def price(dollars_in: float | None, dollars_out: float | None) -> str:
@@ -44,9 +65,8 @@ def price(dollars_in: float | None, dollars_out: float | None) -> str:
 
     def money(value: float) -> str:
         if value == int(value):
-            return f"${value:.0f}"
-        exact = f"${value:.3f}"
-        return exact[:-1] if exact.endswith("0") else exact
+            return dollars(value, 0)
+        return dollars(value, 2 if f"{value:.3f}".endswith("0") else 3)
 
     return f"{money(dollars_in)} / {money(dollars_out)}"
 
@@ -55,8 +75,13 @@ def short_count(count: int) -> str:
     """10.1k, 76k, 1.2M: three digits at most."""
     if count < 1000:
         return str(count)
-    value, unit = (count / 1_000, "k") if count < 1_000_000 else (count / 1_000_000, "M")
-    return (f"{value:.1f}" if value < 100 else f"{value:.0f}") + unit
+    if count >= 1_000_000:
+        return _millions(count, 1 if count < 100_000_000 else 0)
+    return tr("{number}k").format(number=decimal(count / 1000, 1 if count < 100_000 else 0))
+
+
+def _millions(count: int, digits: int) -> str:
+    return tr("{number}M").format(number=decimal(count / 1_000_000, digits))
 
 
 def clock(seconds: float) -> str:
@@ -67,48 +92,59 @@ def clock(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """How long something took: 2.4 s, 18 s, 1 m 52 s."""
-    return f"{max(0.0, seconds):.1f} s" if seconds < 9.95 else whole_seconds(seconds)
+    if seconds >= 9.95:
+        return whole_seconds(seconds)
+    return tr("{number} s").format(number=decimal(max(0.0, seconds)))
 
 
 def whole_seconds(seconds: float) -> str:
     """“4 s”, “1 m 5 s”, at least one second."""
     whole = max(1, round(seconds))
-    return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
+    if whole < 60:
+        return tr("{number} s").format(number=whole)
+    return tr("{minutes} m {seconds} s").format(minutes=whole // 60, seconds=whole % 60)
 
 
 def age(seconds: float) -> str:
     """How long ago, for the end of a row: now, 2m, 3h, 2d."""
     minutes = int(max(0.0, seconds) // 60)
     if minutes < 1:
-        return "now"
+        return tr_in("how long ago", "now")
     if minutes < 60:
-        return f"{minutes}m"
-    return f"{minutes // 60}h" if minutes < 24 * 60 else f"{minutes // (24 * 60)}d"
+        return tr_in("how long ago", "{number}m").format(number=minutes)
+    if minutes < 24 * 60:
+        return tr_in("how long ago", "{number}h").format(number=minutes // 60)
+    return tr_in("how long ago", "{number}d").format(number=minutes // (24 * 60))
 
 
 def ago(seconds: float) -> str:
     """How long ago, in a sentence: just now, 2 min ago, 3 h ago, 2 days ago."""
     minutes = int(max(0.0, seconds) // 60)
     if minutes < 1:
-        return "just now"
+        return tr("just now")
     if minutes < 60:
-        return f"{minutes} min ago"
+        return tr("{number} min ago").format(number=minutes)
     if minutes < 48 * 60:
-        return f"{minutes // 60} h ago"
-    return f"{minutes // (24 * 60)} days ago"
+        return tr("{number} h ago").format(number=minutes // 60)
+    return tr_plural("{count} day ago", "{count} days ago", minutes // (24 * 60))
 
 
 def month(date: str) -> str:
     """2026-11 as November 2026; anything else as it is."""
     year, _, number = date.partition("-")
     if number.isdigit() and 1 <= int(number) <= 12:
-        return f"{calendar.month_name[int(number)]} {year}"
+        name = locale().standaloneMonthName(int(number), QLocale.FormatType.LongFormat)
+        return f"{name} {year}"
     return date
 
 
 def day(date: str) -> str:
     """2026-12-01 as 1 Dec 2026; anything else as it is."""
-    parts = date.split("-")
-    if len(parts) == 3 and all(part.isdigit() for part in parts) and 1 <= int(parts[1]) <= 12:
-        return f"{int(parts[2])} {calendar.month_abbr[int(parts[1])]} {parts[0]}"
-    return date
+    found = QDate.fromString(date, "yyyy-MM-dd")
+    return locale().toString(found, tr_in("date", "d MMM yyyy")) if found.isValid() else date
+
+
+def moment(at: float) -> str:
+    """Seconds since 1970 as day and time: 24 Nov 2026, 14:05:09."""
+    when = QDateTime.fromSecsSinceEpoch(int(at))
+    return locale().toString(when, tr_in("date", "d MMM yyyy, HH:mm:ss"))

@@ -1,14 +1,33 @@
-"""Translates the texts on screen with gettext.
+"""Translates the texts on screen with gettext, and knows the person's locale.
 
 English stands in the code and is the key: ``tr("Delete chat")``. What changes is put in after the
 look-up, by name: ``tr("Deleted {name}.").format(name=name)``. Never join sentences from parts.
+
+The catalogues are ``resources/translations/<language>.po``. They are read as they are: to compile
+one takes some milliseconds, and then nothing compiled can be out of date.
 """
 
 from __future__ import annotations
 
 import gettext
+import json
+import re
+import struct
+from io import BytesIO
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+
+import studio
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+"""The languages of the window, each with its own name for itself."""
+_USUAL = {"en": "en_US", "de": "de_DE"}
+_ENTRY = re.compile(r'^(msg\w+)(?:\[\d\])? ((?:".*"\n?)+)', re.M)
+_JOINT = re.compile(r'"\n"')
 
 _catalogue = gettext.NullTranslations()
+_locale = QLocale(_USUAL["en"])
 
 
 def tr(text: str) -> str:
@@ -16,9 +35,10 @@ def tr(text: str) -> str:
     return _catalogue.gettext(text) if text else ""
 
 
-def tr_plural(one: str, many: str, count: int) -> str:
-    """The form for this count; both are templates with ``{count}``, which is put in."""
-    return _catalogue.ngettext(one, many, count).format(count=count)
+def tr_plural(one: str, many: str, count: int, **values: object) -> str:
+    """The form for this count; both are templates, into which ``{count}`` and values are put."""
+    form = _catalogue.ngettext(one, many, count)
+    return form.format(count=_locale.toString(count), **values)
 
 
 def tr_in(context: str, text: str) -> str:
@@ -29,3 +49,71 @@ def tr_in(context: str, text: str) -> str:
 def tr_later(text: str) -> str:
     """Marks a text in a table, which ``tr`` translates when it is shown; returns it as it is."""
     return text
+
+
+def locale() -> QLocale:
+    """How numbers, money and dates are written in the language of the window."""
+    return _locale
+
+
+def use(language: str, app: QCoreApplication | None = None) -> None:
+    """Write all texts in ``language`` from now on; "system" is the one of the desktop.
+
+    It is for the start: what is on screen already stays. Texts of Qt's own dialogs change
+    with those of ``app``. The person's own way with numbers stays where it is of that language.
+    """
+    global _catalogue, _locale
+    system = QLocale.system()
+    if language not in LANGUAGES:
+        wanted = [name.partition("-")[0] for name in system.uiLanguages()]
+        language = next((name for name in wanted if name in LANGUAGES), "en")
+    usual = QLocale(_USUAL[language])
+    _locale = system if system.language() == usual.language() else usual
+    if language == "en":
+        _catalogue = gettext.NullTranslations()
+        return
+    _catalogue = gettext.GNUTranslations(BytesIO(_compiled(_read(language))))
+    if app is not None:
+        qt, folder = QTranslator(app), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+        if qt.load(usual, "qtbase", "_", folder):
+            app.installTranslator(qt)
+
+
+def _read(language: str) -> str:
+    package = Path(studio.__file__).parent
+    inside = package / "resources" / "translations"
+    folder = inside if inside.is_dir() else package.parent / "resources" / "translations"
+    return (folder / f"{language}.po").read_text("utf-8")
+
+
+def _compiled(catalogue: str) -> bytes:
+    """A ``.po`` catalogue in the binary form that gettext reads; without what has no translation.
+
+    Of two entries for one text, as a merge may leave them, the later counts.
+    """
+    entries: dict[bytes, bytes] = {}
+    for block in catalogue.split("\n\n"):
+        if "\n#, fuzzy" in f"\n{block}":
+            continue
+        context, key, forms = "", "", list[str]()
+        for kind, quoted in _ENTRY.findall(block):
+            text = _JOINT.sub("", quoted.rstrip("\n"))
+            text = json.loads(text) if "\\" in text else text[1:-1]
+            if kind == "msgctxt":
+                context = text + "\4"
+            elif kind == "msgstr":
+                forms.append(text)
+            else:
+                key += "\0" + text if kind == "msgid_plural" else text
+        if forms and all(forms):
+            entries[(context + key).encode()] = "\0".join(forms).encode()
+    head = 28
+    place = head + 16 * len(entries)
+    table, body = bytearray(), bytearray()
+    for side in (entries.keys(), entries.values()):
+        for text in side:
+            table += struct.pack("<II", len(text), place + len(body))
+            body += text + b"\0"
+    middle = head + 8 * len(entries)
+    start = struct.pack("<7I", 0x950412DE, 0, len(entries), head, middle, 0, 0)
+    return start + bytes(table) + bytes(body)

@@ -2,11 +2,119 @@
 
 from __future__ import annotations
 
+import gettext
+from io import BytesIO
+
+import pytest
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QApplication, QDialogButtonBox
+
+from studio.ui import formatting, translation
 from studio.ui.translation import tr, tr_in, tr_later, tr_plural
+from support.languages import language
 
 
 def test_english_stands_in_the_code() -> None:
     assert tr("Delete chat") == tr_later("Delete chat") == tr_in("button", "Delete chat")
     assert tr("") == ""
     assert tr_plural("{count} file", "{count} files", 1) == "1 file"
-    assert tr_plural("{count} file", "{count} files", 2) == "2 files"
+    assert tr_plural("{count} file in {name}", "{count} files in {name}", 1200, name="a") == (
+        "1,200 files in a"
+    )
+
+
+CATALOGUE = r"""
+msgid ""
+msgstr ""
+"Plural-Forms: nplurals=2; plural=(n != 1);\n"
+"Content-Type: text/plain; charset=utf-8\n"
+
+msgid "Say \"no\""
+msgstr ""
+"„Nein“ sagen\n"
+"und \\ gehen"
+
+msgctxt "verb"
+msgid "open"
+msgstr "öffnen"
+
+msgid "open"
+msgstr "offen"
+
+#, python-brace-format
+msgid "{count} file"
+msgid_plural "{count} files"
+msgstr[0] "{count} Datei"
+msgstr[1] "{count} Dateien"
+
+#, fuzzy
+msgid "guessed"
+msgstr "geraten"
+
+msgid "missing"
+msgstr ""
+
+msgid "twice"
+msgstr "erst"
+
+msgid "twice"
+msgstr "zuletzt"
+
+#~ msgid "gone"
+#~ msgstr "fort"
+"""
+
+
+def test_a_catalogue_is_read_as_translators_leave_it() -> None:
+    found = gettext.GNUTranslations(BytesIO(translation._compiled(CATALOGUE)))
+    assert found.gettext('Say "no"') == "„Nein“ sagen\nund \\ gehen"
+    assert (found.pgettext("verb", "open"), found.gettext("open")) == ("öffnen", "offen")
+    forms = [found.ngettext("{count} file", "{count} files", n) for n in (0, 1, 2)]
+    assert forms == ["{count} Dateien", "{count} Datei", "{count} Dateien"]
+    for left in ("guessed", "missing", "gone"):
+        assert found.gettext(left) == left
+    assert found.gettext("twice") == "zuletzt"
+
+
+@pytest.fixture
+def german():
+    with language("de"):
+        yield
+
+
+@pytest.mark.usefixtures("german")
+def test_numbers_money_and_dates_in_german() -> None:
+    assert formatting.number(1_234_567) == "1.234.567"
+    assert formatting.decimal(1234.5) == "1.234,5"
+    assert formatting.dollars(0.42) == "0,42\N{NO-BREAK SPACE}$"
+    assert formatting.price(3, 0.075) == "3\N{NO-BREAK SPACE}$ / 0,075\N{NO-BREAK SPACE}$"
+    assert formatting.day("2026-11-24") == "24.11.2026"
+    assert formatting.month("2026-03") == "März 2026"
+    assert formatting.ago(185) == "vor 3\N{NO-BREAK SPACE}Min."
+    assert formatting.ago(3 * 86400) == "vor 3\N{NO-BREAK SPACE}Tagen"
+
+
+def test_the_language_of_the_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
+    desktop = QLocale("de_CH")
+    monkeypatch.setattr(QLocale, "system", lambda: desktop)
+    with language("system"):
+        assert tr("Language") == "Sprache"
+        assert translation.locale() == desktop, "the person's own way with numbers"
+    with language("en"):
+        assert (tr("Language"), translation.locale()) == ("Language", QLocale("en_US"))
+    desktop = QLocale("fr_FR")
+    with language("system"):
+        assert tr("Language") == "Language", "there is no French yet"
+
+
+def test_texts_of_qt_are_german_too(qapp: QApplication) -> None:
+    with language("en"):
+        translation.use("de", qapp)
+        box = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        try:
+            assert box.button(QDialogButtonBox.StandardButton.Cancel).text() == "Abbrechen"
+        finally:
+            for one in qapp.findChildren(translation.QTranslator):
+                qapp.removeTranslator(one)
+                one.deleteLater()
+            box.deleteLater()

@@ -24,6 +24,7 @@ from studio.files.folders import unused_name
 from .model_overrides import read_overrides
 
 ThemeName: TypeAlias = Literal["system", "light", "dark"]
+LanguageName: TypeAlias = Literal["system", "en", "de"]
 RECENT = 10  # folders that are remembered
 _OLD_WINDOWS = "context_windows"
 
@@ -39,6 +40,8 @@ class Settings:
     text_size: int = 100
     """Per cent."""
     reduced_motion: bool = False
+    language: LanguageName = "system"
+    """Of the window, from its next start on."""
 
     default_provider: str = ""
     default_model: dict[str, str] = field(default_factory=dict[str, str])

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.ui import translation
 from studio.ui.theme import Theme
 
 from .main_window import MainWindow
@@ -39,6 +40,7 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]])
     with loop:
         settings = SettingsFile(paths.settings)
         loop.run_until_complete(settings.load())
+        translation.use(settings.values.language, app)
         theme = Theme(settings.values.theme, settings.values.text_size / 100)
         theme.set(still=settings.values.reduced_motion)
         theme.apply(app)

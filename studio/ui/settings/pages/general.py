@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog
 
 from studio.providers.registry import PROVIDER_TITLES
-from studio.storage.config.settings import Settings, ThemeName
+from studio.storage.config.settings import LanguageName, Settings, ThemeName
 from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
+from studio.ui.translation import LANGUAGES, tr
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, plain_tip
 
 from .general_limits import LimitRows, TraceRows
@@ -153,6 +154,11 @@ class GeneralPage(SettingsPage):
         sizes = [MenuItem(str(n), f"{n}%") for n in SIZES]
         self._size = Combo(self.theme, "Text size", "", 120, sizes, chosen=self._size_chosen)
         rows.add("Text size", self._size, "90% to 160%. Also Ctrl++ and Ctrl+−")
+        names = [MenuItem("system", tr("As on the desktop"))]
+        names += [MenuItem(*one) for one in LANGUAGES.items()]
+        self._language = Combo(self.theme, tr("Language"), "", 160, names)
+        self._language.chosen.connect(self._language_chosen)
+        rows.add(tr("Language"), self._language, tr("From the next start on."))
         line = "Nothing spins, slides or fades."
         self._motion = rows.add_toggle("Reduce motion", self._motion_set, line)
         self.column.addWidget(rows)
@@ -192,6 +198,7 @@ class GeneralPage(SettingsPage):
             self._size.set_current(str(values.text_size))
         else:
             self._size.set_face(f"{values.text_size}%")
+        self._language.set_current(values.language)
         self._motion.show_value(values.reduced_motion)
         self._provider.set_current(values.default_provider or AUTOMATIC.key)
         self._agent.set_current(values.default_agent or AUTOMATIC.key)
@@ -202,6 +209,10 @@ class GeneralPage(SettingsPage):
     def _theme_chosen(self, index: int) -> None:
         self._settings.theme = THEMES[index]
         self.theme.set(THEMES[index])
+        self.changed.emit()
+
+    def _language_chosen(self, language: str) -> None:
+        self._settings.language = cast("LanguageName", language)
         self.changed.emit()
 
     def _size_chosen(self, percent: str) -> None:
