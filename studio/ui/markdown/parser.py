@@ -3,8 +3,10 @@
 A document becomes a flat list of ``Block`` values in reading order: what is
 nested (a paragraph in a list in a quote) carries its ``nesting`` with it. Long
 tables and code are cut into parts, so that a view can lay out and paint one
-part at a time. Raw HTML is text like any other; nothing that was written is
-left out, except the definitions of reference links.
+part at a time. Raw HTML is text like any other, but for line breaks in tables;
+nothing that was written is left out, except the definitions of reference links.
+Addresses in the text are links, and formulas are found between ``$``, ``$$``,
+``\\(`` and ``\\[``.
 
 Offsets in text (``Span``) count UTF-16 units, as Qt does; offsets into the
 source (``start``, ``end``) count Python characters.
@@ -13,6 +15,7 @@ source (``start``, ``end``) count Python characters.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +23,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import pyromark
 
-STRONG, EMPHASIS, CODE, STRIKE, MATH = 1, 2, 4, 8, 16
+STRONG, EMPHASIS, CODE, STRIKE, MATH, RAISED = 1, 2, 4, 8, 16, 32
 CODE_LINES = 24
 """Lines of code in one part."""
 TABLE_ROWS = 12
@@ -31,6 +34,8 @@ OPTIONS = (
     | pyromark.Options.ENABLE_STRIKETHROUGH
     | pyromark.Options.ENABLE_TASKLISTS
     | pyromark.Options.ENABLE_MATH
+    # A reference is one whether or not its note was written already: notes come last.
+    | pyromark.Options.ENABLE_OLD_FOOTNOTES
 )
 _STYLES = {"Strong": STRONG, "Emphasis": EMPHASIS, "Strikethrough": STRIKE}
 LINE = "\u2028"
@@ -39,7 +44,7 @@ LINE = "\u2028"
 Span: TypeAlias = tuple[int, int, int, str]
 """Start, length, styles, and the URL of a link or nothing."""
 Cell: TypeAlias = tuple[str, tuple[Span, ...]]
-Kind: TypeAlias = Literal["paragraph", "heading", "code", "table", "rule"]
+Kind: TypeAlias = Literal["paragraph", "heading", "code", "table", "rule", "math"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,9 @@ class Block:
     """One part of a document that is laid out by itself.
 
     ``nesting`` holds ``"quote"`` and ``"item"`` from the outside in; ``marker``
-    is the bullet or number of the list item that begins here (``[ ]`` and
-    ``[x]`` for tasks). ``level`` is a heading's. Code has its ``language``,
+    is the bullet or number of the list item or footnote that begins here (``[ ]``
+    and ``[x]`` for tasks). A formula that stands alone is ``math``; its text has
+    its delimiters, like that of all formulas. ``level`` is a heading's. Code has its ``language``,
     tables have ``rows`` (the first of them the head where ``part`` is 0),
     ``align`` and ``sample``, the rows that decide the widths of columns in all
     parts. ``part`` numbers the parts of one table or fence, ``final`` marks the
@@ -167,6 +173,7 @@ class BlockReader:
         self._styles: list[int] = []
         self._style = 0
         self._urls: list[str] = []
+        self._in_cell = False
         self._span = (-1, -1)
 
     def read(self) -> list[Block]:
@@ -177,8 +184,7 @@ class BlockReader:
             if source != self._source:
                 self._source, self._bytes = source, source.encode("utf-8")
         depth = 0
-        events = pyromark.events_with_range(source, options=OPTIONS, merge_text=True)
-        for event, place in cast("Iterable[tuple[Any, dict[str, int]]]", events):
+        for event, place in self._events(source):
             start, end = place["start"], place["end"]
             if type(event) is str:
                 if event == "SoftBreak":
@@ -205,14 +211,58 @@ class BlockReader:
             elif name == "Code":
                 self._add(value, start, end, CODE)
             elif name in ("InlineMath", "DisplayMath"):
-                sign = "$" if name == "InlineMath" else "$$"
-                self._add(f"{sign}{value}{sign}".replace("\n", " "), start, end, CODE | MATH)
+                formula = self._written(start, end)
+                style = 0 if name == "InlineMath" and self._is_price(start, end) else CODE | MATH
+                self._add(re.sub(r"\s*\n[>\s]*", " ", formula), start, end, style)
             elif name == "TaskListMarker":
                 self._marker = "[x]" if value else "[ ]"
-            else:  # Html, InlineHtml, FootnoteReference: shown as written
+            elif name == "FootnoteReference":
+                self._add(value, start, end, RAISED)
+            elif name == "InlineHtml" and self._in_cell and _LINE_BREAK.fullmatch(value):
+                self._add(LINE, start, end)
+            else:  # Html, InlineHtml: shown as written
                 self._add(str(value), start, end)
         self._flush()
         return self._blocks
+
+    def _events(self, source: str) -> Iterable[tuple[Any, dict[str, int]]]:
+        """The parser's events; ``\\(`` and ``\\[`` begin formulas, which it does not know.
+
+        They are written as ``$$``, of the same length, where that makes a formula.
+        """
+        events = _parsed(source)
+        if "\\(" not in source and "\\[" not in source:
+            return events
+        written = source.encode("utf-8")
+        events = list(events)
+        pairs = _formulas(written, events)
+        while pairs:
+            changed = bytearray(written)
+            for start, end in pairs:
+                changed[start : start + 2] = changed[end - 2 : end] = b"$$"
+            events = list(_parsed(changed.decode("utf-8")))
+            made = {
+                (place["start"], place["end"])
+                for event, place in events
+                if isinstance(event, dict) and "DisplayMath" in event
+            }
+            if made.issuperset(pairs):
+                break
+            pairs &= made  # what is left over is no formula: another block came between
+        else:
+            events = list(_parsed(source))
+        return events
+
+    def _written(self, start: int, end: int) -> str:
+        """What stands in the source between two byte offsets."""
+        if self._ascii:
+            return self._source[start:end]
+        return self._bytes[start:end].decode("utf-8")
+
+    def _is_price(self, start: int, end: int) -> bool:
+        """Whether a formula between dollars is text between two prices: $5 and US$10."""
+        before, after = self._written(max(0, start - 1), start), self._written(end, end + 1)
+        return before.isalnum() or after.isdigit()
 
     # -- inline ---------------------------------------------------------------
 
@@ -228,7 +278,8 @@ class BlockReader:
         self._span = (start if first < 0 else first, end)
 
     def _take(self) -> Cell:
-        text, spans = "".join(self._words), tuple(self._spans)
+        text = "".join(self._words)
+        spans = _with_links(text, self._spans)
         self._words, self._spans, self._size = [], [], 0
         return text, spans
 
@@ -248,6 +299,7 @@ class BlockReader:
                 self._item_start = start
             elif tag == "TableCell":
                 self._take()
+                self._in_cell = True
             elif tag in ("TableHead", "TableRow"):
                 self._row: list[Cell] = []
             else:  # Paragraph, HtmlBlock
@@ -264,6 +316,11 @@ class BlockReader:
         elif name == "BlockQuote":
             self._flush()
             self._nesting.append("quote")
+        elif name == "FootnoteDefinition":
+            self._flush()
+            self._marker = f"{value}."
+            self._nesting.append("item")
+            self._item_start = start
         elif name == "Table":
             self._flush()
             self._align = tuple(str(side).lower() for side in value)
@@ -294,7 +351,7 @@ class BlockReader:
             self._emit("heading", (start, end), text, spans, level=int(value[1:]))
         elif name == "CodeBlock":
             self._code_block(start, end)
-        elif name == "Item":
+        elif name in ("Item", "FootnoteDefinition"):
             self._flush()
             if self._marker:
                 self._emit("paragraph", (start, end), tight=True)
@@ -306,6 +363,7 @@ class BlockReader:
             self._nesting.pop()
         elif name == "TableCell":
             self._row.append(self._take())
+            self._in_cell = False
         elif name in ("TableHead", "TableRow"):
             self._rows.append(tuple(self._row))
         elif name == "Table":
@@ -313,10 +371,7 @@ class BlockReader:
 
     def _code_block(self, start: int, end: int) -> None:
         text, _ = self._take()
-        head = (
-            self._bytes[start:end].decode("utf-8") if not self._ascii else self._source[start:end]
-        )
-        fence = re.match(r"(`{3,}|~{3,})([^\n]*)", head)
+        fence = re.match(r"(`{3,}|~{3,})([^\n]*)", self._written(start, end))
         language = (fence[2].strip().split() or [""])[0] if fence else ""
         first, last = self._extent(start, end)
         self._blocks += _code(
@@ -359,7 +414,9 @@ class BlockReader:
         """Write down the paragraph that was being collected, if there is one."""
         if self._words:
             text, spans = self._take()
-            self._emit("paragraph", self._span, text, spans, tight=not loose)
+            alone = len(spans) == 1 and spans[0] == (0, utf16(text), CODE | MATH, "")
+            kind: Kind = "math" if alone and text.startswith(("$$", "\\[")) else "paragraph"
+            self._emit(kind, self._span, text, spans, tight=not loose)
         self._span = (-1, -1)
 
     def _emit(
@@ -407,3 +464,121 @@ class BlockReader:
             char = len(self._bytes[:offset].decode("utf-8", "ignore"))
         self._mark = (offset, char)
         return self._base + char
+
+
+def _parsed(source: str) -> Iterable[tuple[Any, dict[str, int]]]:
+    events = pyromark.events_with_range(source, options=OPTIONS, merge_text=True)
+    return cast("Iterable[tuple[Any, dict[str, int]]]", events)
+
+
+_MARKS = re.compile(rb"\\\\|\\[()\[\]]")
+_CLOSING = {rb"\(": rb"\)", rb"\[": rb"\]"}
+_FORMULA_SIGN = re.compile(rb"[\\^_=]")
+_INLINE = {"Emphasis", "Strong", "Strikethrough", "Link", "Image"}
+_VERBATIM = {"Code", "Html", "InlineHtml", "InlineMath", "DisplayMath"}
+
+
+def _formulas(source: bytes, events: Iterable[tuple[Any, dict[str, int]]]) -> set[tuple[int, int]]:
+    r"""Where ``\(`` or ``\[`` has its other half in the same block, in bytes.
+
+    ``\[1\]`` inside a line is markdown for brackets; a formula begins a line or has a sign of one.
+    """
+    stops, verbatim = _borders(events)
+    found: set[tuple[int, int]] = set()
+    begun: re.Match[bytes] | None = None
+    for mark in _MARKS.finditer(source):
+        near = bisect_right(verbatim, (mark.start(), len(source))) - 1
+        if mark[0] == rb"\\" or (near >= 0 and mark.start() < verbatim[near][1]):
+            continue
+        if mark[0] in _CLOSING:
+            begun = mark
+        elif begun is not None:
+            start, end = begun.start(), mark.end()
+            inside = source[begun.end() : mark.start()]
+            alone = not source[source.rfind(b"\n", 0, start) + 1 : start].strip(b" \t>")
+            if (
+                mark[0] == _CLOSING[begun[0]]
+                and bisect_right(stops, start) == bisect_left(stops, end)
+                and inside.strip()
+                and (begun[0] == rb"\(" or alone or _FORMULA_SIGN.search(inside))
+            ):
+                found.add((start, end))
+            begun = None
+    return found
+
+
+def _borders(
+    events: Iterable[tuple[Any, dict[str, int]]],
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Where blocks begin and end, and from where to where a backslash is one."""
+    stops: set[int] = set()
+    verbatim: list[tuple[int, int]] = []
+    for event, place in events:
+        if not isinstance(event, dict):
+            continue
+        name, tag = next(iter(cast("dict[str, Any]", event).items()))
+        kind = next(iter(cast("dict[str, Any]", tag))) if isinstance(tag, dict) else tag
+        if name in _VERBATIM or (name == "Start" and kind == "CodeBlock"):
+            verbatim.append((place["start"], place["end"]))
+        elif name in ("Start", "End") and kind not in _INLINE:
+            stops |= {place["start"], place["end"]}
+    return sorted(stops), verbatim
+
+
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.I)
+_ADDRESS = re.compile(
+    r"(?<![\w@/.\-])(?:https?://|www\.)[^\s<>\"`|\u2028\u3001\u3002\uff01\uff08-\uff0c\uff1a\uff1b\uff1f"
+    r"\u300a-\u3011\u201c-\u201f\u00ab\u00bb]+",
+    re.I,
+)
+_AFTER_ADDRESS = "?!.,:;*_~'’…"
+
+
+def _with_links(text: str, spans: list[Span]) -> tuple[Span, ...]:
+    """The spans and those of addresses that stand in the text without markdown's brackets."""
+    if "://" not in text and "www." not in text.lower():
+        return tuple(spans)
+    found: list[Span] = []
+    for match in _ADDRESS.finditer(text):
+        address = _trimmed(match[0])
+        if not re.search(r"[^\W_]", address.partition("//")[2] or address[4:]):
+            continue
+        start, size = utf16(text[: match.start()]), utf16(address)
+        if not any(
+            (url or style & (CODE | MATH)) and first < start + size and start < first + length
+            for first, length, style, url in spans
+        ):
+            url = address if "://" in address else f"https://{address}"
+            found.append((start, size, 0, url))
+    return _merged(spans, found) if found else tuple(spans)
+
+
+def _trimmed(address: str) -> str:
+    """Without what ends the sentence, and without a bracket that was opened before it."""
+    end = len(address)
+    extra = address.count(")") - address.count("(")
+    while end and (address[end - 1] in _AFTER_ADDRESS or (address[end - 1] == ")" and extra > 0)):
+        extra -= address[end - 1] == ")"
+        end -= 1
+    return address[:end]
+
+
+def _merged(spans: list[Span], links: list[Span]) -> tuple[Span, ...]:
+    """Both in order, none over another: a link keeps the styles of its pieces."""
+    borders = {0}
+    for start, size, _, _ in (*spans, *links):
+        borders |= {start, start + size}
+    out: list[Span] = []
+    styled, linked = iter(spans), iter(links)
+    style, link = next(styled, None), next(linked, None)
+    for low, high in pairwise(sorted(borders)):
+        while style is not None and style[0] + style[1] <= low:
+            style = next(styled, None)
+        while link is not None and link[0] + link[1] <= low:
+            link = next(linked, None)
+        flags, url = (style[2], style[3]) if style is not None and style[0] <= low else (0, "")
+        if link is not None and link[0] <= low:
+            url = link[3]
+        if flags or url:
+            out.append((low, high - low, flags, url))
+    return tuple(out)

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from studio.ui.markdown.parser import CODE, EMPHASIS, STRIKE, STRONG, cut, parse, plain
+from studio.ui.markdown.parser import (
+    CODE,
+    EMPHASIS,
+    MATH,
+    RAISED,
+    STRIKE,
+    STRONG,
+    Block,
+    cut,
+    parse,
+    plain,
+)
 from studio.ui.markdown.stream import MarkdownStream
 
 PIECES = st.sampled_from(
@@ -18,6 +29,8 @@ PIECES = st.sampled_from(
         "```python\n", "x = 1\n", "```\n", "~~~\n", "| a | b |\n", "|---|:-:|\n", "| 1 | **2** |\n",
         "<div>\n", "List<int> ", "<br>", "[link](http://x) ", "[ref] ", "[ref]: http://r\n", "[other]: <u v> 'T'\n",
         "[ref]: http://second\n", "    indented\n", "é ", "日本 ", "🙂 ", "\\*", "&amp; ", "$x$ ", "\t", " ", "\r\n",
+        "\\(a_1\\) ", "\\[", "\\]", "\\(", "\\) ", "$$", "$", "\\\\", "x=1 ", "[^1] ", "[^1]: note\n", "[^", "<br>",
+        "https://x.org/a_b ", "www.x.org", "https://", "![pic](a.png) ", "|",
     ]
 )  # fmt: skip
 
@@ -120,3 +133,108 @@ def test_typed_text_keeps_its_looks() -> None:
         ("code", "x"),
         ("paragraph", "after"),
     ]
+
+
+def pieces(block: Block) -> list[tuple[str, int, str]]:
+    """What is styled or linked in a block."""
+    return [
+        (cut(block.text, start, start + size), style, url)
+        for start, size, style, url in block.spans
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("see https://example.org/a_b_(c)?x=1&y=2.", "https://example.org/a_b_(c)?x=1&y=2"),
+        ("(see https://x.org/)", "https://x.org/"),
+        ("“https://x.org/路径”。好", "https://x.org/路径"),
+        ("见https://x.org。好", None),
+        ("见 https://x.org。好", "https://x.org"),
+        ("🙂 HTTP://X.org, or", "HTTP://X.org"),
+        ("https://x.org/a'...", "https://x.org/a"),
+        ("https:// and www. and http://)", None),
+        ("file:///etc/passwd javascript://x", None),
+        ("xhttps://x.org and a@www.x.org", None),
+    ],
+)
+def test_addresses_in_text_are_links(source: str, found: str | None) -> None:
+    (block,) = parse(source)
+    assert pieces(block) == ([(found, 0, found)] if found else [])
+
+
+def test_links_and_styles_share_their_words() -> None:
+    (block,) = parse("a **see www.x.org** `https://c.org` [https://q.org](https://z.org)")
+    assert pieces(block) == [
+        ("see ", STRONG, ""),
+        ("www.x.org", STRONG, "https://www.x.org"),
+        ("https://c.org", CODE, ""),
+        ("https://q.org", 0, "https://z.org"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "formulas"),
+    [
+        ("$x^2$ and $$y$$", ["$x^2$", "$$y$$"]),
+        (r"a \(x^2 + y_1\) b", [r"\(x^2 + y_1\)"]),
+        ("\\[\nx = é \\\\\n y\n\\]", [r"\[ x = é \\ y \]"]),
+        ("> \\[\n> a\n> \\]", [r"\[ a \]"]),
+        (r"so \[ \frac{1}{2} \] is", [r"\[ \frac{1}{2} \]"]),
+        (r"see \[1\] and `\(c\)`", []),
+        ("US$5-US$10, or $5 to $10", []),
+        (r"\\(x\\)", []),
+        ("\\[ a\n- b \\] c \\[ d=1 \\]", [r"\[ d=1 \]"]),
+        ("\\( a\n\nb \\)", []),
+    ],
+)
+def test_formulas_keep_what_was_written(source: str, formulas: list[str]) -> None:
+    found = [piece for block in parse(source) for piece in pieces(block) if piece[1] & MATH]
+    assert [text for text, _, _ in found] == formulas
+
+
+def test_a_formula_alone_is_a_block() -> None:
+    blocks = parse("$$\na\n$$\n\n\\[b\\]\n\n$c$\n\nd $$e$$")
+    assert [block.kind for block in blocks] == ["math", "math", "paragraph", "paragraph"]
+
+
+def test_code_keeps_its_backslashes_beside_formulas() -> None:
+    blocks = parse("\\(x\\)\n\n```\n\\(y\\) é\n```\n\n    \\[z\\]\n")
+    assert [block.text for block in blocks] == ["\\(x\\)", "\\(y\\) é", "\\[z\\]"]
+
+
+def test_footnotes_have_their_number() -> None:
+    blocks = parse("a[^1] b [^note]\n\n[^1]: first https://e.org\n\n[^note]: **more**\n")
+    assert [(block.marker, block.text) for block in blocks] == [
+        ("", "a1 b note"), ("1.", "first https://e.org"), ("note.", "more"),
+    ]  # fmt: skip
+    assert pieces(blocks[0]) == [("1", RAISED, ""), ("note", RAISED, "")]
+
+
+def test_lines_break_in_tables() -> None:
+    (table,) = parse("| a |\n|-|\n| x<br>y <BR/> z `<br>` |\n")
+    assert table.rows[1][0][0] == "x\u2028y \u2028 z <br>"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        r"\(",
+        r"\[",
+        r"\( \[ ",
+        "(",
+        "$",
+        "$$ ",
+        "[^1",
+        "[^1]",
+        "www.",
+        "https://a(",
+        "www.a)",
+        "<br>",
+    ],
+)
+def test_hostile_text_is_read_in_linear_time(piece: str) -> None:
+    """A hundred kilobytes each: quadratic work would take minutes."""
+    size = 100_000 // len(piece)
+    for source in (piece * size, "www.x.org" + piece * size, f"\\({piece * size}\\)"):
+        assert parse(source)

@@ -13,7 +13,17 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
 
-from studio.ui.markdown.parser import CODE, EMPHASIS, STRIKE, STRONG, Block, Span, cut, utf16
+from studio.ui.markdown.parser import (
+    CODE,
+    EMPHASIS,
+    RAISED,
+    STRIKE,
+    STRONG,
+    Block,
+    Span,
+    cut,
+    utf16,
+)
 from studio.ui.transcript.paint_style import RIGHT, PaintStyle
 
 
@@ -174,6 +184,8 @@ def formats(
             form.setFontItalic(True)
         if flags & STRIKE:
             form.setFontStrikeOut(True)
+        if flags & RAISED:
+            form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
         if url:
             form.setForeground(style.color("accent_text"))
         out.append(span_format(start, size, form))
