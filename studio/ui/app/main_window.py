@@ -189,16 +189,19 @@ class MainWindow(QMainWindow):
         self._later(self.chat.model.start_new())
         self._show_new()
 
-    def open_session(self, session_id: str) -> None:
-        self._later(self._open(session_id))
+    def open_session(self, session_id: str, query: str = "", line: str = "") -> None:
+        """Show a chat; with ``line`` at that line of it, the words of ``query`` marked."""
+        self._later(self._open(session_id, query, line))
 
-    async def _open(self, session_id: str) -> None:
+    async def _open(self, session_id: str, query: str = "", line: str = "") -> None:
         if self.engine is None:
             return
         session = await self.engine.sessions.open(session_id)
         self.pages.setCurrentWidget(self.chat)
         self.sides.close_overlays()
         self.chat.model.open(session)
+        if line:
+            self.chat.show_found(query, line)
         self.pages.mark_chat()
         if session.info.unread:
             await session.change(unread=False)

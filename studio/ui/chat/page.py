@@ -149,6 +149,13 @@ class ChatPage(PaintedWidget):
 
     # Chats
 
+    def show_found(self, query: str, line: str) -> None:
+        """Scroll to where a search over all chats found ``line``, with the words marked."""
+        from studio.ui.transcript.find import Wanted
+
+        self.view.flush()
+        self.view.finder.go_to_line(Wanted(query, each_word=True), line)
+
     async def offer(self, last: tuple[str, str] | None) -> None:
         """Offer ways to begin a new chat; ``last`` is the id and title of the chat used last."""
         options = self.model.options
@@ -195,6 +202,8 @@ class ChatPage(PaintedWidget):
 
     def _show_chat(self, *, reloaded: bool) -> None:
         session, view = self.session, self.view
+        if not reloaded:
+            view.finder.clear()
         if session is None:
             from studio.domain.transcript import Transcript
 

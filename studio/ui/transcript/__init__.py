@@ -5,6 +5,8 @@
 - ``height_index`` sums many heights that change one at a time (a Fenwick tree).
 - ``viewport`` is the visible part of the canvas, with selection and focus.
 - ``scroller`` keeps the scroll position, and has the scroll bar and the buttons over the canvas.
+- ``find`` looks for words in the blocks, free of Qt.
+- ``finder`` marks what was found on the canvas and goes from hit to hit.
 - ``view`` is the widget: it takes changes and shows them a frame at a time.
 - ``painting`` paints the visible part.
 - ``paint_style`` caches the theme's fonts and colours and paints small shapes.

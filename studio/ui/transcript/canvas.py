@@ -66,6 +66,11 @@ class Canvas:
         """Where items were replaced by the last ``update``, None if they all stayed."""
 
     @property
+    def blocks(self) -> Sequence[TranscriptBlock]:
+        """The blocks that the items show."""
+        return self._blocks
+
+    @property
     def total(self) -> float:
         return TOP + self.heights.total + BOTTOM
 

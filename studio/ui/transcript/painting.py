@@ -38,6 +38,7 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
         if strip.intersects(area):
             paint_fade(painter, viewport.style, strip)
     scroller.bar.paint(painter, viewport.style)
+    viewport.finder.paint_ticks(painter, viewport.style, scroller.bar)
     found = viewport.pill
     if found is not None:
         pill, rect = found
@@ -81,6 +82,8 @@ def _paint_item(
     if isinstance(item, DraftItem):
         # A waiting draft has a primary button only while it has the focus, or waits alone.
         paint.primary = primary is item and (focused or len(viewport.canvas.waiting()) == 1)
+    viewport.finder.mark(item, low, high)
+    viewport.finder.paint_rows(painter, viewport.style, item)
     item.paint(paint, viewport.context)
     if paint.selected == (START, END) and not item.leaves:
         viewport.style.card(painter, QRectF(0, 0, width, item.height), "selected", None, 8)

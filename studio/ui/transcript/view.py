@@ -58,6 +58,7 @@ class TranscriptView(QAbstractScrollArea):
         self.canvas_viewport = Viewport(self.context, self)
         self.canvas, self.scroller = self.canvas_viewport.canvas, self.canvas_viewport.scroller
         self.selection, self.focus = self.canvas_viewport.selection, self.canvas_viewport.focus
+        self.finder = self.canvas_viewport.finder
         self.item_actions = Actions(self.canvas_viewport, self)
         self.item_actions.scopes_wanted.connect(self._choose_scope)
         self._keys = KeyboardInput(self.canvas_viewport, self.item_actions)
@@ -168,6 +169,7 @@ class TranscriptView(QAbstractScrollArea):
         begun = time.perf_counter()
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
+        self.finder.changed(dirty)
         value, pill = self.scroller.value, self.canvas_viewport.pill
         running = self._transcript is not None and self._transcript.running
         turned, self.context.running = running != self.context.running, running

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, Signal
 from studio.domain.blocks import TranscriptBlock
 
 from .canvas import Canvas
+from .finder import Finder
 from .items.approval_item import ApprovalItem, WaitingItem
 from .items.base import END, START, Caret, Hit, Item, ItemContext, TextRange
 from .scroller import FADE, STICK, Pill, Scroller
@@ -172,6 +173,9 @@ class Viewport(QObject):
         self.scroller = Scroller(self.canvas)
         self.selection = Selection()
         self.focus = Focus()
+        self.finder = Finder(self.scroller, context, self)
+        self.finder.updated.connect(self.outdated)
+        self.finder.scrolled.connect(self.scrolled)
         self.hover: Hit | None = None
         self.pressed: Hit | None = None
         self.over_pill = False
@@ -193,6 +197,7 @@ class Viewport(QObject):
         self.context.started.clear()
         self.canvas.set_blocks(blocks)
         self.scroll_to_end()
+        self.finder.blocks_replaced()
 
     def update(self, dirty: Iterable[int]) -> tuple[Sequence[int], float | None]:
         """Take the changes of blocks.

@@ -165,6 +165,10 @@ class Item(Generic[BlockT]):
         """The whole item as text to copy."""
         return self.name
 
+    def shows(self, leaf: int, block: int) -> bool:
+        """Whether a leaf shows the text of a block, by their indexes."""
+        return block == self.span.first
+
     # -- text -------------------------------------------------------------------
 
     def place(self, leaf: Leaf, at: QPointF, context: ItemContext, width: float) -> float:

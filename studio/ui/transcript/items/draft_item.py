@@ -138,6 +138,9 @@ class DiffLeaf(Leaf):
             style.text(painter, box, sign[0], "code", sign[1])
         self.lines.paint(painter, self.left, y, style, selected)
 
+    def layouts(self) -> list[tuple[QPointF, LineLayout]]:
+        return [(QPointF(self.left, 0), self.lines)]
+
     def position(self, x: float, y: float) -> int:
         return self.lines.position(x - self.left, y)
 
@@ -148,6 +151,9 @@ class FoldLeaf(Leaf):
     def __init__(self, line: DiffLine, index: int) -> None:
         super().__init__(Block("code", line.text))
         self.index = index
+
+    def texts(self) -> list[str]:
+        return []  # it only counts the lines that it hides
 
     def lay(self, style: PaintStyle, width: float) -> None:
         self.width, self.height, self.laid = width, style.px(26), True

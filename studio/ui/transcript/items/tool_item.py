@@ -71,12 +71,16 @@ class ToolsItem(Item[ToolBlock]):
                     out.append(call.output.rstrip("\n"))
         return "\n".join(out)
 
+    def shows(self, leaf: int, block: int) -> bool:
+        return self._outputs.get(leaf) is self.blocks[block]
+
     def estimate(self, context: ItemContext) -> float:
         return len(self.rows) * context.style.theme.height(34)
 
     def lay(self, context: ItemContext) -> None:
         style = context.style
         self.leaves, self.places, self.hits, self._placed = [], [], [], []
+        self._outputs: dict[int, ToolBlock] = {}
         self._tiles: list[media_tiles.MediaTile] = []
         self._thumbnails = context.thumbnails
         tall = style.theme.height(34)
@@ -166,6 +170,7 @@ class ToolsItem(Item[ToolBlock]):
         if output:
             y += style.px(6) if command else 0
             leaf = OutputLeaf(output, call.state == "error")
+            self._outputs[len(self.leaves)] = call
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         if call.images:
             y += style.px(8) if len(self.leaves) > count else 0

@@ -52,6 +52,9 @@ class ParagraphLeaf(Leaf):
             self.paint_nesting(painter, y, style, self.lines.line)
         self.lines.paint(painter, self._x, y, style, selected, self.color)
 
+    def layouts(self) -> list[tuple[QPointF, LineLayout]]:
+        return [(QPointF(self._x, 0), self.lines)]
+
     def position(self, x: float, y: float) -> int:
         return self.lines.position(x - self._x, y)
 
@@ -173,6 +176,9 @@ class CodeLeaf(Leaf):
         right = self._indent + self._width
         return QRectF(right - side - 6, y + (style.px(CODE_HEADER) - side) / 2, side, side)
 
+    def layouts(self) -> list[tuple[QPointF, LineLayout]]:
+        return [(QPointF(self._left, self._top), self.lines)]
+
     def position(self, x: float, y: float) -> int:
         return self.lines.position(x - self._left, y - self._top)
 
@@ -207,6 +213,16 @@ class TableLeaf(Leaf):
 
     def estimate(self, style: PaintStyle, width: float) -> float:
         return len(self.block.rows) * (style.body_line + style.px(12))
+
+    def texts(self) -> list[str]:
+        return [cell[0] for row in self.block.rows for cell in row]
+
+    def layouts(self) -> list[tuple[QPointF, LineLayout]]:
+        return [
+            (QPointF(edge + self._pad, top + self._cell_top), words)
+            for top, _, cells in self._rows
+            for edge, words in zip(self._edges, cells, strict=False)
+        ]
 
     def _columns(self, style: PaintStyle, width: float) -> list[float]:
         count = max((len(row) for row in self.block.sample), default=1)

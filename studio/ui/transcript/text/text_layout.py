@@ -7,11 +7,12 @@ the window. Positions in it count UTF-16 units.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextCharFormat, QTextLayout, QTextOption
 
 from studio.ui.markdown.parser import (
     CODE,
@@ -61,6 +62,11 @@ class LineLayout:
         if formats:
             self.layout.setFormats(list(formats))
         self.layout.setCacheEnabled(True)
+        self.marks: list[tuple[int, int]] = []
+        """Where the text has what the person looks for, see ``mark_text``."""
+        self.marked_for: re.Pattern[str] | None = None
+        self.current = -1
+        """Which of ``marks`` is the one that the person looks at."""
 
     def lay(self, width: float) -> None:
         layout, y, widest = self.layout, 0.0, 0.0
@@ -90,6 +96,8 @@ class LineLayout:
         if self.chips and not self.bare:
             for start, size in self.chips:
                 self._chip(painter, x, y, start, size, style)
+        for number, (start, end) in enumerate(self.marks):
+            self._mark(painter, x, y, start, end, style, number == self.current)
         painter.setPen(style.color(color))
         ranges: list[QTextLayout.FormatRange] = []
         if selected and selected[1] > selected[0]:
@@ -114,6 +122,28 @@ class LineLayout:
                 QRectF(x + rect.left() - 2, y + middle - tall / 2, rect.width() + 4, tall), 4, 4
             )
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _mark(
+        self,
+        painter: QPainter,
+        x: float,
+        y: float,
+        start: int,
+        end: int,
+        style: PaintStyle,
+        current: bool,
+    ) -> None:
+        """The tint behind a hit, and a ring around the current one."""
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(style.color("warn"), 1.5) if current else Qt.PenStyle.NoPen)
+        painter.setBrush(style.color("warn_soft" if current else "accent_soft"))
+        for rect in self.rects(start, end):
+            box = rect.translated(x, y).adjusted(-1, 0, 1, 0)
+            painter.drawRoundedRect(
+                box.adjusted(-0.75, -0.75, 0.75, 0.75) if current else box, 3, 3
+            )
+        painter.restore()
 
     def rects(self, start: int, end: int) -> list[QRectF]:
         """Where the text from ``start`` to ``end`` lies, a rectangle a line."""
@@ -144,6 +174,18 @@ class LineLayout:
             return QPointF()
         line = self.layout.lineAt(self.layout.lineCount() - 1)
         return QPointF(_x(line, utf16(self.text)), line.y() + line.height() / 2)
+
+
+def mark_text(lines: LineLayout, pattern: re.Pattern[str] | None) -> None:
+    """Mark what a pattern matches; None marks nothing."""
+    if lines.marked_for is pattern:
+        return
+    lines.marked_for, lines.current = pattern, -1
+    text = lines.text
+    found = [hit.span() for hit in pattern.finditer(text)] if pattern is not None else []
+    if not text.isascii():
+        found = [(utf16(text[:start]), utf16(text[:end])) for start, end in found]
+    lines.marks = found
 
 
 def _x(line: object, position: int) -> float:
@@ -216,6 +258,14 @@ class Leaf:
         return sum(
             style.px(ITEM_INDENT if n == "item" else QUOTE_INDENT) for n in self.block.nesting
         )
+
+    def texts(self) -> list[str]:
+        """The pieces of text in it, from the top."""
+        return [self.text]
+
+    def layouts(self) -> list[tuple[QPointF, LineLayout]]:
+        """How ``texts`` are laid out, and where: only while it is laid out."""
+        return []
 
     def estimate(self, style: PaintStyle, width: float) -> float:
         """An estimate of the height, from the number of characters."""
