@@ -13,6 +13,7 @@
 - ``widgets``: Controls that every page is made of, painted from the theme.
 - ``theme``: Holds colours, fonts, icons and lengths.
 - ``markdown``: Reads markdown into plain blocks, whole or as it streams in.
-- ``translation``: Translates the texts on screen.
+- ``translation``: Translates the texts on screen, and knows the person's locale.
+- ``engine_texts``: Translates what the engine composed.
 - ``formatting``: Writes folders, counts, prices, times and dates as a person reads them.
 """

@@ -11,8 +11,10 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QTextOption
 from PySide6.QtWidgets import QAbstractButton, QFrame, QPlainTextEdit, QSizePolicy
 
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
@@ -27,12 +29,19 @@ WIDTH = 716
 LINES = 10
 """Lines of a command that are seen at once; the rest is scrolled to."""
 ORIGIN_TEXTS = {
-    "server": "Through the server",
-    "terminal": "Through the terminal",
-    "editor": "Through an editor",
-    "window": "In another window",
+    "server": tr_later("Through the server"),
+    "terminal": tr_later("Through the terminal"),
+    "editor": tr_later("Through an editor"),
+    "window": tr_later("In another window"),
 }
-HIDDEN = (
+SOURCES = {
+    (True, True): tr_later("{origin} for the chat “{title}”, by {agent}."),
+    (True, False): tr_later("{origin} for the chat “{title}”."),
+    (False, True): tr_later("{origin}, by {agent}."),
+    (False, False): "{origin}.",
+}
+"""By whether the chat has a title, and whether the agent is named nowhere else."""
+HIDDEN = tr_later(
     "Part of this looks like a secret and is not shown, so it can only be denied here "
     "until the whole of it is known."
 )
@@ -70,9 +79,9 @@ class RemoteApprovalCard(PaintedWidget):
         self.why = Label(theme, "", "ui", "text2", wrap=True)
         why = ((Mark(theme, "info", size=14), top), (self.why, 1))
         self._why = widget_of(row_of(why, spacing=px(6), margins=(0, px(5), 0, 0)))
-        self.allow = Button(theme, "Allow once", "primary", keycap="Enter")
+        self.allow = Button(theme, tr("Allow once"), "primary", keycap="Enter")
         self.allow.clicked.connect(lambda: self._answer("once"))
-        self.deny = Button(theme, "Deny", keycap="D", clicked=lambda: self._answer("deny"))
+        self.deny = Button(theme, tr("Deny"), keycap="D", clicked=lambda: self._answer("deny"))
         self.more = Label(theme, "", "small", "text2")
         buttons = row_of([self.allow, (self.more, 1), self.deny], spacing=px(12))
         column = column_of(
@@ -101,7 +110,8 @@ class RemoteApprovalCard(PaintedWidget):
         if asked is None:
             self.hide()
             return
-        self.more.setText(f"{more} more {'waits' if more == 1 else 'wait'}" if more else "")
+        waiting = tr_plural("{count} more waits", "{count} more wait", more)
+        self.more.setText(waiting if more else "")
         if asked != before:
             self._shown_at = self._now()
             self._fill(asked)
@@ -120,29 +130,33 @@ class RemoteApprovalCard(PaintedWidget):
         """What a screen reader says of it."""
         texts = (self.title, self.source, self.reason)
         parts = [label.text() for label in texts] + [self.detail.toPlainText(), self.facts.text]
-        parts += [self.why.text().rstrip("."), "needs your answer"]
+        parts += [self.why.text().rstrip("."), tr("needs your answer")]
         return joined(parts)
 
     def _fill(self, asked: RemoteQuestion) -> None:
         question = asked.question
-        self.title.setText(escape_invisible(question.title))
-        chat = f" for the chat “{escape_invisible(asked.title)}”" if asked.title else ""
+        self.title.setText(escape_invisible(tr_engine(question.title)))
         named = not asked.agent or asked.agent in question.title
-        agent = "" if named else f", by {escape_invisible(asked.agent)}"
-        self.source.setText(f"{ORIGIN_TEXTS[asked.through]}{chat}{agent}.")
-        self.reason.show_text(escape_invisible(question.reason))
+        self.source.setText(
+            tr(SOURCES[bool(asked.title), not named]).format(
+                origin=tr(ORIGIN_TEXTS[asked.through]),
+                title=escape_invisible(asked.title),
+                agent=escape_invisible(asked.agent),
+            )
+        )
+        self.reason.show_text(escape_invisible(tr_engine(question.reason)))
         self.detail.set_text(escape_invisible(question.detail))
         self.facts.set_facts(
             [
-                (name, short_path(text) if name == "folder" else text)
+                (name, short_path(text) if name == "folder" else tr_engine(text))
                 for name, text in question.facts
             ]
         )
-        why = question.why if asked.whole else HIDDEN
+        why = tr_engine(question.why) if asked.whole else tr(HIDDEN)
         self.why.setText(escape_invisible(why))
         self._why.setVisible(bool(why))
         self.allow.setEnabled(asked.whole)
-        self.allow.setToolTip(plain_tip("" if asked.whole else HIDDEN))
+        self.allow.setToolTip(plain_tip("" if asked.whole else tr(HIDDEN)))
         self.setAccessibleName(self.spoken)
         self.card.setAccessibleName(self.spoken)
         self.allow.setAccessibleDescription(self.spoken)
@@ -211,7 +225,7 @@ class _Detail(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.setAccessibleName("What it wants to do")
+        self.setAccessibleName(tr("What it wants to do"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(0)
         make_transparent(self)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from studio.ui.app.notifications import DesktopNotifier
 from studio.ui.chat.composer import Composer
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 
 from .remote_approval_card import ORIGIN_TEXTS, RemoteApprovalCard
 
@@ -153,8 +154,9 @@ class RemoteApprovals(QObject):
             self._withdraw()
             if self._engine.settings.values.notify:
                 self._notified_chat = asked.session_id
-                who = asked.agent or "An agent"
-                words = f"{who} needs your answer ({ORIGIN_TEXTS[asked.through].lower()})"
+                words = tr("{agent} needs your answer. {origin}.").format(
+                    agent=asked.agent or tr("An agent"), origin=tr(ORIGIN_TEXTS[asked.through])
+                )
                 self._notifier.notify(asked.session_id, words)
 
     def _withdraw(self) -> None:

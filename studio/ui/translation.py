@@ -27,6 +27,7 @@ _ENTRY = re.compile(r'^(msg\w+)(?:\[\d\])? ((?:".*"\n?)+)', re.M)
 _JOINT = re.compile(r'"\n"')
 
 _catalogue = gettext.NullTranslations()
+_language = "en"
 _locale = QLocale(_USUAL["en"])
 
 
@@ -51,28 +52,34 @@ def tr_later(text: str) -> str:
     return text
 
 
+def language() -> str:
+    """The key in ``LANGUAGES`` of the language in use."""
+    return _language
+
+
 def locale() -> QLocale:
     """How numbers, money and dates are written in the language of the window."""
     return _locale
 
 
-def use(language: str, app: QCoreApplication | None = None) -> None:
-    """Write all texts in ``language`` from now on; "system" is the one of the desktop.
+def use(wanted: str, app: QCoreApplication | None = None) -> None:
+    """Write all texts in the language ``wanted`` from now on; "system" is the one of the desktop.
 
     It is for the start: what is on screen already stays. Texts of Qt's own dialogs change
     with those of ``app``. The person's own way with numbers stays where it is of that language.
     """
-    global _catalogue, _locale
+    global _catalogue, _language, _locale
     system = QLocale.system()
-    if language not in LANGUAGES:
-        wanted = [name.partition("-")[0] for name in system.uiLanguages()]
-        language = next((name for name in wanted if name in LANGUAGES), "en")
-    usual = QLocale(_USUAL[language])
+    if wanted not in LANGUAGES:
+        known = [name.partition("-")[0] for name in system.uiLanguages()]
+        wanted = next((name for name in known if name in LANGUAGES), "en")
+    _language = wanted
+    usual = QLocale(_USUAL[wanted])
     _locale = system if system.language() == usual.language() else usual
-    if language == "en":
+    if wanted == "en":
         _catalogue = gettext.NullTranslations()
         return
-    _catalogue = gettext.GNUTranslations(BytesIO(_compiled(_read(language))))
+    _catalogue = gettext.GNUTranslations(BytesIO(_compiled(_read(wanted))))
     if app is not None:
         qt, folder = QTranslator(app), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
         if qt.load(usual, "qtbase", "_", folder):

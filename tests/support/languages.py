@@ -25,12 +25,12 @@ class Marking(gettext.NullTranslations):
 @contextmanager
 def language(name: str) -> Iterator[None]:
     """All texts in a language of ours, or in brackets: "marked". English afterwards."""
-    before = translation._catalogue, translation._locale
+    before = translation._catalogue, translation._language, translation._locale
     try:
         if name == "marked":
-            translation._catalogue = Marking()
+            translation._catalogue, translation._language = Marking(), "marked"
         else:
             translation.use(name)
         yield
     finally:
-        translation._catalogue, translation._locale = before
+        translation._catalogue, translation._language, translation._locale = before

@@ -226,7 +226,7 @@ async def test_the_desktop_is_told_while_the_person_is_elsewhere(tmp_path: Path,
         async with other_program(home(person)) as program:
             await program.ask()
             await until(
-                lambda: seen.shown == {1: "Reviewer needs your answer (through the server)"}
+                lambda: seen.shown == {1: "Reviewer needs your answer. Through the server."}
             )
             assert not person.window.isActiveWindow(), "the focus of other programs is theirs"
             await program.tell("cancel", "q1")

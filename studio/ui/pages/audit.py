@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +22,10 @@ from PySide6.QtWidgets import (
 from studio.agent.audit_export import export
 from studio.agent.engine import Engine
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditState
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import decimal, moment
 from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Combo, Field, Hairline, Index, Label, MenuItem, OverlayBar
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import paint_ends
@@ -32,14 +34,14 @@ from .page import Page, Run
 
 PAGE = 200
 STATES: dict[AuditState, tuple[str, str, str]] = {
-    "queued": ("Queued", "circle", "text3"),
-    "waiting": ("Waiting for you", "shield-question-mark", "warn"),
-    "running": ("Running", "circle", "accent_text"),
-    "done": ("Done", "check", "ok"),
-    "error": ("Failed", "circle-alert", "err"),
-    "denied": ("Denied by you", "x", "warn"),
-    "refused": ("Refused", "x", "warn"),
-    "cancelled": ("Stopped", "square", "text2"),
+    "queued": (tr_later("Queued"), "circle", "text3"),
+    "waiting": (tr_later("Waiting for you"), "shield-question-mark", "warn"),
+    "running": (tr_later("Running"), "circle", "accent_text"),
+    "done": (tr_later("Done"), "check", "ok"),
+    "error": (tr_later("Failed"), "circle-alert", "err"),
+    "denied": (tr_later("Denied by you"), "x", "warn"),
+    "refused": (tr_later("Refused"), "x", "warn"),
+    "cancelled": (tr_later("Stopped"), "square", "text2"),
 }
 """Words, icon and colour of what a call came to."""
 
@@ -112,9 +114,8 @@ class _Row(QStyledItemDelegate):
         second = first.translated(0, t.px(19))
         mark = QRectF(x, first.center().y() - side / 2, side, side)
         t.paint_icon(painter, mark, icon, token)
-        when = datetime.fromtimestamp(entry.at).strftime("%d %b %Y, %H:%M:%S")
         call = (headline(entry), "ui", "text1")
-        paint_ends(painter, t, first, call, (when, "small", "text3"))
+        paint_ends(painter, t, first, call, (moment(entry.at), "small", "text3"))
         paint_ends(painter, t, second, ("  ·  ".join(about(entry)), "small", "text2"))
 
 
@@ -127,19 +128,19 @@ class AuditPage(Page):
         self._chosen = ""
         """The state that is looked for; no state's name for any."""
         self._chooser: QFileDialog | None = None
-        self.field = Field(theme, "Filter by words", icon="search")
+        self.field = Field(theme, tr("Filter by words"), icon="search")
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(lambda _: self.refresh())
-        self.state = Combo(theme, "State", width=170)
+        self.state = Combo(theme, tr("State"), width=170)
         self.state.set_items(
             [
-                MenuItem("any", "Any state"),
-                *(MenuItem(key, words[0]) for key, words in STATES.items()),
+                MenuItem("any", tr("Any state")),
+                *(MenuItem(key, tr(words[0])) for key, words in STATES.items()),
             ]
         )
         self.state.set_current("any")
         self.state.chosen.connect(self._state_chosen)
-        self.export = Button(theme, "Export…", clicked=self._choose_file)
+        self.export = Button(theme, tr("Export…"), clicked=self._choose_file)
         self.count = Label(theme, "", "small", "text2")
         self.model = AuditModel(self._fetch)
         self.list = QListView()
@@ -148,7 +149,7 @@ class AuditPage(Page):
         self.list.setUniformItemSizes(True)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setMouseTracking(True)
-        self.list.setAccessibleName("Calls of tools")
+        self.list.setAccessibleName(tr("Calls of tools"))
         self.list.viewport().setAutoFillBackground(False)
         self.list.selectionModel().currentChanged.connect(self._show)
         self.list.doubleClicked.connect(self._open)
@@ -157,15 +158,15 @@ class AuditPage(Page):
         self.details.setReadOnly(True)
         self.details.setFrameShape(QFrame.Shape.NoFrame)
         self.details.setTabChangesFocus(True)
-        self.details.setAccessibleName("The call’s arguments")
+        self.details.setAccessibleName(tr("The call’s arguments"))
         self.details.viewport().setAutoFillBackground(False)
         self.details.hide()
         self._line = Hairline(theme)
         self._line.hide()
-        line = "Every call of a tool, without secrets. It stays when a chat is deleted."
+        line = tr("Every call of a tool, without secrets. It stays when a chat is deleted.")
         column_of(
             [
-                Label(theme, "Audit", "title"),
+                Label(theme, tr("Audit"), "title"),
                 Label(theme, line, "ui", "text2", wrap=True),
                 row_of([(self.field, 1), self.state, self.export], spacing=8),
                 self.count,
@@ -201,7 +202,7 @@ class AuditPage(Page):
         self.model.begin(entries, len(entries) < PAGE)
         self._show(QModelIndex())
         count = await self._engine.store.audit_count(wanted)
-        self.count.setText(f"{count:,} {'call' if count == 1 else 'calls'}")
+        self.count.setText(tr_plural("{count} call", "{count} calls", count))
         self.export.setEnabled(count > 0)
 
     def _fetch(self) -> None:
@@ -226,13 +227,13 @@ class AuditPage(Page):
 
     async def _open_chat(self, entry: AuditEntry) -> None:
         if await self._engine.store.get(entry.session_id) is None:
-            self.count.setText("This chat was deleted.")
+            self.count.setText(tr("This chat was deleted."))
         else:
             self.open_wanted.emit(entry.session_id)
 
     def _choose_file(self) -> None:
         chooser = QFileDialog(
-            self.window(), "Export the audit", "audit.jsonl", "JSON lines (*.jsonl)"
+            self.window(), tr("Export the audit"), "audit.jsonl", tr("JSON lines (*.jsonl)")
         )
         chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix("jsonl")
@@ -244,7 +245,8 @@ class AuditPage(Page):
     async def save(self, path: Path) -> None:
         """Write what the filter leaves to a file, as JSONL; raises ConfigurationError."""
         count = await export(self._engine.store, self._wanted, path)
-        self.count.setText(f"{count:,} {'call' if count == 1 else 'calls'} in {path}")
+        words = tr_plural("{count} call in {path}", "{count} calls in {path}", count, path=path)
+        self.count.setText(words)
 
     def _follow(self) -> None:
         self.details.setFont(self._theme.font("code"))
@@ -257,10 +259,16 @@ def headline(entry: AuditEntry) -> str:
 
 def about(entry: AuditEntry) -> list[str]:
     """What else a row says, in words, without what is not known."""
-    took = f"{entry.seconds:.1f} s" if entry.seconds is not None else ""
-    draft = f"draft {entry.draft}" if entry.draft else ""
-    result = entry.summary or STATES[entry.state][0]
-    by = f"allowed: {entry.decided_by}" if entry.decided_by else ""
-    by = "denied by you" if entry.state == "denied" else by
-    parts = (entry.agent, entry.title or "New chat", by, result, draft, took)
+    took = ""
+    if entry.seconds is not None:
+        took = tr("{number} s").format(number=decimal(entry.seconds))
+    draft = tr("draft {draft}").format(draft=entry.draft) if entry.draft else ""
+    result = tr_engine(entry.summary) or tr(STATES[entry.state][0])
+    by = (
+        tr("allowed: {decided_by}").format(decided_by=tr_engine(entry.decided_by))
+        if entry.decided_by
+        else ""
+    )
+    by = tr("denied by you") if entry.state == "denied" else by
+    parts = (entry.agent, entry.title or tr("New chat"), by, result, draft, took)
     return [part for part in parts if part]

@@ -22,8 +22,10 @@ from studio.providers.local_model import ABOUT
 from studio.providers.registry import KEYED, PROVIDER_TITLES, PROVIDERS
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.chat.page import ChatPage
+from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.key_row import provider_of_key
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
     Button,
     Column,
@@ -108,35 +110,42 @@ class _Start(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.demo = ChoiceRow(
-            theme, "play", "Try the demo", "A recorded session. No key and no network.", "1", self
+            theme,
+            "play",
+            tr("Try the demo"),
+            tr("A recorded session. No key and no network."),
+            "1",
+            self,
         )
         self.key = ChoiceRow(
             theme,
             "key-round",
-            "Add an API key",
-            "Anthropic, OpenAI or Gemini. Kept in your keychain.",
+            tr("Add an API key"),
+            tr("Anthropic, OpenAI or Gemini. Kept in your keychain."),
             "2",
             self,
         )
         self.ollama = ChoiceRow(
             theme,
             "laptop",
-            "Connect Ollama",
-            "Models on this computer. Nothing leaves it.",
+            tr("Connect Ollama"),
+            tr("Models on this computer. Nothing leaves it."),
             "3",
             self,
         )
-        self.builtin = Button(theme, "Use the small built-in model", "link")
-        line = "Choose what your agents run on. You can change it later."
-        about = f"Works offline. {ABOUT}"
-        private = "Your chats stay on this computer. Messages go only to the provider you choose."
+        self.builtin = Button(theme, tr("Use the small built-in model"), "link")
+        line = tr("Choose what your agents run on. You can change it later.")
+        about = tr("Works offline. {about}").format(about=tr_engine(ABOUT))
+        private = tr(
+            "Your chats stay on this computer. Messages go only to the provider you choose."
+        )
         middle = Qt.AlignmentFlag.AlignHCenter
         column = QVBoxLayout(self)
         column.setSpacing(0)
         column.addStretch(10)
         for widget, space in (
             (Logo(theme), 18),
-            (Label(theme, "Welcome to Agent Studio", "display"), 4),
+            (Label(theme, tr("Welcome to Agent Studio"), "display"), 4),
             (Label(theme, line, "body", "text2"), 24),
             (self.demo, 10),
             (self.key, 10),
@@ -162,29 +171,31 @@ class _KeyPage(QWidget):
         outer.addStretch(1)
         self.note = Label(
             theme,
-            "Paste a key from Anthropic, OpenAI or Gemini. It is tried once, then kept in your "
-            "system keychain, never in a file.",
+            tr(
+                "Paste a key from Anthropic, OpenAI or Gemini. It is tried once, then kept in your "
+                "system keychain, never in a file."
+            ),
             "ui",
             "text2",
             wrap=True,
         )
-        self.field = Field(theme, "API key", secret=True)
-        self.provider = Combo(theme, "Provider", "Provider")
+        self.field = Field(theme, tr("API key"), secret=True)
+        self.provider = Combo(theme, tr("Provider"), tr("Provider"))
         self.provider.set_items([MenuItem(name, PROVIDER_TITLES[name]) for name in KEYED])
         self.provider.hide()
         self.status = Status(theme)
         self.status.hide()
         self.error = Label(theme, "", "small", "err", wrap=True)
         self.error.hide()
-        self.back = Button(theme, "Back", "ghost")
-        self.session = Button(theme, "Keep for this session only")
+        self.back = Button(theme, tr("Back"), "ghost")
+        self.session = Button(theme, tr("Keep for this session only"))
         self.session.hide()
-        self.add = Button(theme, "Add key", "primary", keycap="Enter")
+        self.add = Button(theme, tr("Add key"), "primary", keycap="Enter")
         self.add.setEnabled(False)
         column_of(
             [
                 Stretch(10),
-                Label(theme, "Add an API key", "title"),
+                Label(theme, tr("Add an API key"), "title"),
                 self.note,
                 6,
                 self.field,
@@ -304,7 +315,7 @@ class FirstRun(PaintedWidget):
         known = PROVIDERS.get(name)
         page.status.setVisible(known is not None)
         if known is not None:
-            page.status.set(f"{known.title} key", "ok")
+            page.status.set(tr("{title} key").format(title=known.title), "ok")
         page.provider.setVisible(known is None and len(text) > 5)
         page.add.setEnabled(bool(text) and bool(self._provider()))
 
@@ -320,22 +331,22 @@ class FirstRun(PaintedWidget):
         page.add.setEnabled(False)
         page.session.setEnabled(False)
         page.status.show()
-        page.status.set(f"Trying the key with {title}…", "busy")
+        page.status.set(tr("Trying the key with {title}…").format(title=title), "busy")
         try:
             if self._tested != f"{name}\0{key}":
                 await self._test_key(name, key)
                 self._tested = f"{name}\0{key}"
             await self._keep_key(name, key, session_only)
         except KeychainUnavailable as error:
-            page.status.set("Key works", "ok")
+            page.status.set(tr("Key works"), "ok")
             self._fail(str(error), page.field.error)
             page.session.show()
             page.add.hide()
         except StudioError as error:
-            page.status.set(f"{title} key", "off")
+            page.status.set(tr("{title} key").format(title=title), "off")
             self._fail(str(error), str(error))
         else:
-            page.status.set("Key works", "ok")
+            page.status.set(tr("Key works"), "ok")
             self._tested = ""
             page.field.clear()
             page.status.hide()
@@ -391,10 +402,10 @@ class FirstRunController(QObject):
                 provider = providers.make("ollama", "", providers.base_url("ollama"))
                 models = await provider.models()
         except (TimeoutError, StudioError):
-            self._page.set_ollama("Not running", False)
+            self._page.set_ollama(tr("Not running"), False)
         else:
-            many = "1 model" if len(models) == 1 else f"{len(models)} models"
-            self._page.set_ollama(f"Found, {many}")
+            many = tr_plural("{count} model", "{count} models", len(models))
+            self._page.set_ollama(tr("Found, {many}").format(many=many))
 
     async def _start(self, provider: str) -> None:
         """Remember what was chosen and begin."""

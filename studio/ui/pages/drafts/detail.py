@@ -14,8 +14,10 @@ from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff
 from studio.tools.drafts.draft_conflict import Conflict
 from studio.ui.chat.header import Title
+from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.draft_item import APPROVE, icon_of, outcome_of
+from studio.ui.translation import tr, tr_in, tr_later, tr_plural
 from studio.ui.widgets import (
     Button,
     Card,
@@ -33,7 +35,7 @@ from studio.ui.widgets.painting import PaintedWidget
 from .diff_view import SIDES, DiffView, split, three, unified
 from .draft_list import heading
 
-UNDO = "You can undo for 30 days."
+UNDO = tr_later("You can undo for 30 days.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,12 @@ class DraftDetail(PaintedWidget):
         head.setFixedHeight(t.px(48))
         self.title = Title(t, head)
         self.buttons = {
-            "discard": Button(t, "Discard", "ghost", keycap="D"),
-            "edit": Button(t, "Edit…", keycap="E"),
-            "undo": Button(t, "Undo", icon="undo-2", keycap="Ctrl+Z"),
-            "anew": Button(t, "Draft it anew", "primary", keycap="A"),
-            "merge": Button(t, "Use merged text", "primary", keycap="A"),
-            "approve": Button(t, "Approve and write", "primary", keycap="A"),
+            "discard": Button(t, tr("Discard"), "ghost", keycap="D"),
+            "edit": Button(t, tr("Edit…"), keycap="E"),
+            "undo": Button(t, tr("Undo"), icon="undo-2", keycap="Ctrl+Z"),
+            "anew": Button(t, tr("Draft it anew"), "primary", keycap="A"),
+            "merge": Button(t, tr("Use merged text"), "primary", keycap="A"),
+            "approve": Button(t, tr("Approve and write"), "primary", keycap="A"),
         }
         for name, button in self.buttons.items():
             button.clicked.connect(lambda _=False, name=name: self.wanted.emit(name))
@@ -94,7 +96,13 @@ class DraftDetail(PaintedWidget):
         self.when = Label(t, "", "ui", "text2")
         self.added = Label(t, "", "small_strong", "ok")
         self.removed = Label(t, "", "small_strong", "err")
-        origin = (self.tile, self.agent, Label(t, "in", "ui", "text2"), self.chat, self.when)
+        origin = (
+            self.tile,
+            self.agent,
+            Label(t, tr_in("a draft by an agent in a chat", "in"), "ui", "text2"),
+            self.chat,
+            self.when,
+        )
         self.origin = widget_of(
             row_of([*origin, STRETCH, self.added, self.removed], spacing=t.px(6))
         )
@@ -103,8 +111,8 @@ class DraftDetail(PaintedWidget):
         self.mark = Mark(t, "file-text")
         self.path = Label(t, "", "code")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.view = Segmented(t, ["Unified", "Split"])
-        self.sides = Segmented(t, ["Three sides", "Merged"])
+        self.view = Segmented(t, [tr("Unified"), tr("Split")])
+        self.sides = Segmented(t, [tr("Three sides"), tr("Merged")])
         for chooser in (self.view, self.sides):
             chooser.chosen.connect(lambda _: self._fill())
         head = row_of(
@@ -161,15 +169,19 @@ class DraftDetail(PaintedWidget):
         if self.shown is not shown:
             return  # another was chosen meanwhile
         self._pair = (about.before or "", about.after)
-        self.title.set_text(f"{marked} drafts selected" if marked > 1 else heading(entry))
+        self.title.set_text(
+            tr_plural("{count} draft selected", "{count} drafts selected", marked)
+            if marked > 1
+            else heading(entry)
+        )
         self.tile.set(shown.icon, shown.hue)
         self.agent.setText(entry.agent)
-        self.chat.set_text(entry.title or "New chat")
+        self.chat.set_text(entry.title or tr("New chat"))
         self.when.setText(shown.when)
         counts = [line.kind for line in self._lines]
         for label, kind, sign in ((self.added, "add", "+"), (self.removed, "del", "−")):
             label.setText(f"{sign}{counts.count(kind)}" if kind in counts else "")
-        self.why.show_text(entry.detail)
+        self.why.show_text(tr_engine(entry.detail))
         place = str(Path(entry.folder) / entry.place)
         home = str(Path.home())
         self.path.setText(f"~{place.removeprefix(home)}" if place.startswith(home) else place)
@@ -178,7 +190,7 @@ class DraftDetail(PaintedWidget):
         self._offer(shown, marked)
         self.mark.set(icon_of(about))
         self.note.setText(self._said(shown))
-        self.arrow.setVisible(UNDO in self.note.text())
+        self.arrow.setVisible(tr(UNDO) in self.note.text())
         self._fill()
         if fresh:
             self.area.verticalScrollBar().setValue(0)
@@ -198,13 +210,16 @@ class DraftDetail(PaintedWidget):
             offered -= {"edit"}
         for name, button in self.buttons.items():
             button.setVisible(name in offered)
-        words = APPROVE[about.action] if marked < 2 else f"Approve {marked} drafts"
-        self.buttons["approve"].set_text(words)
-        self.buttons["discard"].set_text("Discard" if marked < 2 else f"Discard {marked} drafts")
+        approve, discard = tr(APPROVE[about.action]), tr("Discard")
+        if marked > 1:
+            approve = tr_plural("Approve {count} draft", "Approve {count} drafts", marked)
+            discard = tr_plural("Discard {count} draft", "Discard {count} drafts", marked)
+        self.buttons["approve"].set_text(approve)
+        self.buttons["discard"].set_text(discard)
         both = merge is not None and merge.conflicts > 0
         self.buttons["merge"].setEnabled(not both)
         self.buttons["merge"].setToolTip(
-            "Both changed the same lines. Edit the text first." if both else ""
+            tr("Both changed the same lines. Edit the text first.") if both else ""
         )
         self.sides.setVisible(merge is not None)
         self.view.setVisible(merge is None and bool(self._lines))
@@ -212,14 +227,15 @@ class DraftDetail(PaintedWidget):
     def _said(self, shown: ShownDraft) -> str:
         draft, about = shown.draft, shown.draft.describe()
         if draft.status == "conflict":
-            where = " on the disk" if about.noun == "file" else ""
-            return f"The {about.noun}{where} stays as it is until you approve a draft of it."
+            if about.noun == "file":
+                return tr("The file on the disk stays as it is until you approve a draft of it.")
+            return tr("It stays as it is until you approve a draft of it.")
         if draft.status != "waiting":
-            done = outcome_of(draft)[2]
-            return f"{done}. {UNDO}" if draft.status == "approved" else f"{done}."
+            done = f"{tr(outcome_of(draft)[2])}."
+            return f"{done} {tr(UNDO)}" if draft.status == "approved" else done
         if not about.is_text:
-            return f"This file is not text, so it cannot be shown here. {UNDO}"
-        return UNDO
+            return f"{tr('This file is not text, so it cannot be shown here.')} {tr(UNDO)}"
+        return tr(UNDO)
 
     def _fill(self) -> None:
         """The card's rows, as chosen."""
@@ -230,7 +246,7 @@ class DraftDetail(PaintedWidget):
         merge = conflict.merge if conflict else None
         if conflict is not None and merge is not None:
             if self.sides.current == 0:
-                self.changes.show_rows(three(merge.hunks), path, SIDES)
+                self.changes.show_rows(three(merge.hunks), path, tuple(map(tr, SIDES)))
             else:
                 self.changes.show_rows(unified(diff(conflict.theirs or "", merge.text)), path)
         elif self.view.current == 1:

@@ -17,12 +17,13 @@ from studio.ui.transcript.items.draft_item import DiffLeaf, FoldLeaf, colour
 from studio.ui.transcript.paint_style import LEFT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
 from studio.ui.transcript.text.text_layout import Leaf
+from studio.ui.translation import tr_later, tr_plural
 
 MOST_ROWS = 400
 """Rows before “Show all”."""
 _NEAR = 3
 """Unchanged lines that are shown around a hunk."""
-SIDES = ("Original", "File now", "Draft")
+SIDES = (tr_later("Original"), tr_later("File now"), tr_later("Draft"))
 
 
 @dataclass(slots=True)
@@ -115,12 +116,16 @@ def _same(hunk: Hunk, before: bool, after: bool) -> Iterator[DiffRow]:
     for n in range(count):
         if head <= n < count - tail:
             if n == head:
-                words = f"{count - head - tail:,} unchanged lines"
                 hidden = count - head - tail
+                words = tr_plural("{count} unchanged line", "{count} unchanged lines", hidden)
                 yield DiffRow((), fold=DiffLine("fold", None, None, words, count=hidden))
             continue
         text = hunk.base[n].rstrip("\r\n")
         yield DiffRow(tuple(DiffLine("same", at + n, at + n, text) for at in hunk.at))
+
+
+def _more_lines(count: int) -> str:
+    return tr_plural("Show {count} more line", "Show {count} more lines", count)
 
 
 class DiffView(QWidget):
@@ -190,7 +195,7 @@ class DiffView(QWidget):
             self._laid.append(laid)
         self._more = QRectF()
         if len(shown) < len(self._rows):
-            words = f"Show {len(self._rows) - len(shown):,} more lines"
+            words = _more_lines(len(self._rows) - len(shown))
             self._more = QRectF(style.px(79), y, style.width("small_medium", words), style.px(28))
             y += style.px(28)
         self.setFixedHeight(round(y))
@@ -248,6 +253,6 @@ class DiffView(QWidget):
             if laid.row.conflict:
                 painter.fillRect(QRectF(0, laid.top, style.px(3), laid.height), style.color("warn"))
         if not self._more.isNull():
-            words = f"Show {len(self._rows) - len(self._laid):,} more lines"
+            words = _more_lines(len(self._rows) - len(self._laid))
             style.text(painter, self._more, words, "small_medium", "accent_text", LEFT)
         painter.end()

@@ -21,18 +21,25 @@ from studio.domain.sessions import DraftEntry
 from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
+from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_check, paint_ends, paint_rounded
+
+HEADINGS = {
+    "write": tr_later("Write {name}"),
+    "delete": tr_later("Delete {name}"),
+    "move": tr_later("Move {name}"),
+}
 
 
 def heading(entry: DraftEntry) -> str:
     """``Write retry.py``."""
-    return f"{entry.action.capitalize()} {entry.path.rpartition('/')[2]}"
+    return tr(HEADINGS[entry.action]).format(name=entry.path.rpartition("/")[2])
 
 
 def origin(entry: DraftEntry) -> str:
     """``Coder in Fix flaky retry test``."""
-    return f"{entry.agent} in {entry.title or 'New chat'}"
+    return tr("{agent} in {chat}").format(agent=entry.agent, chat=entry.title or tr("New chat"))
 
 
 class DraftListModel(QAbstractListModel):
@@ -53,8 +60,8 @@ class DraftListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.UserRole:
             return entry
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            state = "" if entry.status == "waiting" else outcome_of(entry)[2]
-            chosen = "selected" if key_of(entry) in self.marked else ""
+            state = "" if entry.status == "waiting" else tr(outcome_of(entry)[2])
+            chosen = tr_in("a draft in a list", "selected") if key_of(entry) in self.marked else ""
             return joined((heading(entry), origin(entry), state, chosen))
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(f"{entry.folder}/{entry.path}")
@@ -110,7 +117,7 @@ class _Row(QStyledItemDelegate):
         else:
             t.paint_icon(painter, mark, icon, color)
         when = age(time.time() - (entry.resolved or entry.created))
-        done = "" if entry.status == "waiting" else f"{outcome_of(entry)[2]}  ·  "
+        done = "" if entry.status == "waiting" else f"{tr(outcome_of(entry)[2])}  ·  "
         what = (heading(entry), "ui_medium", "text1")
         paint_ends(painter, t, first, what, (when, "tiny", "text2"))
         paint_ends(painter, t, second, (f"{done}{origin(entry)}", "small", "text2"))
@@ -127,7 +134,7 @@ class DraftList(QListView):
         self.setUniformItemSizes(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
-        self.setAccessibleName("Drafts")
+        self.setAccessibleName(tr("Drafts"))
         self.setViewportMargins(0, theme.px(8), 0, 0)
         make_transparent(self)
         self._bar = OverlayBar(self)

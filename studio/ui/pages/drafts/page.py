@@ -15,9 +15,11 @@ from studio.agent.session.session import Session
 from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
-from studio.ui.formatting import age
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import ago, number
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Column, Hairline, Label, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps
@@ -25,7 +27,7 @@ from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keyca
 from .detail import DraftDetail, ShownDraft
 from .draft_list import DraftList
 
-_FOOT = (("J", "K"), "Move"), (("X",), "Select"), (("?",), "All keys")
+_FOOT = (("J", "K"), tr_later("Move")), (("X",), tr_later("Select")), (("?",), tr_later("All keys"))
 
 
 class _Foot(PaintedWidget):
@@ -34,7 +36,7 @@ class _Foot(PaintedWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("J and K move, X selects, question mark shows all keys")
+        self.setAccessibleName(tr("J and K move, X selects, question mark shows all keys"))
 
     def sizeHint(self) -> QSize:
         return QSize(200, self.theme.px(42))
@@ -42,7 +44,8 @@ class _Foot(PaintedWidget):
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
         x, middle = float(t.px(16)), self.height() / 2
-        for keys, words in _FOOT:
+        for keys, does in _FOOT:
+            words = tr(does)
             for key in keys:
                 paint_keycaps(painter, t, QPointF(x, middle), key)
                 x += keycaps_width(t, key) + t.px(4)
@@ -86,9 +89,9 @@ class DraftsPage(Page):
     def _left(self) -> QWidget:
         t, left = self._theme, Column(self._theme, 300)
         self.count = Label(t, "", "ui", "text2", digits=True)
-        self.which = Segmented(t, ["Waiting", "Done"])
+        self.which = Segmented(t, [tr("Waiting"), tr("Done")])
         self.which.chosen.connect(lambda _: self.refresh())
-        head = (Label(t, "Drafts", "heading"), self.count, STRETCH, self.which)
+        head = (Label(t, tr("Drafts"), "heading"), self.count, STRETCH, self.which)
         top = widget_of(row_of(head, spacing=t.px(7), margins=(t.px(16), 0, t.px(10), 0)))
         top.setFixedHeight(t.px(48))
         column_of([top, Hairline(t), (self.list, 1), _Foot(t)], spacing=0, on=left)
@@ -120,7 +123,7 @@ class DraftsPage(Page):
         self._wanted = None
         self.list.selectionModel().blockSignals(False)
         self.list.viewport().update()
-        self.count.setText(f"{len(entries):,}" if entries else "")
+        self.count.setText(number(len(entries)) if entries else "")
         await self._show()
 
     def _chosen(self, index: QModelIndex) -> None:
@@ -131,23 +134,26 @@ class DraftsPage(Page):
         entry = self.list.entry
         if entry is None:
             done = self.which.current == 1
-            self.detail.clear("Nothing was decided yet." if done else "No draft waits for you.")
+            self.detail.clear(
+                tr("Nothing was decided yet.") if done else tr("No draft waits for you.")
+            )
             return
         session = await self._engine.sessions.open(entry.session_id)
         draft = session.drafts.get(entry.draft_id)
         if draft is None:
-            raise ConfigurationError(f"The draft of {entry.path} cannot be read any more.")
+            raise ConfigurationError(
+                tr("The draft of {path} cannot be read any more.").format(path=entry.path)
+            )
         conflict = await session.review.conflict(draft.id) if draft.status == "conflict" else None
         agents = await self._engine.agents()
         agent = agents.get(entry.agent)
-        since = age(time.time() - (entry.resolved or entry.created))
         shown = ShownDraft(
             entry,
             draft,
             conflict,
             agent.icon if agent else "sparkle",
             agent.hue if agent else "slate",
-            "just now" if since == "now" else f"{since} ago",
+            ago(time.time() - (entry.resolved or entry.created)),
         )
         await self.detail.show_draft(shown, len(self.list.drafts.marked))
 
@@ -247,4 +253,4 @@ class DraftsPage(Page):
 
 def _details(session: Session, draft_ids: Sequence[str]) -> list[str]:
     found = {draft.id: detail for draft, detail in session.transcript.draft_details}
-    return [found[one] or "This draft is decided already." for one in draft_ids]
+    return [tr_engine(found[one]) or tr("This draft is decided already.") for one in draft_ids]
