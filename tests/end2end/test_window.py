@@ -222,7 +222,7 @@ async def test_words_instead_of_an_answer(tmp_path: Path, provider: str) -> None
         person.say("Make a file")
         await until(lambda: person.composer.state == "waiting")
         await until(person.view.hasFocus)
-        assert "tell Coder what to do instead" in person.composer.editor.placeholderText()
+        assert "tell Coder what to do instead" in person.composer.editor.placeholder
         person.press(Key.Key_Escape)  # back to the composer; the question stays
         assert person.composer.editor.hasFocus() and person.session.transcript.questions
         person.say("No, only look")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from math import ceil
 
 from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QTextOption
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QInputMethodEvent,
+    QKeyEvent,
+    QPainter,
+    QResizeEvent,
+    QTextOption,
+)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from studio.ui.theme import Theme
@@ -19,6 +27,23 @@ from .model.message_input import State
 from .model.open_chat import Change
 
 MOST_LINES = 10
+
+
+class _Placeholder(PaintedWidget):
+    """What stands in an empty editor.
+
+    Qt's own is neither painted again when its text changes nor scaled with the editor's font.
+    """
+
+    def __init__(self, theme: Theme, editor: QPlainTextEdit) -> None:
+        super().__init__(theme, editor)
+        self.text = ""
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        top = Qt.AlignmentFlag.AlignTop
+        paint_text(painter, self.theme, rect, self.text, "body", "text3", top, rect.width())
 
 
 class Editor(QPlainTextEdit):
@@ -47,6 +72,8 @@ class Editor(QPlainTextEdit):
         self.setTabChangesFocus(True)
         make_transparent(self)
         self.document().setDocumentMargin(0)
+        self._placeholder = _Placeholder(theme, self)
+        self.document().contentsChanged.connect(self._show_placeholder)
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self.fit())
         theme.changed.connect(self._follow)
         self._follow()
@@ -63,6 +90,29 @@ class Editor(QPlainTextEdit):
     def _follow(self) -> None:
         self.setFont(self._theme.font("body"))
         self.fit()
+
+    @property
+    def placeholder(self) -> str:
+        """What stands in the editor while it is empty."""
+        return self._placeholder.text
+
+    @placeholder.setter
+    def placeholder(self, text: str) -> None:
+        self._placeholder.text = text
+        self.setAccessibleDescription(text)
+        self._placeholder.update()
+
+    def _show_placeholder(self) -> None:
+        composing = self.document().firstBlock().layout().preeditAreaText()
+        self._placeholder.setVisible(self.document().isEmpty() and not composing)
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        super().inputMethodEvent(event)
+        self._show_placeholder()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._placeholder.resize(self.size())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, held = event.key(), event.modifiers()
@@ -243,7 +293,7 @@ class Composer(PaintedWidget):
                     widget.setEnabled(not closed)
                 self._show()
             case "options":
-                self.editor.setPlaceholderText(self._model.placeholder)
+                self.editor.placeholder = self._model.placeholder
                 self.context.set_part(*(self._model.context_use or (None, "")))
             case _:
                 pass

@@ -60,17 +60,25 @@ class Actions(QObject):
     pin_wanted = Signal(int, bool)
     """A block's index, and whether it is kept unabridged for the model from now on."""
     left = Signal()
-    """Escape was pressed: the composer should take the focus."""
+    """The composer should take the focus: Escape was pressed, or an answer is to be typed."""
 
     def __init__(self, viewport: Viewport, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._viewport = viewport
 
-    def guarded(self, item: Item) -> bool:
-        """Whether a card is too new to take a key."""
-        if not isinstance(item, WaitingItem):
-            return False
-        return item.shown_at is None or self._viewport.context.now() - item.shown_at < GUARD
+    def press(self, item: Item, hit: Hit) -> None:
+        """Do by a key what a button or row stands for.
+
+        A card that has only just appeared ignores keys. What is out of view is brought into
+        view instead: nobody answers what they do not see.
+        """
+        if isinstance(item, WaitingItem) and (
+            item.shown_at is None or self._viewport.context.now() - item.shown_at < GUARD
+        ):
+            return
+        index = self._viewport.canvas.index(item)
+        if index is not None and not self._viewport.reveal_hit(index, hit):
+            self.do(item, hit)
 
     def copy(self) -> None:
         """Copy the selection, or else the focused item, as markdown source."""
@@ -104,6 +112,8 @@ class Actions(QObject):
             self.scopes_wanted.emit(item, hit)
         elif action == "reply" and isinstance(value, tuple):
             self.reply_given.emit(str(value[0]), str(value[1]))
+        elif action == "compose":
+            self.left.emit()
         elif action in ("approve", "discard", "edit", "undo", "resolve"):
             self.draft_action.emit(str(value), action)
         elif action in RESTORING:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from .actions import Actions
-from .items.approval_item import ApprovalItem, QuestionItem
+from .items.approval_item import ApprovalItem, QuestionItem, WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
@@ -48,6 +48,8 @@ class KeyboardInput:
         return self._move_key(item, key)
 
     def _card_key(self, item: Item, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        if isinstance(item, WaitingItem | DraftItem):
+            item.show(self._viewport.context, 0, 0)  # far from the window it has no buttons
         enter = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if (
             isinstance(item, DraftItem)
@@ -65,8 +67,7 @@ class KeyboardInput:
         if isinstance(item, QuestionItem) and Qt.Key.Key_1 <= key <= Qt.Key.Key_9:
             number = key - int(Qt.Key.Key_1)
             if number < len(item.hits):
-                if not self._actions.guarded(item):
-                    self._actions.do(item, item.hits[number])
+                self._actions.press(item, item.hits[number])
                 return True
         if isinstance(item, DraftItem):
             if key == Qt.Key.Key_E:
@@ -76,8 +77,7 @@ class KeyboardInput:
         if enter or key == Qt.Key.Key_Space:
             hit = self._viewport.focus.shown_hit(item)
             if hit is not None:
-                if not self._actions.guarded(item):
-                    self._actions.do(item, hit)
+                self._actions.press(item, hit)
                 return True
         if isinstance(item, UserItem) and key in (Qt.Key.Key_E, Qt.Key.Key_B):
             self._actions.do_turn_action(item, "edit" if key == Qt.Key.Key_E else "branch")
@@ -90,12 +90,11 @@ class KeyboardInput:
         return False
 
     def _press(self, item: Item, action: str) -> bool:
-        """Press a button of the item by its action; a key that comes too early does nothing."""
+        """Press a button of the item by its action; False if it has none for it."""
         hit = next((hit for hit in item.hits if hit.action == action), None)
         if hit is None:
             return False
-        if not self._actions.guarded(item):
-            self._actions.do(item, hit)
+        self._actions.press(item, hit)
         return True
 
     def _move_key(self, item: Item | None, key: int) -> bool:

@@ -137,14 +137,15 @@ class TranscriptView(QAbstractScrollArea):
         accessibility.announce(self, text, urgent=urgent)
 
     def focus_prompt(self) -> bool:
-        """Give the keyboard to the oldest open permission question; False if there is none.
+        """Give the keyboard to the oldest question that keys can answer; False if there is none.
 
-        A question that is answered in words is only brought into view.
+        A question without choices is answered in words: it is only brought into view.
         """
         self.flush()
         for index in self.canvas.waiting():
             item = self.canvas.items[index]
-            if isinstance(item, ApprovalItem):
+            by_key = isinstance(item, QuestionItem) and item.block.choices
+            if isinstance(item, ApprovalItem) or by_key:
                 self.canvas_viewport.focus_on(index)
                 self._take_keyboard()
                 return True

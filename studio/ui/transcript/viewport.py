@@ -15,7 +15,7 @@ from studio.domain.blocks import TranscriptBlock
 
 from .canvas import Canvas
 from .finder import Finder
-from .items.approval_item import ApprovalItem, WaitingItem
+from .items.approval_item import WaitingItem
 from .items.base import END, START, Caret, Hit, Item, ItemContext, TextRange
 from .scroller import FADE, STICK, Pill, Scroller
 
@@ -42,10 +42,10 @@ class Focus:
         return None if self.item is None else canvas.index(self.item)
 
     def shown_hit(self, item: Item) -> Hit | None:
-        """The button that Enter presses: the focused one, or the first one of a permission card."""
+        """What Enter presses: the focused button or row, or the first one of a card that waits."""
         if self.hit is not None:
             return self.hit
-        if isinstance(item, ApprovalItem) and item.hits:
+        if isinstance(item, WaitingItem) and item.hits:
             return item.hits[0]
         return None
 
@@ -294,6 +294,17 @@ class Viewport(QObject):
         """Scroll until an item is visible."""
         self.scroller.reveal(index, 8, FADE + 8)
         self.scrolled()
+
+    def reveal_hit(self, index: int, hit: Hit) -> bool:
+        """Scroll until a button or row of an item is visible; False if it was already."""
+        margin = FADE + 8
+        for attempt in range(4):  # heights on the way may have been estimates
+            top = self.canvas.top(index) + hit.rect.top() - self.scroller.value
+            below = top + hit.rect.height() - self.scroller.height
+            if top >= 0 and below <= 0:
+                return attempt > 0
+            self.scroll_by(top - margin if top < 0 else below + margin)
+        return True
 
     def scroll_to(self, value: float) -> None:
         self.scroller.to(value)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QImage, QRegion
+from PySide6.QtWidgets import QApplication, QWidget
 
-from studio.simulator import Text, Turn
+from studio.simulator import Call, Text, Turn
 from studio.ui.chat.composer import MOST_LINES
 from support.waiting import until
-from support.window import Person, alone, at_window, on_window_loop
+from support.window import Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -68,3 +71,62 @@ async def test_only_what_can_be_done_in_the_folder_is_offered(tmp_path: Path) ->
         own = person.engine.paths.data / "chats"
         person.window.chat.model.options.choose_folder(str(own))
         await until(lambda: offered() == [])
+
+
+@on_window_loop
+async def test_what_stands_in_the_empty_composer_is_of_this_chat(tmp_path: Path) -> None:
+    """It follows what is pending in the chat on screen, at once, and the text size."""
+    asks = Turn(Call("ask", {"question": "Which one?", "choices": ["Red", "Blue"]}))
+    async with at_window(tmp_path, "anthropic", [asks, Turn(Text("Red it is."))]) as person:
+        editor, window = person.composer.editor, person.window
+
+        def stands(text: str) -> bool:
+            """Whether this is on screen, painted no later than anything else."""
+            QApplication.processEvents()
+            seen = window.screen().grabWindow(window.winId()).toImage()
+            place = QRect(editor.mapTo(window, QPoint()), editor.size())
+            words = editor.rect().adjusted(4, 0, 0, 0)  # without the caret
+            return editor.placeholder == text and seen.copy(place).copy(words) == drawn().copy(
+                words
+            )
+
+        def drawn() -> QImage:
+            """The editor as it would be painted now, on its ground."""
+            image = QImage(editor.size(), QImage.Format.Format_RGB32)
+            image.fill(window.theme.color("raised"))
+            flags = QWidget.RenderFlag.DrawChildren
+            editor.render(image, QPoint(), QRegion(), flags)
+            return image
+
+        def ink() -> int:
+            """Rows of pixels that the words take."""
+            text, image = editor.placeholder, drawn()
+            editor.placeholder = ""
+            without = drawn()
+            editor.placeholder = text
+            columns = range(image.width())
+            return sum(
+                any(image.pixel(x, y) != without.pixel(x, y) for x in columns)
+                for y in range(image.height())
+            )
+
+        assert stands("Ask, or describe a task")
+        small = ink()
+        window.theme.set(scale=1.6)
+        assert ink() > 1.25 * small
+        window.theme.set(scale=1.0)
+        person.say("Choose")
+        pending = "Answer above, or tell Coder what to do instead"
+        await until(lambda: person.composer.state == "waiting" and stands(pending))
+        window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        assert stands("Ask, or describe a task")
+        await person.open_chat("Choose")
+        await until(lambda: person.window.chat.session is not None)
+        assert stands(pending) and person.view.hasFocus()
+        person.view.context.now = lambda: 1e9
+        person.press(Key.Key_1)
+        await person.done()
+        assert stands("Add a follow-up") and editor.hasFocus()
+        person.type("x")
+        assert not editor._placeholder.isVisible()

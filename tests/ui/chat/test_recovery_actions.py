@@ -210,7 +210,7 @@ async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path)
         assert damage and damage.rstrip(".") in strip.text
         composer = person.composer
         assert not composer.editor.isEnabled() and not composer.send.isEnabled()
-        assert composer.editor.placeholderText() == "This chat can only be read"
+        assert composer.editor.placeholder == "This chat can only be read"
         person.click(person.strip_button("Continue in a new chat"))
         await until(lambda: person.session is not old)
         assert not strip.isVisible() and composer.editor.isEnabled()

@@ -288,13 +288,70 @@ def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
     assert shown.kinds()[-1] == "ask"
     replies: list[tuple[str, str]] = []
     shown.view.item_actions.reply_given.connect(lambda *args: replies.append(args))
-    assert not shown.view.focus_prompt()  # it can be answered in words as well
-    assert shown.view.canvas_viewport.go_to_waiting()
+    left: list[bool] = []
+    shown.view.item_actions.left.connect(lambda: left.append(True))
+    assert shown.view.focus_prompt()
+    shown.key(Qt.Key.Key_2)
+    assert not replies  # the card has only just appeared
     shown.later()
+    shown.key(Qt.Key.Key_3)
+    assert left and not replies  # an answer of one's own is typed
     shown.key(Qt.Key.Key_2)
     assert replies == [("c2", "Blue")]
+    shown.key(Qt.Key.Key_Return)  # without a choice by arrows it is the first
+    shown.key(Qt.Key.Key_Down)
+    shown.key(Qt.Key.Key_Return)
+    assert replies[1:] == [("c2", "Red"), ("c2", "Blue")]
     shown.tell(ReplyGiven("c2", "Blue"))
     assert shown.kinds()[-1] == "tools"
+
+
+def test_a_question_without_choices_is_answered_in_words(shown: TranscriptWindow) -> None:
+    shown.ask()
+    queued = ToolQueued("c2", "ask", {}, "", "read", "Asking", "Asked")
+    shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Why?"))
+    assert not shown.view.focus_prompt() and not shown.view.canvas.items[-1].hits
+
+
+def test_long_choices_are_read_whole(shown: TranscriptWindow) -> None:
+    shown.ask()
+    queued = ToolQueued("c2", "ask", {}, "", "read", "Asking", "Asked")
+    choices = ("Short", "A choice that says what it means at some length. " * 4)
+    shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Which one?", choices))
+    card = shown.view.canvas.items[-1]
+    short, long = card.hits[0].rect, card.hits[1].rect
+    assert long.height() > short.height() + 20 and long.top() > short.bottom()
+    words = next(leaf for leaf in card.leaves if leaf.text == choices[1])
+    assert words.height <= long.height()
+
+
+def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
+    """A key on a card out of view brings it into view, and does nothing else."""
+    answers: list[tuple[str, str]] = []
+    replies: list[tuple[str, str]] = []
+    shown.view.item_actions.permission_answered.connect(lambda *args: answers.append(args))
+    shown.view.item_actions.reply_given.connect(lambda *args: replies.append(args))
+    shown.ask()
+    shown.tell(TextDelta(LONG), run(), question(PYTEST))
+    assert shown.view.focus_prompt()
+    shown.later()
+    for key, answer in ((Qt.Key.Key_Return, "once"), (Qt.Key.Key_A, "folder")):
+        shown.view.canvas_viewport.scroll_to(0)
+        shown.key(key)
+        assert len(answers) < 2 and (not answers or answers[-1][1] != answer)
+        shown.key(key)
+        assert answers[-1] == ("q1", answer)
+    shown.view.canvas_viewport.scroll_to(0)
+    shown.tell(PermissionResolved("q1", "once"), ToolStarted("c1"))
+    queued = ToolQueued("c2", "ask", {}, "", "read", "Asking", "Asked")
+    shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Which one?", ("Red", "Blue")))
+    assert shown.view.focus_prompt()
+    shown.later()
+    shown.view.canvas_viewport.scroll_to(0)
+    shown.key(Qt.Key.Key_1)
+    assert not replies
+    shown.key(Qt.Key.Key_1)
+    assert replies == [("c2", "Red")]
 
 
 def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:

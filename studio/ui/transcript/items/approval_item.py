@@ -14,8 +14,18 @@ from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import OutputLeaf
+from studio.ui.translation import tr
 
-from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
+from .base import (
+    Hit,
+    Item,
+    ItemContext,
+    PaintPass,
+    button_row,
+    button_width,
+    paint_button,
+    paint_keycap,
+)
 
 _FACTS = {
     "folder": "folder",
@@ -253,7 +263,7 @@ class ApprovalItem(WaitingItem):
 
 
 class QuestionItem(WaitingItem):
-    """A question of the agent, with choices or for a free answer."""
+    """A question of the agent: its choices as rows with digits, or for a free answer."""
 
     @property
     def name(self) -> str:
@@ -267,31 +277,52 @@ class QuestionItem(WaitingItem):
         words, width = (tool.asks or "").replace("\n", "\u2028"), right - left
         y += self.write(words, QPointF(left, y), context, width, "body", "text1")
         self.hits = []
-        tall = style.theme.height(28)
-        x = left
+        self._hint = QRectF()
         if tool.choices:
-            y += style.px(10)
-            for number, choice in enumerate(tool.choices):
-                key = str(number + 1) if number < 9 else ""
-                width = min(button_width(style, choice, key), right - left)
-                if x > left and x + width > right:
-                    x, y = left, y + tall + style.px(8)
-                rect = QRectF(x, y, width, tall)
-                hit = Hit(rect, "reply", (tool.call_id, choice), choice, "secondary", keycap=key)
-                self.hits.append(hit)
-                x += width + style.px(8)
-            y += tall
-        y += style.px(8)
-        self._hint = QRectF(left, y, right - left, style.px(16))
-        self.height = y + style.px(16) + style.px(12)
+            y += style.px(8)
+            for choice in tool.choices:
+                y = self._place_choice(choice, (tool.call_id, choice), y, context, "text1")
+            y = self._place_choice(tr("Something else…"), None, y, context, "text2")
+            self.height = y + style.px(8)
+        else:
+            y += style.px(8)
+            self._hint = QRectF(left, y, right - left, style.px(16))
+            self.height = y + style.px(16) + style.px(12)
+
+    def _place_choice(
+        self, words: str, value: object, y: float, context: ItemContext, color: str
+    ) -> float:
+        """A row for a choice; without a ``value`` it leads to the composer. Returns its end."""
+        style, number = context.style, len(self.hits) + 1
+        left, right, pad = style.px(56), context.width - style.px(16), style.px(12)
+        room = right - left - 2 * pad - style.px(26)
+        inner = self.write(words, QPointF(left + pad, 0), context, room, "ui", color)
+        tall = max(style.theme.height(34), inner + style.px(14))
+        self.places[-1] = QPointF(left + pad, y + (tall - inner) / 2)
+        rect = QRectF(left, y, right - left, tall)
+        key = str(number) if number <= 9 else ""
+        self.hits.append(Hit(rect, "reply" if value else "compose", value, words, keycap=key))
+        return y + tall + style.px(6)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         if self.shown_at is None:
             self.shown_at = context.now()
         style = context.style
         self.paint_card(paint, "message-circle", context)
-        self.paint_leaves(paint, context)
         for hit in self.hits:
-            paint_button(hit, paint, style)
-        words = "Or answer in the composer." if self.hits else "Answer in the composer."
-        style.text(paint.painter, self._hint, words, "small", "text2")
+            self._paint_choice(hit, paint, style)
+        self.paint_leaves(paint, context)
+        if not self.hits:
+            words = tr("Answer in the composer.")
+            style.text(paint.painter, self._hint, words, "small", "text2")
+
+    def _paint_choice(self, hit: Hit, paint: PaintPass, style: PaintStyle) -> None:
+        style.card(paint.painter, hit.rect, "button", "control", 8)
+        if hit.same(paint.hover):
+            inside = hit.rect.adjusted(1, 1, -1, -1)
+            over = "press" if hit.same(paint.pressed) else "hover"
+            style.card(paint.painter, inside, over, None, 7)
+        if hit.keycap:
+            paint_keycap(hit, paint, style, primary=False)
+        if hit.same(paint.focus):
+            style.focus_ring(paint.painter, hit.rect.adjusted(2, 2, -2, -2), 9)
