@@ -39,13 +39,13 @@ class Paths:
             config=Path(platformdirs.user_config_dir(APP, appauthor=False)),
             cache=Path(platformdirs.user_cache_dir(APP, appauthor=False)),
             logs=Path(platformdirs.user_log_dir(APP, appauthor=False)),
-            resources=_resources(),
+            resources=resources(),
         )
 
     @classmethod
     def below(cls, home: Path) -> Paths:
         """Everything in one folder."""
-        return cls(home, home, home / "cache", home / "logs", _resources())
+        return cls(home, home, home / "cache", home / "logs", resources())
 
     @property
     def database(self) -> Path:
@@ -99,7 +99,8 @@ class Paths:
             private_folder(folder)
 
 
-def _resources() -> Path:
+def resources() -> Path:
+    """The folder of files that ship with the program."""
     package = Path(__file__).parent.parent
     packed = package / "resources"  # in a wheel or an installed program
     return packed if packed.is_dir() else package.parent / "resources"

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 GUARD = 0.4
 """Seconds for which keys and clicks are ignored after another question appeared."""
-WIDTH = 716
+HANG = 36
+"""Pixels by which the card is wider than a chat's text, as the composer is."""
 LINES = 10
 """Lines of a command that are seen at once; the rest is scrolled to."""
 ORIGIN_TEXTS = {
@@ -118,7 +119,7 @@ class RemoteApprovalCard(PaintedWidget):
         self.show()
 
     def _follow(self) -> None:
-        self.card.setMaximumWidth(self.theme.px(WIDTH))
+        self.card.setMaximumWidth(self.theme.px(self.theme.column + HANG))
 
     def take_focus(self) -> None:
         (self.allow if self.allow.isEnabled() else self.deny).setFocus(

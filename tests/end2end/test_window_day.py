@@ -458,12 +458,12 @@ async def test_theme_and_text_size_change_at_once(tmp_path: Path) -> None:
         await until(dialog.isVisible)
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)
         assert ground == look.color("surface") and not look.dark
-        dialog.pages["general"]._theme.chosen.emit(2)
+        dialog.pages["appearance"].themes.chosen.emit(2)
         assert look.dark
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)
         assert ground == look.color("surface")
         before = person.composer.height()
-        await person.choose(dialog.pages["general"]._size, "140%")
+        await person.choose(dialog.pages["appearance"].size_combo, "140%")
         assert look.scale == 1.4
         await until(lambda: person.composer.height() > before)
         window.activateWindow()

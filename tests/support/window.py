@@ -30,6 +30,7 @@ from studio.storage.paths import Paths
 from studio.ui.app.main_window import MainWindow
 from studio.ui.app.qt_loop import StudioLoop
 from studio.ui.theme import Theme
+from studio.ui.theme.look import look_of
 from studio.ui.transcript.items.base import Hit, Item
 from support.engine_home import KEY, PROTOCOLS, give_time
 from support.waiting import HANG, until
@@ -321,7 +322,8 @@ async def at_window(
                 await prepare(engine)
             return engine
 
-        look = Theme(settings.values.theme, settings.values.text_size / 100)
+        look = Theme()
+        look.wear(look_of(settings.values))
         if fonts is not None:
             look._family, look._fixed = [fonts[0]], [fonts[1]]
         look.apply(app)

@@ -25,6 +25,10 @@ from .model_overrides import read_overrides
 
 ThemeName: TypeAlias = Literal["system", "light", "dark"]
 LanguageName: TypeAlias = Literal["system", "en", "de"]
+Accent: TypeAlias = Literal[
+    "system", "blue", "plum", "rose", "rust", "ochre", "green", "teal", "slate"
+]
+Contrast: TypeAlias = Literal["system", "normal", "high"]
 RECENT = 10  # folders that are remembered
 _OLD_WINDOWS = "context_windows"
 
@@ -42,6 +46,18 @@ class Settings:
     reduced_motion: bool = False
     language: LanguageName = "system"
     """Of the window, from its next start on."""
+    accent: Accent = "blue"
+    contrast: Contrast = "system"
+    density: Literal["comfortable", "compact"] = "comfortable"
+    font: str = ""
+    code_font: str = ""
+    """Families; empty for the system's, or one that ships where that has no medium weight."""
+    wide_text: bool = False
+    """A wider column of text in chats."""
+    show_keys: bool = True
+    """Show the keys of buttons on them."""
+    shortcuts: dict[str, str] = field(default_factory=dict[str, str])
+    """Keys that the person gave to actions, by the action's name; empty for no key."""
 
     default_provider: str = ""
     default_model: dict[str, str] = field(default_factory=dict[str, str])

@@ -17,6 +17,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.ui import translation
 from studio.ui.theme import Theme
+from studio.ui.theme.look import look_of
 
 from .main_window import MainWindow
 from .qt_loop import StudioLoop
@@ -41,8 +42,8 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]])
         settings = SettingsFile(paths.settings)
         loop.run_until_complete(settings.load())
         translation.use(settings.values.language, app)
-        theme = Theme(settings.values.theme, settings.values.text_size / 100)
-        theme.set(still=settings.values.reduced_motion)
+        theme = Theme()
+        theme.wear(look_of(settings.values))
         theme.apply(app)
         window = MainWindow(theme, settings)
         for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():

@@ -18,6 +18,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import month
 from studio.ui.theme import Theme
+from studio.ui.theme.look import look_of
 
 from .server_process import ServerController
 
@@ -115,8 +116,7 @@ class SettingsController(QObject):
             await self._settings.refresh()
 
     def _changed_by_others(self) -> None:
-        values = self._settings.values
-        self._theme.set(values.theme, values.text_size / 100, values.reduced_motion)
+        self._theme.wear(look_of(self._settings.values))
         if self.dialog is not None:
             self.dialog.refresh()
         if self._server_settings != self._read_server_settings():

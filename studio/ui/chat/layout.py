@@ -11,10 +11,8 @@ from .composer import Composer
 from .queue_view import QueueView
 from .status_strip import StatusStrip
 
-COLUMN = 680
-"""The text column's width; avatars hang out of it to the left."""
-WIDTH = 716
-"""The composer's width below a column."""
+HANG = 36
+"""Pixels by which avatars, and the composer below, are out of the text column at the left."""
 
 
 class PageLayout:
@@ -60,7 +58,9 @@ class PageLayout:
         """Make the parts fit the page as it is now."""
         px, width, height = self._theme.px, self._page.width(), self._page.height()
         room = width - 2 * px(24)
-        box = min(px(COLUMN if self._new else WIDTH), room)
+        column_width = self._theme.column
+        box_width = column_width + HANG
+        box = min(px(column_width if self._new else box_width), room)
         composer = self._composer.sizeHint().height()
         if self._new:
             top = max(px(24), int(height * 0.2285))
@@ -76,8 +76,10 @@ class PageLayout:
         head = self._header.sizeHint().height()
         self._header.setGeometry(0, 0, width, head)
         # Avatar and text edges: the box hangs 36 px out to the left of the column.
-        column = min(px(COLUMN), room - px(36)) if room < px(WIDTH) else px(COLUMN)
-        left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
+        column = (
+            min(px(column_width), room - px(HANG)) if room < px(box_width) else px(column_width)
+        )
+        left = (width - column - px(HANG)) // 2 if room >= px(box_width) else px(24)
         bottom = height - composer - px(18)
         self._composer.setGeometry(left, bottom, box, composer)
         for part in (self._queue, self._strip):

@@ -4,5 +4,8 @@
 - ``dialog``: The settings window: the list of pages at the left, the chosen page at the right.
 - ``pages``: The pages and their parts.
 - ``form``: Base class of a page, and the cards of rows that pages consist of.
+- ``amount_field``: Fields for amounts with a unit, such as “5 steps” and “$5.00”.
+- ``bars``: Bars that show shares of a whole, with a legend.
+- ``font_dialog``: A dialog in which a person chooses one of the fonts of the computer.
 - ``key_row``: A row in which a provider's key is shown masked, entered, replaced and removed.
 """

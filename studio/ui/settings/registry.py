@@ -100,4 +100,6 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("permissions", "shield", "permissions:PermissionsPage"),
     PageEntry("web", "globe", "web:WebPage"),
     PageEntry("server", "server", "server:ServerPage"),
+    PageEntry("budgets", "wallet", "budgets:BudgetsPage"),
+    PageEntry("appearance", "palette", "appearance:AppearancePage"),
 )

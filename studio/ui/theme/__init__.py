@@ -4,6 +4,9 @@ The application has one style sheet, made here with its palette. It styles only 
 (line edits, scroll bars, tool tips and menus) and never sets fonts, which would override
 ``setFont``.
 
+- ``accents``: Makes the colours of an accent, by rules of contrast.
+- ``look``: What a person chose of the window's look.
+- ``typefaces``: Finds the fonts of the window, and loads those that ship with the program.
 - ``icons``: Loads icons and paints them in a colour.
 - ``tokens``: Colours, sizes and fonts by name.
 """
@@ -12,13 +15,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
-    QFontDatabase,
     QFontMetrics,
     QGuiApplication,
     QIcon,
@@ -28,10 +30,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication
 
-from . import tokens
+from . import tokens, typefaces
+from .accents import accent_tokens
 from .icons import Icons
-
-Setting: TypeAlias = Literal["system", "light", "dark"]
+from .look import Look, Setting
 
 ICONS_OF_AGENTS: tuple[str, ...] = (
     "sparkle",
@@ -48,10 +50,10 @@ ICONS_OF_AGENTS: tuple[str, ...] = (
 
 
 class Theme(QObject):
-    """Light or dark, at one text size.
+    """Light or dark, at one text size, and all else that a person may choose of the look.
 
     ``setting`` follows the system or fixes one; ``scale`` is the text size as
-    a factor, 0.9 to 1.6. ``changed`` is emitted after either has changed.
+    a factor, 0.9 to 1.6. ``changed`` is emitted after the look has changed.
     """
 
     changed = Signal()
@@ -60,17 +62,17 @@ class Theme(QObject):
         self, setting: Setting = "system", scale: float = 1.0, parent: QObject | None = None
     ) -> None:
         super().__init__(parent or QApplication.instance())  # outlives every widget
-        self._setting: Setting = setting
-        self._scale = _bounded(scale)
+        self._look = _bounded(Look(setting, scale))
         self._icons = Icons()
-        self._family = QGuiApplication.font().families() or [""]
-        self._fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).families()
+        self._family = typefaces.families("")
+        self._fixed: list[str] = []
         self._fonts: dict[tuple[str, bool], QFont] = {}
         self._metrics: dict[str, QFontMetrics] = {}
         self._applied = False
+        self._system_accent = QGuiApplication.palette().color(QPalette.ColorRole.Accent)
+        """Before ``apply``, which gives the program a palette of its own."""
         self._contrast = False
         self._still = False
-        self._wants_still = False
         self._dark = False
         self._colors: dict[str, QColor] = {}
         self._read_system()
@@ -83,11 +85,26 @@ class Theme(QObject):
 
     @property
     def scale(self) -> float:
-        return self._scale
+        return self._look.scale
 
     @property
     def setting(self) -> Setting:
-        return self._setting
+        return self._look.setting
+
+    @property
+    def system_accent(self) -> QColor:
+        """The accent that the desktop had when the program started."""
+        return QColor(self._system_accent)
+
+    @property
+    def keycaps(self) -> bool:
+        """Whether buttons show their keys."""
+        return self._look.keycaps
+
+    @property
+    def column(self) -> int:
+        """The width of a chat's text, in pixels at text size 100 %."""
+        return tokens.WIDE_COLUMN if self._look.wide else tokens.COLUMN
 
     def color(self, token: str) -> QColor:
         """A token of ``tokens``, an overlay (``hover``, ``press``, …) or a shade."""
@@ -96,7 +113,7 @@ class Theme(QObject):
     @property
     def still(self) -> bool:
         """The person or the system asks for less motion: nothing spins, slides or fades."""
-        return self._still or self._wants_still
+        return self._still or self._look.still
 
     def overlay(self, percent: float) -> QColor:
         """Black on light, white on dark, this strong."""
@@ -114,10 +131,10 @@ class Theme(QObject):
         made = self._fonts.get((role, digits))
         if made is None:
             size, weight, fixed = tokens.FONTS[role]
-            made = QFont(self._fixed if fixed else self._family)
+            made = QFont(self._code_family if fixed else self._family)
             if fixed:
                 made.setStyleHint(QFont.StyleHint.Monospace)
-            made.setPixelSize(max(1, round(size * self._scale)))
+            made.setPixelSize(max(1, round(size * self.scale)))
             made.setWeight(QFont.Weight(weight))
             if digits:
                 made.setFeature(QFont.Tag("tnum"), 1)
@@ -133,15 +150,19 @@ class Theme(QObject):
     def line(self, role: str) -> int:
         """Line height of a role, in pixels."""
         fixed = tokens.LINES.get(role)
-        return self.px(fixed) if fixed else self.metrics(role).height()
+        return self.px(fixed[self._look.compact]) if fixed else self.metrics(role).height()
 
     def px(self, n: float) -> int:
         """A length of the interface at this text size."""
-        return round(n * self._scale)
+        return round(n * self.scale)
 
     def height(self, n: float, role: str = "ui") -> int:
-        """A row's or control's height: never less than its line and 10 pixels."""
-        return max(self.px(n), self.metrics(role).height() + 10)
+        """A row's or control's height: never less than its line and 10 pixels.
+
+        Both are less in a compact window.
+        """
+        less = tokens.COMPACT if self._look.compact else 0
+        return max(self.px(n - less), self.metrics(role).height() + 10 - less)
 
     def pixmap(self, name: str, color: str | QColor, size: float, dpr: float = 1.0) -> QPixmap:
         """An icon, ``size`` logical pixels square as given (not scaled by text size)."""
@@ -194,17 +215,35 @@ class Theme(QObject):
         still: bool | None = None,
     ) -> None:
         """Choose system, light or dark, text size, reduced motion; None leaves it as it is."""
-        before = (self._setting, self._scale, self._dark)
-        if still is not None:
-            self._wants_still = still
-        if setting is not None:
-            self._setting = setting
-        if scale is not None:
-            self._scale = _bounded(scale)
+        look = self._look
+        self.wear(
+            replace(
+                look,
+                setting=look.setting if setting is None else setting,
+                scale=look.scale if scale is None else scale,
+                still=look.still if still is None else still,
+            )
+        )
+
+    def wear(self, look: Look) -> None:
+        """Choose the whole look."""
+        before, self._look = self._look, _bounded(look)
+        was_dark = self._dark
+        if before.font != look.font:
+            self._family = typefaces.families(look.font)
+        if before.code_font != look.code_font:
+            self._fixed = []
         self._tell_system()
         self._read_system()
-        if before != (self._setting, self._scale, self._dark):
+        if (before, was_dark) != (self._look, self._dark):
             self._dress()
+
+    @property
+    def _code_family(self) -> list[str]:
+        """Found when it is first wanted: the window's first paint shows no code."""
+        if not self._fixed:
+            self._fixed = typefaces.code_families(self._look.code_font)
+        return self._fixed
 
     def _tell_system(self) -> None:
         """Title bar and native dialogs follow a fixed choice as well."""
@@ -212,22 +251,27 @@ class Theme(QObject):
             return
         hints = QGuiApplication.styleHints()
         scheme = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
-        hints.setColorScheme(scheme.get(self._setting, Qt.ColorScheme.Unknown))
+        hints.setColorScheme(scheme.get(self.setting, Qt.ColorScheme.Unknown))
 
     def _read_system(self) -> None:
         hints = QGuiApplication.styleHints()
         self._dark = (
             hints.colorScheme() == Qt.ColorScheme.Dark
-            if self._setting == "system"
-            else self._setting == "dark"
+            if self.setting == "system"
+            else self.setting == "dark"
         )
+        self._contrast = self._look.contrast == "high"
         if hasattr(hints, "accessibility"):
             wishes = hints.accessibility()
-            self._contrast = wishes.contrastPreference() == Qt.ContrastPreference.HighContrast
+            if self._look.contrast == "system":
+                wish = wishes.contrastPreference()
+                self._contrast = wish == Qt.ContrastPreference.HighContrast
             motion = getattr(wishes, "motionPreference", None)  # since Qt 6.12
             if motion is not None:
                 self._still = motion().name == "ReducedMotion"
         values = dict(tokens.DARK if self._dark else tokens.LIGHT)
+        if self._look.accent != "blue":
+            values |= accent_tokens(self._accent, values, dark=self._dark)
         if self._contrast:
             values |= {name: values[other] for name, other in tokens.HIGH_CONTRAST.items()}
         self._colors = {name: QColor(value) for name, value in values.items()}
@@ -237,6 +281,13 @@ class Theme(QObject):
             shade = QColor(Qt.GlobalColor.black)
             shade.setAlphaF(percent[self._dark] / 100)
             self._colors[name] = shade
+
+    @property
+    def _accent(self) -> int:
+        """The accent's fill as it was chosen."""
+        if self._look.accent == "system":
+            return self._system_accent.rgb() & 0xFFFFFF
+        return tokens.ACCENTS[self._look.accent][self._dark]
 
     def _system_changed(self) -> None:
         before = (self._dark, self._contrast)
@@ -255,9 +306,9 @@ class Theme(QObject):
         self.changed.emit()
 
 
-def _bounded(scale: float) -> float:
+def _bounded(look: Look) -> Look:
     low, high = tokens.TEXT_SIZES
-    return min(high / 100, max(low / 100, scale))
+    return replace(look, scale=min(high / 100, max(low / 100, look.scale)))
 
 
 def _palette(theme: Theme) -> QPalette:
@@ -369,4 +420,4 @@ def joined(parts: Iterable[str]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-__all__ = ["ICONS_OF_AGENTS", "Setting", "Theme", "elided", "joined"]
+__all__ = ["ICONS_OF_AGENTS", "Look", "Setting", "Theme", "elided", "joined"]

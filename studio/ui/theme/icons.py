@@ -11,18 +11,11 @@ from pathlib import Path
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPixmap
 
-import studio
+from studio.storage.paths import resources
 
 _NAME = re.compile(r"[a-z0-9-]{1,60}")
 _KEEP = 600
 """Pixmaps kept; a window shows about a hundred."""
-
-
-def _folder() -> Path:
-    """Icons lie inside the installed package, or beside it in a checkout."""
-    package = Path(studio.__file__).parent
-    inside = package / "resources" / "icons"
-    return inside if inside.is_dir() else package.parent / "resources" / "icons"
 
 
 def _stroke(size: float) -> str:
@@ -35,7 +28,7 @@ class Icons:
     """Drawings by their Lucide name, from ``folder``."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _folder()
+        self._folder = folder or resources() / "icons"
         self._sources: dict[str, str] = {}
         self._pixmaps: dict[tuple[str, int, float, float], QPixmap] = {}
 

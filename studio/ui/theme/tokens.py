@@ -28,6 +28,7 @@ _LIGHT_AND_DARK: Final[dict[str, tuple[int, int]]] = {
     "accent_on": (0xFFFFFF, 0xFFFFFF),
     "accent_text": (0x2259C7, 0x8FB2FF),
     "accent_soft": (0xE9F0FD, 0x212E4B),
+    "accent_line": (0x2B66D9, 0x396CDC),
     "ok": (0x1B7A48, 0x62C48E),
     "ok_soft": (0xE7F4EC, 0x1B3126),
     "warn": (0x8A5800, 0xE6B563),
@@ -72,8 +73,28 @@ HUES: Final[dict[str, tuple[tuple[int, int], tuple[int, int]]]] = {
 }
 """Icon and tile of an agent: light, then dark."""
 
+ACCENTS: Final[dict[str, tuple[int, int]]] = {
+    "blue": (0x2B66D9, 0x396CDC),
+    "plum": (0x8A3FA8, 0x9945BB),
+    "rose": (0xB0305F, 0xC03467),
+    "rust": (0xA8481C, 0xB04C1E),
+    "ochre": (0x7F5C00, 0x896400),
+    "green": (0x1B7A48, 0x1B7A48),
+    "teal": (0x0F7078, 0x117882),
+    "slate": (0x4B5563, 0x616B84),
+}
+"""Fills to choose from: light, then dark. The other tokens of an accent are made of its fill,
+see ``accents``; those of the first are the ones above."""
+
+COLUMN: Final = 680
+WIDE_COLUMN: Final = 920
+"""Widths of a chat's text in pixels, as it is and as a person may choose it."""
+
+COMPACT: Final = 4
+"""Pixels by which rows are lower where a person chose a compact window."""
+
 HIGH_CONTRAST: Final = {"hair": "strong", "control": "strong", "text3": "text2"}
-"""Tokens that become others when the person asks the system for contrast."""
+"""Tokens that become others when the person asks for contrast."""
 
 FONTS: Final[dict[str, tuple[int, int, bool]]] = {
     "display": (24, 600, False),
@@ -96,8 +117,12 @@ FONTS: Final[dict[str, tuple[int, int, bool]]] = {
 }
 """Role: pixels at text size 100 %, weight, fixed pitch."""
 
-LINES: Final[dict[str, int]] = {"body": 22, "code": 19, "editor": 22}
-"""Line heights in pixels where they are not the font's own."""
+LINES: Final[dict[str, tuple[int, int]]] = {
+    "body": (22, 20),
+    "code": (19, 18),
+    "editor": (22, 20),
+}
+"""Line heights in pixels where they are not the font's own: comfortable, then compact."""
 
 TEXT_SIZES: Final = (90, 160)
 """The smallest and largest text size, in percent."""

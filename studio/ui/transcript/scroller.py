@@ -91,7 +91,7 @@ class Pill:
 
     def rect(self, style: PaintStyle, centre: float, bottom: float) -> QRectF:
         width = style.px(14) * 2 + style.px(22) + style.width("ui_medium", self.text)
-        if self.keys:
+        if self.keys and style.theme.keycaps:
             width += style.px(10) + keycaps_width(style.theme, self.keys)
         tall = style.theme.height(32)
         return QRectF(round(centre - width / 2), bottom - tall, round(width), tall)
@@ -116,7 +116,7 @@ class Pill:
         x += style.text(
             painter, QRectF(x, rect.top(), rect.width(), rect.height()), self.text, "ui_medium"
         )
-        if self.keys:
+        if self.keys and style.theme.keycaps:
             paint_keycaps(painter, style.theme, QPointF(x + style.px(10), middle), self.keys)
 
 

@@ -114,7 +114,7 @@ class Button(PaintedButton):
         width = t.metrics("ui_medium").horizontalAdvance(self.text()) + 2 * pad
         if self._icon:
             width += t.px(16) + t.px(6)
-        if self._keycap:
+        if self._keycap and t.keycaps:
             width += keycaps_width(t, self._keycap) + t.px(8) - t.px(6)
         return QSize(width, t.height(24 if self._kind == "link" else 28))
 
@@ -133,7 +133,7 @@ class Button(PaintedButton):
         t, kind = self.theme, self._kind
         filled = kind == "primary" and self.isEnabled()
         if filled:
-            paint_rounded(painter, rect, self.radius, t.color("accent"))
+            paint_rounded(painter, rect, self.radius, t.color("accent"), t.color("accent_line"))
         elif kind not in ("ghost", "link"):
             paint_rounded(painter, rect, self.radius, t.color("button"), t.color("control"))
         if kind != "link":
@@ -154,7 +154,7 @@ class Button(PaintedButton):
         painter.drawText(
             text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text()
         )
-        if self._keycap:
+        if self._keycap and t.keycaps:
             at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)
             paint_keycaps(painter, t, QPointF(at, rect.center().y()), self._keycap, filled)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent, QPainter
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import QButtonGroup, QMenu, QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, joined
@@ -123,15 +123,16 @@ class Toggle(PaintedButton):
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
+        on = self.isChecked()
         painter.setOpacity(1.0 if self.isEnabled() else 0.5)
-        paint_rounded(
-            painter, rect, rect.height() / 2, t.color("accent" if self.isChecked() else "strong")
-        )
+        fill, line = ("accent", "accent_line") if on else ("strong", "strong")
+        paint_rounded(painter, rect, rect.height() / 2, t.color(fill), t.color(line))
         if over := self.overlay():
             paint_rounded(painter, rect, rect.height() / 2, t.color(over))
         side = rect.height() - 4
-        x = rect.width() - side - 2 if self.isChecked() else 2
-        paint_rounded(painter, QRectF(x, 2, side, side), side / 2, t.color("accent_on"))
+        x = rect.width() - side - 2 if on else 2
+        knob = t.color("accent_on") if on else QColor(Qt.GlobalColor.white)
+        paint_rounded(painter, QRectF(x, 2, side, side), side / 2, knob)
 
 
 class Check(PaintedButton):

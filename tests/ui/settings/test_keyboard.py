@@ -93,7 +93,7 @@ async def test_a_screen_reader_hears_a_list_with_the_chosen_page(tmp_path: Path)
         said = [(row.text(QAccessible.Text.Name), bool(row.state().selected)) for row in rows]
         names = [dialog.pages[key].title for key in KEYS]
         assert said == [(name, name == "Permissions") for name in names]
-        theme = QAccessible.queryAccessibleInterface(dialog.pages["general"]._theme.segment(1))
+        theme = QAccessible.queryAccessibleInterface(dialog.pages["appearance"].themes.segment(1))
         assert theme.role() == QAccessible.Role.RadioButton
         assert theme.text(QAccessible.Text.Name) == "Theme, Light"
         dialog.close()

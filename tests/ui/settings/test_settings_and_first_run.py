@@ -281,9 +281,9 @@ async def test_an_address_must_be_one(room: Room) -> None:
 
 async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: Theme) -> None:
     room.dialog.open_page("general")
-    room.dialog.pages["general"]._theme.segment(2).click()
+    room.dialog.pages["appearance"].themes.segment(2).click()
     assert theme.dark
-    room.dialog.pages["general"]._size.chosen.emit("130")
+    room.dialog.pages["appearance"].size_combo.chosen.emit("130")
     assert theme.scale == 1.3
     assert not room.dialog.grab().isNull()
     await room.dialog.aclose()
@@ -295,7 +295,8 @@ async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: T
 async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room) -> None:
     room.dialog.open_page("general")
     limits, values = room.dialog.pages["general"].limits, room.file.values
-    shown = {name: field.text() for name, field in limits.fields.items()}
+    fields = limits.fields | room.dialog.pages["budgets"].caps.fields
+    shown = {name: field.text() for name, field in fields.items()}
     assert shown["inline_steps"] == "5 steps" and shown["turn_dollars"] == "$5.00"
     assert shown["session_tokens"] == shown["requests_per_hour"] == "No limit"
     for name, typed, value, after in (
@@ -304,13 +305,13 @@ async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room)
         ("session_tokens", "1.5M", 1_500_000, "1,500,000 tokens"),
         ("day_dollars", "", 0.0, "No limit"),
     ):
-        field = limits.fields[name]
+        field = fields[name]
         field.setText(typed)
         field.editingFinished.emit()
         kept = getattr(values, name)
         assert (kept, type(kept), field.text()) == (value, type(value), after)
     for name, typed in (("inline_steps", "0"), ("inline_steps", "many"), ("turn_tokens", "1e99")):
-        field = limits.fields[name]
+        field = fields[name]
         field.setText(typed)
         field.editingFinished.emit()
         assert field.error and getattr(values, name) in (8, 0)

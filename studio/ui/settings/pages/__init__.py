@@ -1,7 +1,9 @@
 """Pages of the settings window. Each has a line in ``settings/registry.py``.
 
-- ``general``: Theme, text size, defaults of new chats, limits, routing and traces.
-- ``general_limits``: Limits of turns and costs, and the target of traces, on the General page.
+- ``general``: Language, defaults of new chats, limits, routing and traces.
+- ``general_limits``: Limits of turns, and the target of traces, on the General page.
+- ``appearance``: Theme, accent, fonts, density, contrast and motion, with a live sample.
+- ``budgets``: Caps of tokens and money, and what was spent (L-14).
 - ``providers``: Keys, addresses and models of each provider.
 - ``provider_rows``: Header, failure, model file and model download of a provider's section.
 - ``provider_models``: The list of one provider's models, each with a check box.

@@ -1,4 +1,4 @@
-"""The General page: theme, text size, defaults of new chats, limits, routing and traces.
+"""The General page: language, defaults of new chats, limits, routing and traces.
 
 The rows of limits and traces are in ``general_limits``.
 """
@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast, get_args
+from typing import cast
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog
 
 from studio.providers.registry import PROVIDER_TITLES
-from studio.storage.config.settings import LanguageName, Settings, ThemeName
+from studio.storage.config.settings import LanguageName, Settings
 from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.translation import LANGUAGES, tr
-from studio.ui.widgets import Button, Combo, MenuItem, Segmented, plain_tip
+from studio.ui.widgets import Button, Combo, MenuItem, plain_tip
 
 from .general_limits import LimitRows, TraceRows
 
@@ -116,20 +116,18 @@ def _title(items: Sequence[MenuItem], key: str) -> str:
     return split_key(key)[1]
 
 
-THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
 AUTOMATIC = MenuItem("automatic", "Automatic")
-SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
 
 
 class GeneralPage(SettingsPage):
-    """Look, defaults of new chats, limits, routing and traces."""
+    """Language, defaults of new chats, limits, routing and traces."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(theme, "General", "Changes apply at once.")
         self._services = services
         settings = self._settings = services.values
         self._chooser: QFileDialog | None = None
-        self._add_appearance()
+        self._add_language()
         self._add_new_chats()
         self.limits = LimitRows(theme, settings)
         self.limits.changed.connect(self.changed)
@@ -146,21 +144,13 @@ class GeneralPage(SettingsPage):
         self.add_group("Traces", self.traces)
         self.column.addStretch(1)
 
-    def _add_appearance(self) -> None:
+    def _add_language(self) -> None:
         rows = FormCard(self.theme)
-        self._theme = Segmented(self.theme, [name.capitalize() for name in THEMES], name="Theme")
-        self._theme.chosen.connect(self._theme_chosen)
-        rows.add("Theme", self._theme)
-        sizes = [MenuItem(str(n), f"{n}%") for n in SIZES]
-        self._size = Combo(self.theme, "Text size", "", 120, sizes, chosen=self._size_chosen)
-        rows.add("Text size", self._size, "90% to 160%. Also Ctrl++ and Ctrl+−")
         names = [MenuItem("system", tr("As on the desktop"))]
         names += [MenuItem(*one) for one in LANGUAGES.items()]
         self._language = Combo(self.theme, tr("Language"), "", 160, names)
         self._language.chosen.connect(self._language_chosen)
         rows.add(tr("Language"), self._language, tr("From the next start on."))
-        line = "Nothing spins, slides or fades."
-        self._motion = rows.add_toggle("Reduce motion", self._motion_set, line)
         self.column.addWidget(rows)
 
     def _add_new_chats(self) -> None:
@@ -177,9 +167,7 @@ class GeneralPage(SettingsPage):
         self.column.addWidget(rows)
 
     def show_at(self, name: str) -> None:
-        """Focus the field of a limit, and load the list of agents again."""
-        if field := self.limits.fields.get(name):
-            field.setFocus()
+        """Load the list of agents again."""
         self._services.tasks.start(self._load_agents())
 
     async def _load_agents(self) -> None:
@@ -193,36 +181,15 @@ class GeneralPage(SettingsPage):
         self.routing.refresh()
         self.limits.refresh()
         self.traces.refresh()
-        self._theme.set_current(THEMES.index(values.theme))
-        if values.text_size in SIZES:
-            self._size.set_current(str(values.text_size))
-        else:
-            self._size.set_face(f"{values.text_size}%")
         self._language.set_current(values.language)
-        self._motion.show_value(values.reduced_motion)
         self._provider.set_current(values.default_provider or AUTOMATIC.key)
         self._agent.set_current(values.default_agent or AUTOMATIC.key)
         folder = values.last_folder
         self._folder.set_text(Path(folder).name if folder else "Choose…")
         self._folder.setToolTip(plain_tip(folder))
 
-    def _theme_chosen(self, index: int) -> None:
-        self._settings.theme = THEMES[index]
-        self.theme.set(THEMES[index])
-        self.changed.emit()
-
     def _language_chosen(self, language: str) -> None:
         self._settings.language = cast("LanguageName", language)
-        self.changed.emit()
-
-    def _size_chosen(self, percent: str) -> None:
-        self._settings.text_size = int(percent)
-        self.theme.set(scale=int(percent) / 100)
-        self.changed.emit()
-
-    def _motion_set(self, on: bool) -> None:
-        self._settings.reduced_motion = on
-        self.theme.set(still=on)
         self.changed.emit()
 
     def _store_default(self, setting: str, name: str) -> None:

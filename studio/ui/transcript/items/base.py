@@ -248,7 +248,7 @@ class Item(Generic[BlockT]):
 def button_width(style: PaintStyle, text: str, keycap: str = "") -> float:
     """How wide a button with these words and this key is."""
     width = style.width("ui_medium", text) + 2 * style.px(12)
-    if keycap:
+    if keycap and style.theme.keycaps:
         width += _cap_width(style, keycap) + style.px(2)
     return ceil(width) + 1
 
@@ -283,7 +283,7 @@ def paint_button(hit: Hit, paint: PaintPass, style: PaintStyle) -> None:
         if over:
             style.card(painter, rect, "press" if down else "hover", None, 6)
     elif primary:
-        style.card(painter, rect, "accent", None, 6)
+        style.card(painter, rect, "accent", "accent_line", 6)
         if over:
             style.card(painter, rect, "press" if down else "hover", None, 6)
     else:
@@ -295,7 +295,7 @@ def paint_button(hit: Hit, paint: PaintPass, style: PaintStyle) -> None:
     else:
         pad = style.px(12)
         inner = rect.adjusted(pad, 0, -pad, 0)
-        if not hit.keycap:
+        if not hit.keycap or not style.theme.keycaps:
             style.text(painter, inner, hit.text, "ui_medium", words, CENTRE)
         else:
             style.text(painter, inner, hit.text, "ui_medium", words)
