@@ -458,6 +458,7 @@ async def test_theme_and_text_size_change_at_once(tmp_path: Path) -> None:
         await until(dialog.isVisible)
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)
         assert ground == look.color("surface") and not look.dark
+        dialog.open_page("appearance")
         dialog.pages["appearance"].themes.chosen.emit(2)
         assert look.dark
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)

@@ -289,7 +289,7 @@ class ChatPage(PaintedWidget):
             case RecoveryAction.REPLACE_KEY:
                 self.settings_wanted.emit("providers", self.model.options.provider)
             case RecoveryAction.SETTINGS:
-                self.settings_wanted.emit("general", recovery.limit_setting)
+                self.settings_wanted.emit("budgets", recovery.limit_setting)
             case _:
                 assert_never(action)
 

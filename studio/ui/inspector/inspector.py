@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.settings.pages.general_limits import AmountField, dollars
+from studio.ui.settings.amount_field import AmountField, dollars
 from studio.ui.theme import Theme, joined
 from studio.ui.widgets import Field, Hairline, Index, OverlayBar, Segmented, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of

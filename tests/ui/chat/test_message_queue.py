@@ -209,7 +209,7 @@ async def test_l14_a_turns_limit_that_one_request_exceeds_is_raised_in_the_setti
         assert [hit.text for hit in item.hits] == ["Go on", "Settings…"]
         await person.click_hit(EndItem, "settings")
         dialog = await until(lambda: person.window.preferences.dialog)
-        field = dialog.pages["general"].limits.fields["turn_tokens"]
+        field = dialog.pages["budgets"].caps.fields["turn_tokens"]
         await until(field.hasFocus)
         await until(lambda: not field.visibleRegion().isEmpty())
         field.setText("No limit")
