@@ -45,7 +45,9 @@ class SettingsTasks:
     ) -> asyncio.Task[None]:
         """Run ``work`` to its end, or a download for example until the window is closed."""
         tasks = self._cancelled_on_close if cancelled_on_close else self._finished_on_close
-        return tasks.start(self._report_problem(work))
+        task = tasks.start(self._report_problem(work))
+        task.add_done_callback(lambda _: work.close())  # it never began if cancelled at once
+        return task
 
     async def _report_problem(self, work: Coroutine[Any, Any, object]) -> None:
         try:

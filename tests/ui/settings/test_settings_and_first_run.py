@@ -294,6 +294,7 @@ async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: T
 
 
 async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room) -> None:
+    room.dialog.open_page("budgets")
     room.dialog.open_page("general")
     limits, values = room.dialog.pages["general"].limits, room.file.values
     fields = limits.fields | room.dialog.pages["budgets"].caps.fields
