@@ -35,6 +35,7 @@ from .items.base import Hit, ItemContext
 from .items.message_items import TextItem, UserItem
 from .paint_style import PaintStyle
 from .painting import paint_viewport
+from .text.formulas import Formulas
 from .text.highlight import CodeColours
 from .viewport import Viewport
 
@@ -55,6 +56,7 @@ class TranscriptView(QAbstractScrollArea):
         self.paint_style = PaintStyle(theme)
         self.colours = CodeColours(self)
         self.context = ItemContext(self.paint_style, self.colours, time.monotonic)
+        self.context.formulas = Formulas(self)
         self.canvas_viewport = Viewport(self.context, self)
         self.canvas, self.scroller = self.canvas_viewport.canvas, self.canvas_viewport.scroller
         self.selection, self.focus = self.canvas_viewport.selection, self.canvas_viewport.focus
@@ -78,7 +80,8 @@ class TranscriptView(QAbstractScrollArea):
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         theme.changed.connect(self._theme_changed)
-        self.colours.loaded.connect(self.canvas_viewport.recolour)
+        for loaded in (self.colours.loaded, self.context.formulas.drawn):
+            loaded.connect(self.canvas_viewport.recolour)
         self.context.thumbnails.loaded.connect(self.viewport().update)
         self.canvas_viewport.outdated.connect(self.viewport().update)
         self.canvas_viewport.focus_moved.connect(self._focus_moved)

@@ -20,6 +20,7 @@ from studio.ui.markdown.parser import Block
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import CENTRE, PaintStyle
 from studio.ui.transcript.text.block_types import ParagraphLeaf
+from studio.ui.transcript.text.formulas import Formulas
 from studio.ui.transcript.text.highlight import CodeColours
 from studio.ui.transcript.text.text_layout import Leaf
 from studio.ui.widgets.thumbnails import Thumbnails
@@ -74,6 +75,8 @@ class ItemContext:
     """Ids of blocks whose details are shown."""
     whole: set[int] = field(default_factory=set[int])
     """Ids of blocks whose long contents are shown whole."""
+    formulas: Formulas | None = None
+    """Draws formulas; without it they stay as they were written."""
     thumbnails: Thumbnails = field(default_factory=Thumbnails)
     layouts: int = 0
     """Leaves laid out so far: for measuring."""

@@ -186,7 +186,7 @@ class TextItem(Item[TextBlock]):
         tall: list[float] = []
         for index in range(first, len(blocks)):
             before = self.leaves[index - 1] if index else None
-            made = leaf(blocks[index], context.colours, before)
+            made = leaf(blocks[index], context.colours, before, context.formulas)
             self.leaves.append(made)
             above = gap(before.block if before else None, made.block, style)
             self._gaps.append(above)
@@ -223,10 +223,10 @@ class TextItem(Item[TextBlock]):
         self._width, self.laid = 0.0, False
 
     def recolour(self, context: ItemContext) -> None:
-        """Lay out code again that was laid out before its colours were loaded."""
+        """Lay out again what was laid out before its colours or formulas were there."""
         for made in self.leaves:
-            if isinstance(made, CodeLeaf) and made.laid and not made.coloured:
-                made.lay(context.style, context.width)
+            if made.laid and not made.complete:
+                made.drop()
 
     def forget(self) -> None:
         """Drop the parsed blocks of a finished text as well."""

@@ -11,8 +11,9 @@ from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout
 from studio.ui.markdown.parser import CODE, Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
+from .formulas import Formulas
 from .highlight import CodeColours, State
-from .text_layout import Leaf, LineLayout, coloured, formats
+from .text_layout import Leaf, LineLayout, coloured, formats, formula_boxes
 
 CODE_HEADER = 32
 CODE_PAD = 12
@@ -21,9 +22,16 @@ CODE_PAD = 12
 class ParagraphLeaf(Leaf):
     """A paragraph or heading, with inline styles."""
 
-    def __init__(self, block: Block, role: str = "body", color: str = "text1") -> None:
+    def __init__(
+        self,
+        block: Block,
+        role: str = "body",
+        color: str = "text1",
+        formulas: Formulas | None = None,
+    ) -> None:
         super().__init__(block)
         self.role, self.color = role, color
+        self.formulas = formulas
 
     def lay(self, style: PaintStyle, width: float) -> None:
         block, role = self.block, self.role
@@ -38,10 +46,15 @@ class ParagraphLeaf(Leaf):
             line = style.px(20)
         if "quote" in block.nesting:
             self.color = "text2"
-        ranges, chips = formats(style, block.spans, role)
         self._x = self.indent(style)
-        self.lines = LineLayout(block.text, font, line, ranges, chips)
-        self.lines.lay(max(40.0, width - self._x))
+        room = max(40.0, width - self._x)
+        alone = block.kind == "math"
+        em = font.pixelSize() * (1.25 if alone else 1.1)  # its letters are small for their size
+        boxes, self.complete = formula_boxes(block.text, block.spans, self.formulas, em, room)
+        ranges, chips = formats(style, block.spans, role, boxes)
+        align = Qt.AlignmentFlag.AlignHCenter if alone and boxes else Qt.AlignmentFlag.AlignLeft
+        self.lines = LineLayout(block.text, font, line, ranges, chips, boxes=boxes, align=align)
+        self.lines.lay(room)
         self.height = self.lines.height
         self.laid = True
 
@@ -79,7 +92,6 @@ class CodeLeaf(Leaf):
         super().__init__(block)
         self.colours = colours
         self.before: CodeLeaf | None = None
-        self.coloured = False
         self._after: State | None = None
 
     def estimate(self, style: PaintStyle, width: float) -> float:
@@ -127,11 +139,11 @@ class CodeLeaf(Leaf):
 
     def _formats(self, style: PaintStyle) -> list[QTextLayout.FormatRange]:
         colours = self.colours
-        self.coloured = colours is None or not self.block.language
+        self.complete = colours is None or not self.block.language
         if colours is None or not self.block.language or not colours.can(self.block.language):
             return []
         spans, self._after = colours.spans(self.block.language, self._lexed(), self._state())
-        self.coloured = True
+        self.complete = True
         return [coloured(start, size, style.color(token)) for start, size, token in spans]
 
     def paint(
@@ -141,6 +153,8 @@ class CodeLeaf(Leaf):
         if block.nesting:
             self.paint_nesting(painter, y, style, style.body_line)
         self._paint_ground(painter, y, style)
+        if block.language in ("diff", "patch"):
+            self._paint_changes(painter, y + self._top, style)
         if block.part == 0:
             head = QRectF(
                 self._left, y, self._width - 2 * style.px(CODE_PAD), style.px(CODE_HEADER)
@@ -169,6 +183,18 @@ class CodeLeaf(Leaf):
             painter.fillRect(QRectF(left, top, width, bottom - top), style.color("sunken"))
             for x in (left, left + width - 1):
                 painter.fillRect(QRectF(x, top, 1, bottom - top), style.color("hair"))
+
+    def _paint_changes(self, painter: QPainter, y: float, style: PaintStyle) -> None:
+        """The tint behind the lines of a diff that came or went."""
+        at = 0
+        for line in self.block.text.split("\n"):
+            size = utf16(line)
+            name = {"+": "add_bg", "-": "del_bg"}.get(line[:1])
+            if name and not line.startswith(("+++ ", "--- ")):
+                for row in self.lines.rows(at, at + size):
+                    band = QRectF(self._indent + 1, y + row.y(), self._width - 2, row.height())
+                    painter.fillRect(band, style.color(name))
+            at += size + 1
 
     def copy_rect(self, y: float, style: PaintStyle) -> QRectF:
         """Where the copy button stands, in a part that has the header."""
@@ -206,6 +232,10 @@ class RuleLeaf(Leaf):
 
 class TableLeaf(Leaf):
     """Some rows of a table; all its parts share their columns' widths."""
+
+    def __init__(self, block: Block, formulas: Formulas | None = None) -> None:
+        super().__init__(block)
+        self.formulas = formulas
 
     @property
     def text(self) -> str:
@@ -326,7 +356,12 @@ class TableLeaf(Leaf):
         return ""
 
 
-def leaf(block: Block, colours: CodeColours | None, before: Leaf | None = None) -> Leaf:
+def leaf(
+    block: Block,
+    colours: CodeColours | None,
+    before: Leaf | None = None,
+    formulas: Formulas | None = None,
+) -> Leaf:
     """The leaf of a block; ``before`` is the leaf above it."""
     if block.kind == "code":
         made = CodeLeaf(block, colours)
@@ -334,10 +369,10 @@ def leaf(block: Block, colours: CodeColours | None, before: Leaf | None = None) 
             made.before = before
         return made
     if block.kind == "table":
-        return TableLeaf(block)
+        return TableLeaf(block, formulas)
     if block.kind == "rule":
         return RuleLeaf(block)
-    return ParagraphLeaf(block)
+    return ParagraphLeaf(block, formulas=formulas)
 
 
 def gap(before: Block | None, block: Block, style: PaintStyle) -> float:

@@ -8,15 +8,27 @@ the window. Positions in it count UTF-16 units.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QPen,
+    QTextCharFormat,
+    QTextLayout,
+    QTextLine,
+    QTextOption,
+)
 
 from studio.ui.markdown.parser import (
     CODE,
     EMPHASIS,
+    MATH,
     RAISED,
     STRIKE,
     STRONG,
@@ -26,6 +38,8 @@ from studio.ui.markdown.parser import (
     utf16,
 )
 from studio.ui.transcript.paint_style import RIGHT, PaintStyle
+
+from .formulas import Drawing, FormulaBox, Formulas
 
 
 class LineLayout:
@@ -39,6 +53,7 @@ class LineLayout:
         formats: Sequence[QTextLayout.FormatRange] = (),
         chips: Sequence[tuple[int, int]] = (),
         *,
+        boxes: Sequence[FormulaBox] = (),
         anywhere: bool = False,
         tab: float = 0,
         align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
@@ -49,8 +64,13 @@ class LineLayout:
         self.bare = False
         """Inline code without a tint, where the background has one."""
         self.height = self.width = 0.0
-        self.layout = QTextLayout(text, font)
+        self.boxes = boxes
+        self.layout = QTextLayout(_without(text, boxes), font)
         option = QTextOption(align)
+        if not anywhere and _is_right_to_left(text):
+            option.setTextDirection(Qt.LayoutDirection.RightToLeft)
+            if align == Qt.AlignmentFlag.AlignLeft:
+                option.setAlignment(Qt.AlignmentFlag.AlignRight)
         option.setWrapMode(
             QTextOption.WrapMode.WrapAnywhere
             if anywhere
@@ -59,6 +79,9 @@ class LineLayout:
         if tab:
             option.setTabStopDistance(tab)
         self.layout.setTextOption(option)
+        if boxes:
+            space = QFontMetricsF(font).horizontalAdvance(_BLANK)
+            formats = [*formats, *(blank_format(box, font, space) for box in boxes)]
         if formats:
             self.layout.setFormats(list(formats))
         self.layout.setCacheEnabled(True)
@@ -78,11 +101,23 @@ class LineLayout:
             line.setLineWidth(width)
             natural = line.height()
             step = max(self.line, natural)
-            line.setPosition(QPointF(0, y + (step - natural) / 2))
+            above = (step - natural) / 2
+            if self.boxes:
+                high, low = self._reach(line)
+                above = max(above, ceil(high - line.ascent()))
+                step = max(above + (step + natural) / 2, above + line.ascent() + ceil(low))
+            line.setPosition(QPointF(0, y + above))
             widest = max(widest, line.naturalTextWidth())
             y += step
         layout.endLayout()
         self.height, self.width = ceil(y), widest
+
+    def _reach(self, line: QTextLine) -> tuple[float, float]:
+        """How far the formulas of a line reach above and below its baseline."""
+        first, last = line.textStart(), line.textStart() + line.textLength()
+        inside = [box for box in self.boxes if first <= box.start < last]
+        high = max((box.drawing.ascent * box.em for box in inside), default=0.0)
+        return high, max((box.drawing.descent * box.em for box in inside), default=0.0)
 
     def paint(
         self,
@@ -107,6 +142,10 @@ class LineLayout:
             form.setBackground(mark)
             ranges.append(span_format(selected[0], selected[1] - selected[0], form))
         self.layout.draw(painter, QPointF(x, y), ranges)
+        for box in self.boxes:
+            line = self.layout.lineForTextPosition(box.start)
+            baseline = y + line.y() + line.ascent()
+            box.paint(painter, x + _x(line, box.start), baseline, style.color(color))
 
     def _chip(
         self, painter: QPainter, x: float, y: float, start: int, size: int, style: PaintStyle
@@ -153,8 +192,19 @@ class LineLayout:
             first, last = line.textStart(), line.textStart() + line.textLength()
             low, high = max(start, first), min(end, last)
             if low < high:
-                left, right = _x(line, low), _x(line, high)
+                left, right = sorted((_x(line, low), _x(line, high)))
                 out.append(QRectF(left, line.y(), right - left, line.height()))
+        return out
+
+    def rows(self, start: int, end: int) -> list[QRectF]:
+        """The lines with the text from ``start`` to ``end``, as tall as they stand in the block."""
+        out: list[QRectF] = []
+        for index in range(self.layout.lineCount()):
+            line = self.layout.lineAt(index)
+            first, last = line.textStart(), line.textStart() + line.textLength()
+            if first <= end and start < max(last, first + 1):
+                middle = line.y() + line.height() / 2
+                out.append(QRectF(0, round(middle - self.line / 2), 0, self.line))
         return out
 
     def position(self, x: float, y: float) -> int:
@@ -188,6 +238,33 @@ def mark_text(lines: LineLayout, pattern: re.Pattern[str] | None) -> None:
     lines.marks = found
 
 
+def _is_right_to_left(text: str) -> bool:
+    """Whether the first letter with a direction is Hebrew, Arabic or the like."""
+    if text.isascii():
+        return False
+    strong = (unicodedata.bidirectional(letter) for letter in text)
+    return next((kind != "L" for kind in strong if kind in ("L", "R", "AL")), False)
+
+
+_BLANK = "\u00a0"
+
+
+def _without(text: str, boxes: Sequence[FormulaBox]) -> str:
+    """The text with as many hard spaces in place of each formula."""
+    out: list[str] = []
+    at = 0
+    for box in boxes:
+        out += [cut(text, at, box.start), _BLANK * box.size]
+        at = box.start + box.size
+    return "".join([*out, cut(text, at)]) if boxes else text
+
+
+def blank_format(box: FormulaBox, font: QFont, space: float) -> QTextLayout.FormatRange:
+    form = QTextCharFormat()
+    form.setFont(box.blank(font, space))
+    return span_format(box.start, box.size, form)
+
+
 def _x(line: object, position: int) -> float:
     """``cursorToX`` returns a pair in some bindings."""
     found = line.cursorToX(position)  # type: ignore[attr-defined]  # a QTextLine
@@ -208,12 +285,18 @@ def coloured(start: int, length: int, color: QColor) -> QTextLayout.FormatRange:
 
 
 def formats(
-    style: PaintStyle, spans: Iterable[Span], base: str = "body"
+    style: PaintStyle,
+    spans: Iterable[Span],
+    base: str = "body",
+    boxes: Sequence[FormulaBox] = (),
 ) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
     """Character formats of inline styles, and the pieces of inline code."""
     out: list[QTextLayout.FormatRange] = []
     chips: list[tuple[int, int]] = []
+    drawn = {box.start for box in boxes}
     for start, size, flags, url in spans:
+        if start in drawn:
+            continue
         form = QTextCharFormat()
         if flags & CODE:
             font = QFont(style.font("code"))
@@ -234,6 +317,26 @@ def formats(
     return out, chips
 
 
+def formula_boxes(
+    text: str, spans: Iterable[Span], formulas: Formulas | None, em: float, room: float
+) -> tuple[list[FormulaBox], bool]:
+    """The formulas of a text that are drawn, and whether others may come later.
+
+    A formula that is wider than ``room`` is drawn smaller.
+    """
+    boxes: list[FormulaBox] = []
+    complete = True
+    for start, size, flags, _ in spans:
+        if formulas is not None and flags & MATH:
+            written = cut(text, start, start + size)
+            drawing: Drawing | None = formulas.find(written)
+            complete = complete and not formulas.waits_for(written)
+            if drawing is not None:
+                fit = min(em, em * room / max(1.0, drawing.width * em + 2))
+                boxes.append(FormulaBox(start, size, drawing, fit, formulas))
+    return boxes, complete
+
+
 ITEM_INDENT = 22
 QUOTE_INDENT = 16
 
@@ -245,6 +348,8 @@ class Leaf:
         self.block = block
         self.height = 0.0
         self.laid = False
+        self.complete = True
+        """Whether everything was there when it was laid out: colours of code, formulas."""
 
     @property
     def text(self) -> str:
