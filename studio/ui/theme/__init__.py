@@ -28,7 +28,7 @@ from PySide6.QtGui import (
     QPalette,
     QPixmap,
 )
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu, QMenuBar
 
 from . import tokens, typefaces
 from .accents import accent_tokens
@@ -302,7 +302,11 @@ class Theme(QObject):
         if self._applied and isinstance(app, QApplication):
             app.setPalette(_palette(self))
             app.setFont(self.font("ui"))
-            app.setStyleSheet(_style_sheet(self))
+            sheet = _style_sheet(self)
+            if sheet != app.styleSheet():
+                app.setStyleSheet(sheet)
+            else:
+                _measure_menus_again(app)
         self.changed.emit()
 
 
@@ -348,27 +352,34 @@ def _rgba(color: QColor) -> str:
     return f"rgba({color.red()},{color.green()},{color.blue()},{color.alphaF():.3f})"
 
 
+def _measure_menus_again(app: QApplication) -> None:
+    """Give menus the lengths of the present text size: a style keeps those it has read."""
+    for widget in app.allWidgets():
+        if isinstance(widget, QMenu | QMenuBar):
+            style = widget.style()
+            style.unpolish(widget)
+            style.polish(widget)
+
+
 def _style_sheet(theme: Theme) -> str:
-    """QSS with this theme's colours and lengths."""
+    """QSS with this theme's colours.
+
+    Lengths that grow with the text are in ``em``, the height of its line. Another sheet is
+    a third of a second of work for some hundreds of widgets, so one serves all text sizes.
+    """
 
     def color(token: str) -> str:
         return _rgba(theme.color(token))
 
-    px = theme.px
     field = f"""
 QLineEdit {{ placeholder-text-color: {color("text3")};
   background: {color("field")}; color: {color("text1")};
-  border: 1px solid {color("control")}; border-radius: 6px;
-  padding: 0 {px(9)}px; min-height: {theme.height(30) - 2}px;
+  border: 1px solid {color("control")}; border-radius: 6px; padding: 4px 6px;
   selection-background-color: {color("accent")}; selection-color: {color("accent_on")};
 }}
-QLineEdit:focus {{ border: 2px solid {color("accent_text")}; padding: 0 {px(9) - 1}px;
-  min-height: {theme.height(30) - 4}px; }}
-QLineEdit[error="true"] {{ border: 2px solid {color("err")}; padding: 0 {px(9) - 1}px;
-  min-height: {theme.height(30) - 4}px; }}
+QLineEdit:focus {{ border: 2px solid {color("accent_text")}; padding: 3px 5px; }}
+QLineEdit[error="true"] {{ border: 2px solid {color("err")}; padding: 3px 5px; }}
 QLineEdit:disabled {{ color: {color("text3")}; }}
-QLineEdit[bare="true"] {{ background: transparent; border: none; padding: 0; min-height: 0; }}
-QAbstractScrollArea {{ border: none; background: transparent; }}
 """
     thumb = _rgba(theme.overlay(18 if not theme.dark else 22))
     thumb_hover = _rgba(theme.overlay(32 if not theme.dark else 36))
@@ -394,17 +405,17 @@ QToolTip {{
     menus = f"""
 QMenuBar {{ background: {color("window")}; color: {color("text2")};
   border: none; border-bottom: 1px solid {color("hair")}; spacing: 0;
-  padding: 2px {px(11)}px; }}
-QMenuBar::item {{ background: transparent; padding: {px(5)}px {px(12)}px; border-radius: 5px; }}
+  padding: 2px 0.7em; }}
+QMenuBar::item {{ background: transparent; padding: 0.3em 0.75em; border-radius: 5px; }}
 QMenuBar::item:selected {{ background: {color("selected")}; color: {color("text1")}; }}
 QMenu {{ background: {color("raised")}; color: {color("text1")};
   border: 1px solid {color("control")}; border-radius: 0; padding: 4px; }}
-QMenu::item {{ padding: {px(5)}px {px(26)}px {px(5)}px {px(10)}px; border-radius: 5px; }}
+QMenu::item {{ padding: 0.3em 1.6em 0.3em 0.6em; border-radius: 5px; }}
 QMenu::item:selected {{ background: {color("selected")}; color: {color("text1")}; }}
 QMenu::item:disabled {{ color: {color("text3")}; }}
 QMenu::separator {{ height: 1px; background: {color("hair")}; margin: 4px 6px; }}
-QMenu::indicator {{ width: {px(14)}px; height: {px(14)}px; margin-left: {px(6)}px; }}
-QMenu::icon {{ margin-left: {px(8)}px; }}
+QMenu::indicator {{ width: 0.9em; height: 0.9em; margin-left: 0.4em; }}
+QMenu::icon {{ margin-left: 0.5em; }}
 """
     return field + bars + tips + menus
 

@@ -21,12 +21,18 @@ class PaintStyle:
 
     def refresh(self) -> None:
         """Forget everything: the theme has changed."""
+        self._scale = self.theme.scale
         self._colors: dict[str, QColor] = {}
         self._fonts: dict[str, QFont] = {}
         self._metrics: dict[str, QFontMetricsF] = {}
         self.body_line = self.theme.line("body")
         self.code_line = self.theme.px(18)
         self.code_block_line = self.theme.px(20)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the theme has another text size, and ``refresh`` is still to come."""
+        return self._scale != self.theme.scale
 
     def color(self, token: str) -> QColor:
         found = self._colors.get(token)

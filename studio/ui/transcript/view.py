@@ -257,7 +257,8 @@ class TranscriptView(QAbstractScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.canvas_viewport.resize(self.viewport().width(), self.viewport().height())
+        if not self.paint_style.outdated:  # else all is laid out once, by ``_theme_changed``
+            self.canvas_viewport.resize(self.viewport().width(), self.viewport().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())

@@ -73,6 +73,10 @@ class Label(QLabel):
         self.setPalette(colors)
 
 
+FIELD_PADDING = 7
+"""Pixels that the style sheet leaves at each side of a field, its border included."""
+
+
 class Field(QLineEdit):
     """One line of text; ``icon`` stands before it, ``secret`` hides what is typed.
 
@@ -127,9 +131,11 @@ class Field(QLineEdit):
         self._follow()  # the style restores the font of an earlier text size
 
     def _follow(self) -> None:
-        self.setFont(self.theme.font(self._role))
-        if self._icon:
-            self.setTextMargins(self.theme.px(22), 0, 0, 0)
+        t = self.theme
+        self.setFont(t.font(self._role))
+        side = t.px(9) - FIELD_PADDING
+        self.setTextMargins(side + (t.px(22) if self._icon else 0), 0, side, 0)
+        self.setMinimumHeight(t.height(30))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -340,6 +346,7 @@ class OverlayBar(QScrollBar):
     def __init__(self, area: QAbstractScrollArea) -> None:
         super().__init__(Qt.Orientation.Vertical, area)
         self._area = area
+        area.setFrameShape(QFrame.Shape.NoFrame)
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -38,9 +38,11 @@ class UserItem(Item[UserBlock]):
     def estimate(self, context: ItemContext) -> float:
         text, style = self.source(), context.style
         lines = text.count("\n") + len(text) / 72 + 1
-        pictures = sum(isinstance(part, Image) for part in self.attached)
-        above = style.px(180) * ((pictures + 1) // 2)
-        above += style.px(36) * (len(self.attached) - pictures)
+        above = 0
+        if attached := self.attached:
+            pictures = sum(isinstance(part, Image) for part in attached)
+            above = style.px(180) * ((pictures + 1) // 2)
+            above += style.px(36) * (len(attached) - pictures)
         return above + int(lines) * style.body_line + style.px(18)
 
     def lay(self, context: ItemContext) -> None:
