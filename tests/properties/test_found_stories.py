@@ -155,3 +155,11 @@ async def test_a_turn_cancelled_twice_while_it_is_made_is_over(tmp_path: Path) -
             running.cancel()
             await asyncio.wait([running])
             assert not session.running and not session.transcript.running
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_the_model_knows_the_words_in_which_it_declined(
+    tmp_path: Path, provider: str
+) -> None:
+    """H-1: Chat completions keep them apart from other words, and take them back so."""
+    await lived(tmp_path, provider, Say(replies=(Reply((Text("Not that."),), "refusal"),)), Say())

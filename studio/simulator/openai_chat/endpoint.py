@@ -200,6 +200,7 @@ def _items(message: Body) -> list[Item]:
         case "tool":
             return [Returned(text(message.get("tool_call_id")), "", said)]
         case "assistant":
+            said += text(message.get("refusal"))
             spoken = [Said("assistant", said)] if said else []
             return [*spoken, *called_functions(message)]
         case "system" | "developer":
