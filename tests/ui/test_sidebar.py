@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import cProfile
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -23,7 +26,8 @@ from studio.ui.pages.registry import PAGES
 from studio.ui.sidebar.chat_list_model import ChatListModel, grouped
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
-from studio.ui.widgets.painting import AnimationTimer
+from studio.ui.transcript.view import FRAME
+from studio.ui.widgets.painting import FRAME_MS, AnimationTimer, paint_text
 from support.waiting import HANG_MS
 
 NOW = datetime(2026, 11, 21, 18, 0).timestamp()
@@ -226,3 +230,46 @@ def test_the_inspector_shows_run_events_and_history(theme: Theme, qtbot: QtBot) 
     text = inspector.history.text.toPlainText()
     assert "5,000 more characters" in text and len(text) < 5000
     assert not inspector.grab().isNull()
+
+
+class Painted(QObject):
+    """Sums up the pixels that a widget is asked to paint."""
+
+    pixels = 0
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self.pixels += sum(rect.width() * rect.height() for rect in regions(event))
+        return False
+
+
+def regions(event: QPaintEvent) -> list[QRect]:
+    return list(cast("Iterable[QRect]", event.region()))
+
+
+def test_spinners_paint_their_own_pixels_and_a_tenth_of_the_frames(
+    sidebar: Sidebar, qtbot: QtBot
+) -> None:
+    assert FRAME_MS >= 10 * 1000 * FRAME
+    rows = [chat(f"c{n}", n, "running" if n in (1, 5) else "done") for n in range(12)]
+    sidebar.set_sessions(rows, AGENTS)
+    ticker, list_ = AnimationTimer.of(sidebar.theme), sidebar.chats
+    qtbot.waitUntil(lambda: ticker.running, timeout=HANG_MS)
+    painted, texts = Painted(), cProfile.Profile()
+
+    def frame() -> None:
+        with qtbot.waitSignal(ticker._timer.timeout, timeout=HANG_MS):
+            pass
+
+    frame()
+    frame()  # all that the new rows asked for is painted
+    list_.viewport().installEventFilter(painted)
+    texts.enable()
+    for _ in range(5):
+        frame()
+    texts.disable()
+    assert painted.pixels
+    side = sidebar.theme.px(16) + 1
+    assert painted.pixels <= 6 * 2 * side * side
+    words = [one for one in texts.getstats() if one.code is paint_text.__code__]  # type: ignore[attr-defined]
+    assert not words, "no title is painted again for a spinner"

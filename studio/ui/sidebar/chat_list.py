@@ -18,7 +18,7 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QCursor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QCursor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QRegion
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -64,6 +64,8 @@ class ChatDelegate(QStyledItemDelegate):
         return QSize(100, height)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        if not self.view.painted.intersects(option.rect):
+            return  # a view asks for all rows between two that have changed
         t, row, rect = self.theme, index.data(ChatListModel.RowRole), QRectF(option.rect)
         painter.save()
         if not row.id:
@@ -77,6 +79,12 @@ class ChatDelegate(QStyledItemDelegate):
             paint_rounded(painter, box, 6, t.color("selected"))
         elif self.view.hovers(option.rect):
             paint_rounded(painter, box, 6, t.color("hover"))
+        spinner = self._end_mark(box)
+        painted = self.view.painted.intersected(option.rect).boundingRect()
+        if row.status == "running" and spinner.contains(QRectF(painted)):
+            paint_spinner(painter, t, self.view.viewport(), spinner)
+            painter.restore()
+            return
         if self.view.keyboard_focus and index == self.view.currentIndex():
             painter.setPen(QPen(t.color("accent_text"), 2))
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -109,12 +117,10 @@ class ChatDelegate(QStyledItemDelegate):
 
     def _paint_end(self, painter: QPainter, box: QRectF, row: ChatRow) -> float:
         """Paint what the row's end shows; returns where it begins."""
-        t, right = self.theme, box.right() - 10
-        side = float(t.px(16))
-        mark = QRectF(right - side + 1, box.center().y() - side / 2, side, side)
+        t, right, mark = self.theme, box.right() - 10, self._end_mark(box)
         match row.status:
             case "running":
-                paint_spinner(painter, t, self.view.viewport(), mark.adjusted(1, 1, -1, -1))
+                paint_spinner(painter, t, self.view.viewport(), mark)
             case "waiting":
                 t.paint_icon(painter, mark, "shield-question-mark", "warn")
             case "failed":
@@ -133,6 +139,11 @@ class ChatDelegate(QStyledItemDelegate):
                 paint_text(painter, t, place, row.age, f"{role} digits", "text3")
                 return right - width
         return mark.x()
+
+    def _end_mark(self, box: QRectF) -> QRectF:
+        """The place of a sign at a row's end."""
+        side = float(self.theme.px(16))
+        return QRectF(box.right() - 9 - side, round(box.center().y() - side / 2), side, side)
 
     def _paint_line(self, painter: QPainter, place: QRectF, line: str) -> None:
         """The matching line, from a little before the match, the match in strong."""
@@ -195,6 +206,8 @@ class ChatList(QListView):
         super().__init__(parent)
         self.theme = theme
         self.keyboard_focus = False
+        self.painted = QRegion()
+        """What the present paint event is about."""
         self._clock = clock
         self._sessions: list[SessionInfo] = []
         self._listed = False  # whether the stored chats are known
@@ -338,6 +351,7 @@ class ChatList(QListView):
         return super().viewportEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        self.painted = event.region()
         super().paintEvent(event)
         if self.chats.rows or not self._listed:
             return
