@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from studio.domain.agents import HUES, Agent, Caps, Mode, Role
 from studio.domain.models import EFFORTS
-from studio.domain.permissions import Rule
+from studio.domain.permissions import Rule, Verdict
 
+from .frontmatter import (
+    NO_MAPPING,
+    Entry,
+    Frontmatter,
+    Problem,
+    ProblemFound,
+    ValueProblem,
+    read_frontmatter,
+)
 from .look_alikes import mixes_alphabets, skeleton
 from .permission.invisible_characters import escape_line
-from .yaml_text import load_yaml
+from .yaml_text import YamlError
 
-MAX_FRONTMATTER = 10_000
-"""Characters; to parse more takes seconds."""
 MAX_TEMPERATURE = 2.0
 """The highest temperature any provider takes."""
 MAX_STEPS = 1_000
@@ -30,6 +38,61 @@ MAX_DESCRIPTION = 200
 """Characters of a stranger's description."""
 ROLES: tuple[Role, ...] = get_args(Role)
 """From everything to reading only."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentText:
+    """What the text of an agent's file says, as far as it can be read.
+
+    ``values`` are those of the keys that are right, ``problems`` in the order of their places.
+    ``frontmatter`` is None if the text has none that can be read.
+    """
+
+    frontmatter: Frontmatter | None = None
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    prompt: str = ""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that keep the file from being used."""
+        return tuple(one for one in self.problems if not one.warning)
+
+    def agent(self, path: Path) -> Agent:
+        """The agent, from the keys that are right."""
+        values: dict[str, Any] = {"name": path.stem, **self.values}
+        caps = Caps(values.pop("tokens", 0), values.pop("dollars", 0.0))
+        return Agent(**values, prompt=self.prompt, caps=caps, source=str(path))
+
+
+def read_agent_text(text: str) -> AgentText:
+    """Read all that can be read, and find all that is wrong."""
+    try:
+        found = read_frontmatter(text)
+    except ProblemFound as error:
+        return AgentText(problems=(error.problem,))
+    if found.root is None:
+        nothing = found.problem(ValueProblem(NO_MAPPING), found.start, found.end)
+        return AgentText(found, problems=(nothing,))
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for entry in found.entries:
+        try:
+            value = _read(entry)
+            values.pop(entry.key, None)  # of an earlier line with the same key
+            if value not in ("", None):
+                values[entry.key] = value
+        except _UnknownKey as error:
+            problems.append(found.problem(error, entry.start, entry.key_end))
+        except ValueProblem as error:
+            problems += _in_value(found, entry, error)
+    prompt = "\n".join(text[found.body :].splitlines()).strip()
+    if not prompt and values.get("tools", "*"):
+        missing = ValueProblem("the instructions below the frontmatter are missing")
+        problems.append(found.problem(missing, found.end, found.end + 3))
+    problems += _repeated(found)
+    return AgentText(found, values, prompt, tuple(sorted(problems, key=lambda one: one.start)))
 
 
 def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
@@ -37,32 +100,99 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
 
     Without trust it is a stranger's: what would widen rights or spend money is left out.
     """
-    lines = text.lstrip("\ufeff").splitlines()
-    if not lines or lines[0].strip() != "---":
-        raise ValueError("line 1: an agent file begins with a line of three dashes")
-    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
-    if end is None:
-        raise ValueError("line 1: no second line of three dashes closes the frontmatter")
-    data = _frontmatter(lines[1:end])
-    prompt = "\n".join(lines[end + 1 :]).strip()
-    if not prompt and data.get("tools", "*"):
-        raise ValueError(f"line {end + 1}: the instructions below the frontmatter are missing")
-    values: dict[str, Any] = {"name": path.stem}
-    key = ""
+    found = read_agent_text(text)
+    if found.errors:
+        raise ValueError(str(found.errors[0]))
+    agent = found.agent(path)
+    if not agent.name.isprintable():  # the name of its file
+        raise ValueError(f"line 2: {_HIDDEN}")
+    return agent if trusted else _strangers(agent, _name_line(found))
+
+
+def _name_line(found: AgentText) -> int:
+    entry = found.frontmatter.entry("name") if found.frontmatter else None
+    if found.frontmatter is None or entry is None:
+        return 2
+    return found.frontmatter.problem(ValueProblem(""), entry.start, entry.start).line
+
+
+class _UnknownKey(ValueProblem):
+    pass
+
+
+def _read(entry: Entry) -> Any:
+    read = _READERS.get(entry.key)
+    if read is None:
+        raise no_such("no key “{name}”", entry.key, sorted(_READERS), _UnknownKey)
     try:
-        for key in data:
-            if key not in _READERS:
-                raise ValueError(f"unknown key {key!r}; known are {', '.join(sorted(_READERS))}")
-        for key, read in _READERS.items():
-            if key in data and (value := read(data[key], key)) not in ("", None):
-                values[key] = value
-    except ValueError as error:
-        raise ValueError(f"line {_line_of(key, lines, end)}: {error}") from error
-    caps = Caps(values.pop("tokens", 0), values.pop("dollars", 0.0))
-    agent = Agent(**values, prompt=prompt, caps=caps, source=str(path))
-    if not agent.name.isprintable():
-        raise ValueError(f"line {_line_of('name', lines, end)}: the name has hidden characters")
-    return agent if trusted else _strangers(agent, _line_of("name", lines, end))
+        return read(entry.value(), entry.key)
+    except YamlError as error:
+        raise ValueProblem("{reason}", {"reason": str(error)}) from error
+    except ValueProblem:
+        raise
+    except ValueError as error:  # of a rule
+        raise ValueProblem("{reason}", {"reason": str(error)}) from error
+
+
+def no_such(
+    words: str, name: str, known: Iterable[str], kind: type[ValueProblem] = ValueProblem
+) -> ValueProblem:
+    """A problem with a ``name`` that does not exist: the nearest one that does, or all."""
+    known = list(known)
+    fix = nearest(name, known)
+    if fix is not None:
+        return kind(words + ". Did you mean “{fix}”?", {"name": name, "fix": fix}, fix)
+    return kind(words + ". Known are {known}", {"name": name, "known": ", ".join(known)})
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
+    by_case = {one.casefold(): one for one in known}
+    wanted = name.casefold()[:100]
+    found = get_close_matches(wanted, by_case, 3, 0.6)
+    found.sort(key=lambda one: sorted(one) != sorted(wanted))  # letters that changed places
+    return by_case[found[0]] if found else None
+
+
+def _in_value(found: Frontmatter, entry: Entry, error: ValueProblem) -> Iterator[Problem]:
+    """A problem of a key, at the parts of its value that are wrong by themselves."""
+    parts = list(_wrong_parts(found, entry)) if entry.key == "permissions" else []
+    if parts:
+        yield from parts
+    elif entry.value_start == entry.value_end:
+        yield found.problem(error, entry.start, entry.key_end)
+    else:
+        yield found.problem(error, entry.value_start, entry.value_end)
+
+
+def _wrong_parts(found: Frontmatter, entry: Entry) -> Iterator[Problem]:
+    """The verdicts and rules that cannot be read."""
+    if entry.node.id != "mapping":
+        return
+    for verdict in found.children(entry.node):
+        if verdict.key not in VERDICTS:
+            error = no_such("permissions has no “{name}”", verdict.key, VERDICTS)
+            yield found.problem(error, verdict.start, verdict.key_end)
+            continue
+        for node in verdict.node.value if verdict.node.id == "sequence" else [verdict.node]:
+            try:
+                if node.id != "scalar":
+                    raise ValueProblem("a rule is a text")
+                Rule.parse(node.value)
+            except ValueProblem as error:
+                yield found.problem(error, *found.span(node))
+            except ValueError as error:
+                reason = ValueProblem("{reason}", {"reason": str(error)})
+                yield found.problem(reason, *found.span(node))
+
+
+def _repeated(found: Frontmatter) -> Iterator[Problem]:
+    last = {entry.key: entry.start for entry in found.entries}
+    for entry in found.entries:
+        if entry.key in _READERS and last[entry.key] != entry.start:
+            words = "“{name}” is there more than once, and the last one counts"
+            twice = ValueProblem(words, {"name": entry.key})
+            yield found.problem(twice, entry.start, entry.key_end, warning=True)
 
 
 def _strangers(agent: Agent, line: int) -> Agent:
@@ -90,30 +220,22 @@ def _strangers(agent: Agent, line: int) -> Agent:
     )
 
 
-def _frontmatter(lines: list[str]) -> dict[str, Any]:
-    """The YAML between the dashes, which begins on line 2 of the file."""
-    text = "\n".join(lines)
-    if len(text) > MAX_FRONTMATTER:
-        most = f"{MAX_FRONTMATTER:,} characters"
-        raise ValueError(f"line 2: the frontmatter is longer than {most}")
-    loaded = load_yaml(text, first_line=2)
-    if not isinstance(loaded, dict):
-        raise ValueError("line 2: the frontmatter is a list of “key: value” lines")
-    return {str(key): value for key, value in cast("dict[Any, Any]", loaded).items()}
-
-
-def _line_of(key: str, lines: list[str], end: int) -> int:
-    """The line number, from 1, of a key of the frontmatter."""
-    found = (n for n, line in enumerate(lines[:end], 1) if line.lstrip("\"'").startswith(key))
-    return next(found, 2)
+_HIDDEN = "the name has hidden characters"
 
 
 def _word(value: Any, key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str | int | float):
-        raise ValueError(f"{key} is a text")
+        raise ValueProblem("{key} is a text", {"key": key})
     return str(value).strip()
+
+
+def _name(value: Any, key: str) -> str:
+    name = _word(value, key)
+    if not name.isprintable():
+        raise ValueProblem(_HIDDEN)
+    return name
 
 
 def _sentence(value: Any, key: str) -> str:
@@ -123,10 +245,13 @@ def _sentence(value: Any, key: str) -> str:
 
 def _choice(value: Any, key: str, *, of: Sequence[str]) -> str:
     word = _word(value, key)
-    if word and word not in of:
-        known = " or ".join(of) if len(of) == 2 else f"one of {', '.join(of)}"
-        raise ValueError(f"{key} is {known}, not {word!r}")
-    return word
+    if not word or word in of:
+        return word
+    values = {"key": key, "word": word, "known": ", ".join(of)}
+    if (fix := nearest(word, of)) is not None:
+        words = "{key} cannot be “{word}”. Did you mean “{fix}”?"
+        raise ValueProblem(words, {**values, "fix": fix}, fix)
+    raise ValueProblem("{key} is one of {known}, not “{word}”", values)
 
 
 def _temperature(value: Any, key: str) -> float | None:
@@ -134,7 +259,8 @@ def _temperature(value: Any, key: str) -> float | None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 <= value <= MAX_TEMPERATURE:
-        raise ValueError(f"{key} is a number from 0 to {MAX_TEMPERATURE:g}")
+        words = "{key} is a number from 0 to {most}"
+        raise ValueProblem(words, {"key": key, "most": f"{MAX_TEMPERATURE:g}"})
     return float(value)
 
 
@@ -144,8 +270,10 @@ def _amount(value: Any, key: str, *, most: float, whole: bool = False) -> float:
         return 0
     kinds = int if whole else int | float
     if not isinstance(value, kinds) or isinstance(value, bool) or not 0 < value <= most:
-        kind = "whole number" if whole else "number"
-        raise ValueError(f"{key} is a {kind} above 0 up to {most:,.0f}")
+        words = "{key} is a number above 0 up to {most}"
+        if whole:
+            words = "{key} is a whole number above 0 up to {most}"
+        raise ValueProblem(words, {"key": key, "most": f"{most:,.0f}"})
     return value
 
 
@@ -157,7 +285,10 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",")]
     if not isinstance(value, list):
-        raise ValueError(f"{key} is a list of names" + (", or “*” for all" * (key == "tools")))
+        words = "{key} is a list of names"
+        if key == "tools":
+            words = "{key} is a list of names, or “*” for all"
+        raise ValueProblem(words, {"key": key})
     return tuple(name for name in _texts(cast("list[object]", value), key) if name)
 
 
@@ -166,11 +297,12 @@ def read_rules(value: Any, what: str) -> tuple[Rule, ...]:
     if value is None:
         return ()
     if not isinstance(value, dict):
-        raise ValueError(f"{what} has lists under allow, ask and deny")
+        raise ValueProblem("{what} has lists under allow, ask and deny", {"what": what})
     rules: list[Rule] = []
     for verdict, patterns in cast("dict[Any, Any]", value).items():
-        if verdict not in ("allow", "ask", "deny"):
-            raise ValueError(f"{what} has allow, ask and deny, not {verdict!r}")
+        if verdict not in VERDICTS:
+            words = "{what} has allow, ask and deny, not “{verdict}”"
+            raise ValueProblem(words, {"what": what, "verdict": str(verdict)})
         items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
         rules += [Rule.parse(item, verdict) for item in _texts(items, verdict)]
     return tuple(rules)
@@ -179,12 +311,12 @@ def read_rules(value: Any, what: str) -> tuple[Rule, ...]:
 def _texts(items: list[object], key: str) -> list[str]:
     """Require texts; ``str`` of nested YAML references could fill the memory."""
     if not all(isinstance(item, str) for item in items):
-        raise ValueError(f"{key} is a list of texts")
+        raise ValueProblem("{key} is a list of texts", {"key": key})
     return cast("list[str]", items)
 
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
-    "name": _word,
+    "name": _name,
     "description": _sentence,
     "provider": _word,
     "model": _word,

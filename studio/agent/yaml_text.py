@@ -6,33 +6,66 @@ PyYAML raises errors of many kinds for values that it cannot make, and its merge
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 _MERGE = "tag:yaml.org,2002:merge"
 
 
+class YamlError(ValueError):
+    """What is wrong with a text, and at which of its characters."""
+
+    def __init__(self, words: str, index: int = 0) -> None:
+        super().__init__(words)
+        self.words, self.index = words, index
+
+
 def load_yaml(text: str, first_line: int = 1) -> Any:
     """The value of a text; ValueError names the line, ``line 2: …``, from ``first_line``."""
+    try:
+        node = compose_yaml(text)
+        return None if node is None else construct_yaml(node)
+    except YamlError as error:
+        line = text.count("\n", 0, error.index) + first_line
+        raise ValueError(f"line {line}: {error.words}") from error
+
+
+def compose_yaml(text: str) -> Any:
+    """The tree of nodes of a text, with their marks, or None; raises YamlError."""
+    import yaml
+
+    with _yaml_errors():
+        node = cast("Any", yaml).compose(text, yaml.SafeLoader)
+        if node is not None:
+            _refuse_merges(node)
+        return node
+
+
+def construct_yaml(node: Any) -> Any:
+    """The value of a node; raises YamlError."""
+    import yaml
+
+    with _yaml_errors():
+        return cast("Any", yaml.constructor.SafeConstructor()).construct_document(node)
+
+
+@contextmanager
+def _yaml_errors() -> Generator[None, None, None]:
     import yaml
 
     try:
-        node = cast("Any", yaml).compose(text, yaml.SafeLoader)
-        if node is None:
-            return None
-        _refuse_merges(node)
-        return cast("Any", yaml.constructor.SafeConstructor()).construct_document(node)
+        yield
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line if error.problem_mark else 0
-        raise ValueError(
-            f"line {line + first_line}: {error.problem or 'not valid YAML'}"
-        ) from error
+        index = error.problem_mark.index if error.problem_mark else 0
+        raise YamlError(error.problem or "not valid YAML", index) from error
     except yaml.YAMLError as error:
-        line = text.count("\n", 0, getattr(error, "position", 0)) + first_line
-        raise ValueError(f"line {line}: a character that YAML does not allow") from error
+        index = getattr(error, "position", 0)
+        raise YamlError("a character that YAML does not allow", index) from error
     except RecursionError as error:
-        raise ValueError(f"line {first_line}: nested too deeply") from error
+        raise YamlError("nested too deeply") from error
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
-        raise ValueError(f"line {first_line}: a value that YAML does not allow") from error
+        raise YamlError("a value that YAML does not allow") from error
 
 
 def _refuse_merges(root: Any) -> None:

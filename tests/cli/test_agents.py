@@ -112,7 +112,7 @@ async def test_every_mistake_is_found_with_its_line(
             "b": ("provider: aol", "line 3: there is no provider aol"),
             "c": ("mask: [dreams]", "line 3: “dreams” cannot be masked"),
             "d": ("permissions: {deny: [fly]}", "line 3: a rule is about fly"),
-            "e": ("wings: 2", "line 3: unknown key 'wings'"),
+            "e": ("wings: 2", "line 3: no key “wings”. Known are"),
             "f": ("tools: [", "line "),
         }
         for name, (line, _) in files.items():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import CommandParser
-from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from studio.agent.agent_check import KnownNames
     from studio.agent.engine import Engine
     from studio.cli.console import Console
     from studio.domain.agents import Agent, Origin
@@ -158,17 +158,20 @@ async def _check(
 ) -> int:
     import asyncio
 
+    from studio.agent.agent_check import KnownNames
     from studio.agent.agent_files import AgentFiles
     from studio.agent.folder_files import PROJECT_AGENTS
+    from studio.providers.registry import PROVIDER_TITLES
 
     problems: list[str] = []
     count = 0
+    names = KnownNames(engine.tools(), list(PROVIDER_TITLES))
     for place in (engine.paths.resources / "agents", engine.paths.agents, folder / PROJECT_AGENTS):
         found = await AgentFiles(place, place / "nowhere").load()
         count += await asyncio.to_thread(_files, place)
         problems += found.problems
         for one in found.by_name.values():
-            problems += await asyncio.to_thread(_mistakes, one, {"*", OWN_TOOLS, *engine.tools()})
+            problems += await asyncio.to_thread(_mistakes, one, names)
     known = await engine.agents(folder)  # also a name that another agent has
     problems = list(dict.fromkeys([*problems, *known.problems]))
     if options.json:
@@ -186,28 +189,12 @@ def _files(folder: Path) -> int:
     return len(list(folder.glob("*.md")))
 
 
-def _mistakes(one: Agent, tools: set[str]) -> list[str]:
-    """Find what an agent names and what does not exist; ``tools`` are the names there are."""
-    from studio.agent.permission.content_filter import parse_kinds
-    from studio.providers.registry import PROVIDER_TITLES
+def _mistakes(one: Agent, known: KnownNames) -> list[str]:
+    """Find what an agent names and what does not exist."""
+    from studio.agent.agent_check import check_agent
 
-    mistakes: dict[str, str] = {}
-    if one.provider not in ("", *PROVIDER_TITLES):
-        mistakes["provider"] = f"there is no provider {one.provider}: {', '.join(PROVIDER_TITLES)}"
-    if names := [name for name in one.tools if name not in tools]:
-        mistakes["tools"] = f"there is no tool {', '.join(names)}"
-    try:
-        parse_kinds(one.mask)
-    except ConfigurationError as error:
-        mistakes["mask"] = str(error).rstrip(".")
-    if names := [rule.tool for rule in one.permissions if rule.tool not in tools]:
-        mistakes["permissions"] = f"a rule is about {', '.join(names)}, and there is no such tool"
-    lines = Path(one.source).read_text("utf-8-sig").splitlines()
-    found: list[str] = []
-    for key, words in mistakes.items():
-        number = next((n for n, line in enumerate(lines, 1) if line.startswith(key)), 1)
-        found.append(f"{one.source}, line {number}: {words}")
-    return found
+    found = check_agent(Path(one.source).read_text("utf-8-sig"), known)
+    return [f"{one.source}, {problem}" for problem in found.problems]
 
 
 def _tools(engine: Engine, one: Agent) -> list[str]:

@@ -1,0 +1,124 @@
+"""Agent check: all problems in the text of an agent file, also names of what does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from studio.domain.agents import OWN_TOOLS
+from studio.domain.errors import ConfigurationError
+
+from .agent_parser import VERDICTS, AgentText, no_such, read_agent_text
+from .frontmatter import Entry, Frontmatter, Problem, ValueProblem
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """What an agent may name. Nothing is said about icons while none is known.
+
+    ``taken`` are the names of the agents in other files of the same place, in small letters.
+    """
+
+    tools: Collection[str]
+    providers: Collection[str]
+    icons: Collection[str] = ()
+    taken: Collection[str] = ()
+
+
+def check_agent(text: str, known: KnownNames) -> AgentText:
+    """Read a text and find all that is wrong, in the order of the places; may take 50 ms.
+
+    A name of what does not exist is a warning: the agent works without it.
+    """
+    found = read_agent_text(text)
+    if found.frontmatter is None:
+        return found
+    more = list(_unknown_names(found, found.frontmatter, known))
+    problems = sorted((*found.problems, *more), key=lambda one: one.start)
+    return AgentText(found.frontmatter, found.values, found.prompt, tuple(problems))
+
+
+def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> Iterator[Problem]:
+    tools = {"*", OWN_TOOLS, *known.tools}
+    for entry in matter.entries:
+        if entry.key not in found.values:
+            continue
+        match entry.key:
+            case "tools":
+                for name, start, end in _items(matter, entry):
+                    if name and name not in tools:
+                        error = no_such("there is no tool {name}", name, sorted(tools))
+                        yield matter.problem(error, start, end, warning=True)
+            case "provider" if found.values["provider"] not in known.providers:
+                name = str(found.values["provider"])
+                error = no_such("there is no provider {name}", name, known.providers)
+                yield _of_value(matter, entry, error)
+            case "icon" if known.icons and found.values["icon"] not in known.icons:
+                name = str(found.values["icon"])
+                error = no_such("there is no icon {name}", name, sorted(known.icons))
+                yield _of_value(matter, entry, error)
+            case "name" if str(found.values["name"]).casefold() in known.taken:
+                words = "another file has an agent {name} too, and only one of them counts"
+                error = ValueProblem(words, {"name": found.values["name"]})
+                yield _of_value(matter, entry, error)
+            case "mask":
+                yield from _wrong_masks(matter, entry)
+            case "permissions":
+                yield from _rules_about_nothing(matter, entry, tools)
+            case _:
+                pass
+
+
+def _wrong_masks(matter: Frontmatter, entry: Entry) -> Iterator[Problem]:
+    from .permission.content_filter import parse_kinds
+
+    for name, start, end in _items(matter, entry):
+        try:
+            parse_kinds([name] if name else [])
+        except ConfigurationError as error:
+            reason = ValueProblem("{reason}", {"reason": str(error).rstrip(".")})
+            yield matter.problem(reason, start, end, warning=True)
+
+
+def _rules_about_nothing(
+    matter: Frontmatter, entry: Entry, tools: Collection[str]
+) -> Iterator[Problem]:
+    from studio.domain.permissions import Rule
+
+    for verdict in matter.children(entry.node):
+        if verdict.key not in VERDICTS:
+            continue
+        for rule, start, end in _items(matter, verdict, split=False):
+            name = Rule.parse(rule).tool
+            if name not in tools:
+                words = "a rule is about {name}, and there is no such tool"
+                error = no_such(words, name, sorted(tools))
+                if error.fix is not None:
+                    fixed = rule.replace(name, error.fix, 1)
+                    error = ValueProblem(error.words, error.values, fixed)
+                yield matter.problem(error, start, end, warning=True)
+
+
+def _items(
+    matter: Frontmatter, entry: Entry, *, split: bool = True
+) -> Iterator[tuple[str, int, int]]:
+    """The texts of a list, or of names with commas between them, and their places."""
+    if entry.node.id == "sequence":
+        for node in entry.node.value:
+            yield (str(node.value), *matter.span(node))
+        return
+    written = matter.text[entry.value_start : entry.value_end]
+    if not split or written != entry.node.value:  # in quotes the places would be others
+        names = entry.node.value.split(",") if split else [entry.node.value]
+        for name in names:
+            yield name.strip(), entry.value_start, entry.value_end
+        return
+    at = entry.value_start
+    for part in written.split(","):
+        start = at + len(part) - len(part.lstrip())
+        yield part.strip(), start, start + len(part.strip())
+        at += len(part) + 1
+
+
+def _of_value(matter: Frontmatter, entry: Entry, error: ValueProblem) -> Problem:
+    return matter.problem(error, entry.value_start, entry.value_end, warning=True)

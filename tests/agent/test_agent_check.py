@@ -1,0 +1,105 @@
+"""All problems of an agent's text, with their places and the word that was meant (W-8)."""
+
+from __future__ import annotations
+
+import random
+
+from studio.agent.agent_check import KnownNames, check_agent
+from studio.agent.frontmatter import Problem
+
+KNOWN = KnownNames(
+    ["list", "read", "search", "run"], ["anthropic", "ollama"], ["bot", "feather"], ["coder"]
+)
+GOOD = """\
+---
+name: Reader
+description: Reads   # and nothing else
+provider: ollama
+model: qwen3
+tools: [list, read, own]
+permissions:
+  deny: ["run(git push*)"]
+mode: inline
+steps: 20
+mask: [email, "kd=KD-\\\\d+"]
+icon: feather
+hue: rust
+---
+You read.
+"""
+
+
+def problems(text: str) -> list[tuple[int, int, str, str | None]]:
+    """Line, column, the words in question, and what to write instead."""
+    found = check_agent(text, KNOWN).problems
+    assert all(text[one.start : one.end] or one.start == one.end for one in found)
+    return [(one.line, one.column, text[one.start : one.end], one.fix) for one in found]
+
+
+def wrong(old: str, new: str) -> Problem:
+    (found,) = check_agent(GOOD.replace(old, new), KNOWN).problems
+    return found
+
+
+def test_w8_a_good_file_has_none() -> None:
+    assert problems(GOOD) == problems(GOOD.replace("\n", "\r\n")) == []
+
+
+def test_w8_every_problem_is_told_at_once_with_its_place_and_the_nearest_name() -> None:
+    text = (
+        GOOD.replace("model:", "modle:")
+        .replace("ollama", "olama")
+        .replace("[list, read, own]", "list, raed, own")
+        .replace("deny:", "deyn:")
+        .replace("inline", "inlne")
+        .replace("rust", "pink")
+        .replace("feather", "fether")
+    )
+    assert problems(text) == [
+        (4, 11, "olama", "ollama"),
+        (5, 1, "modle", "model"),
+        (6, 14, "raed", "read"),
+        (8, 3, "deyn", "deny"),
+        (9, 7, "inlne", "inline"),
+        (12, 7, "fether", "feather"),
+        (13, 6, "pink", None),
+    ]
+    assert problems(text.replace("\n", "\r\n")) == problems(text)
+    found = check_agent(text, KNOWN)
+    assert found.problems[1].message == "no key “modle”. Did you mean “model”?"
+    assert [one.line for one in found.errors] == [5, 8, 9, 13]
+    assert found.values["steps"] == 20 and found.prompt == "You read."
+
+
+def test_w8_what_a_problem_says() -> None:
+    for old, new, words, warning in (
+        ("steps: 20", "steps: 0", "line 10: steps is a whole number above 0 up to 1,000", False),
+        ("name: Reader", "name: Coder", "line 2: another file has an agent Coder too", True),
+        ("hue: rust", "hue: rust\nhue: teal", "line 13: “hue” is there more than once", True),
+        ("run(git push*)", "run(", "line 8: “run(” is not a rule", False),
+        ("run(git", "rum(git", "line 8: a rule is about rum, and there is no such tool", True),
+        ("email,", "dreams,", "line 11: “dreams” cannot be masked", True),
+        ("You read.\n", "", "line 14: the instructions below the frontmatter", False),
+        ("name: Reader", "name: [", "line ", False),
+        ("---\nname", "name", "line 1: an agent file begins with", False),
+    ):
+        found = wrong(old, new)
+        assert str(found).startswith(words) and found.warning == warning, str(found)
+    assert wrong("run(git", "rum(git").fix == "run(git push*)"
+
+
+def test_w8_an_error_is_told_at_its_own_key() -> None:
+    """A key may begin with the letters of another one above it."""
+    assert wrong("mode: inline", "mode: 7 x").line == 9
+
+
+def test_w8_no_change_of_a_good_file_raises_or_leaves_the_text() -> None:
+    dice = random.Random(7)
+    for _ in range(400):
+        text = list(GOOD)
+        for _ in range(dice.randint(1, 4)):
+            at = dice.randrange(len(text))
+            text[at : at + dice.randint(0, 5)] = dice.choice([*"[]{}:#-|>&*!%@,\t\n\"'", "\0", "é"])
+        for one in check_agent("".join(text), KNOWN).problems:
+            assert 0 <= one.start <= one.end <= len(text) and one.line >= 1, "".join(text)
+            assert str(one).startswith("line ")
