@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.pages import registry
+from studio.ui.translation import tr
 
 
 class Action(Enum):
@@ -25,6 +26,9 @@ class Action(Enum):
     SETTINGS = auto()
     QUIT = auto()
     SEARCH_CHATS = auto()
+    FIND = auto()
+    FIND_NEXT = auto()
+    FIND_PREVIOUS = auto()
     RENAME_CHAT = auto()
     SIDEBAR = auto()
     INSPECTOR = auto()
@@ -67,6 +71,9 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("File"),
         MenuEntry("File", Action.SETTINGS, "Settings…", "Ctrl+,"),
         MenuEntry("File", Action.QUIT, "Quit", "Ctrl+Q"),
+        MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F"),
+        MenuEntry("Edit", Action.FIND_NEXT, tr("Find next"), "F3"),
+        MenuEntry("Edit", Action.FIND_PREVIOUS, tr("Find previous"), "Shift+F3"),
         MenuEntry("Edit", Action.SEARCH_CHATS, "Search chats", "Ctrl+Shift+F"),
         MenuEntry("Edit", Action.RENAME_CHAT, "Rename chat", "F2"),
         MenuEntry("View", Action.SIDEBAR, "Sidebar", "Ctrl+B"),

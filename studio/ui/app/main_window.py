@@ -259,6 +259,9 @@ class MainWindow(QMainWindow):
             Action.SETTINGS: self.preferences.open,
             Action.QUIT: self.close,
             Action.SEARCH_CHATS: self._find_chats,
+            Action.FIND: self._find_in_chat,
+            Action.FIND_NEXT: lambda: self.chat.find_next(1),
+            Action.FIND_PREVIOUS: lambda: self.chat.find_next(-1),
             Action.RENAME_CHAT: self.sidebar.edit_title,
             Action.SIDEBAR: lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
             Action.INSPECTOR: self._inspector.toggle,
@@ -281,6 +284,10 @@ class MainWindow(QMainWindow):
             Action.ALL_KEYS: self._show_keys,
             Action.ABOUT: self._show_about,
         }
+
+    def _find_in_chat(self) -> None:
+        self.pages.show_chat()
+        self.chat.find()
 
     def _find_chats(self) -> None:
         if not self.sides.sidebar_shown:

@@ -7,6 +7,7 @@
 - ``composer`` is where a person types, with Send or Stop.
 - ``option_menus`` fills the composer's menus of agents, models, modes and folders.
 - ``attachments`` shows the attached files and takes dropped and pasted ones.
+- ``find_strip`` is where words are looked for in the chat.
 - ``queue_view`` shows the messages that wait while a turn runs.
 - ``status_strip`` shows what is out of the ordinary with the chat.
 - ``suggestions`` offers ways to begin a new chat.

@@ -38,6 +38,8 @@ class PageLayout:
         self._composer, self._suggestions = composer, suggestions
         self._strip, self._queue = strip, queue
         self.view: QWidget | None = None
+        self.find: QWidget | None = None
+        """The strip below the header, once it was wanted; shown in a chat only."""
         self._new = True
         composer.resized.connect(self.place)
         strip.changed.connect(self.place)
@@ -87,5 +89,9 @@ class PageLayout:
                 tall = part.heightForWidth(box)
                 bottom -= tall + px(8)
                 part.setGeometry(left, bottom, box, tall)
+        if self.find is not None and not self.find.isHidden():
+            tall = self.find.sizeHint().height()
+            self.find.setGeometry(0, head, width, tall)
+            head += tall
         if self.view is not None:
             self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))

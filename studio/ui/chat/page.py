@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.ui.transcript.model import RecoveryAction
     from studio.ui.transcript.view import TranscriptView
 
+    from .find_strip import FindStrip
+
 
 NEAR_END = 40
 """Pixels: a transcript this near to its end stays there when it is shown again."""
@@ -147,6 +149,36 @@ class ChatPage(PaintedWidget):
         """The session on screen; None for a chat that has not begun."""
         return self.model.session
 
+    @cached_property
+    def find_strip(self) -> FindStrip:
+        """The strip in which words of the chat are looked for; made when it is first needed."""
+        from .find_strip import FindStrip
+
+        strip = FindStrip(self.theme, self.view.finder, self)
+        strip.closed.connect(self.composer.setFocus)
+        strip.closed.connect(self._layout.place)
+        self._layout.find = strip
+        QWidget.setTabOrder(self.header.inspector, strip.field)
+        return strip
+
+    def find(self) -> None:
+        """Look for words in the chat, at first for what is selected in one line of it."""
+        if self.session is None:
+            return
+        selected = self.view.canvas_viewport.selection
+        text = self.view.canvas_viewport.selected_text().strip() if selected else ""
+        self.find_strip.open(text if "\n" not in text else "")
+        self._layout.place()
+
+    def find_next(self, by: int) -> None:
+        """Go to the next hit, or with -1 to the one before; without a search, begin one."""
+        if self.session is None:
+            return
+        if self.view.finder.find is None:
+            self.find()
+        else:
+            self.view.finder.step(by)
+
     # Chats
 
     def show_found(self, query: str, line: str) -> None:
@@ -204,6 +236,8 @@ class ChatPage(PaintedWidget):
         session, view = self.session, self.view
         if not reloaded:
             view.finder.clear()
+            if self._layout.find is not None:
+                self._layout.find.hide()
         if session is None:
             from studio.domain.transcript import Transcript
 

@@ -36,6 +36,8 @@ from studio.ui.markdown.parser import Block, parse, plain
 
 _MARKUP = str.maketrans("", "", "*_~`\\>|#[]")
 _LINK = re.compile(r"\]\([^()\n]*\)")
+_HIDES = re.compile(r"[\[<&\\$]|```|~~~")
+_WORD = re.compile(r"[^\W\d_]+")
 _RUN = re.compile(r"[^\W_]+")
 
 
@@ -129,7 +131,19 @@ class Find:
         titled = int(self.has_title_hit(block))
         if isinstance(block, ToolBlock) and is_merged(self.blocks, index):
             return titled
+        if isinstance(block, TextBlock) and (count := self._count_in_source(block.text)) >= 0:
+            return count
         return titled + sum(1 for text in shown_texts(block) for _ in pattern.finditer(text))
+
+    def _count_in_source(self, text: str) -> int:
+        """The hits in markdown whose source tells them; -1 where it has to be read.
+
+        It tells them for a word where nothing hides text, and no mark is inside a hit.
+        """
+        if self.pattern is None or not _WORD.fullmatch(self.wanted.text) or _HIDES.search(text):
+            return -1
+        count = len(self.pattern.findall(text))
+        return count if count == len(self.pattern.findall(text.translate(_MARKUP))) else -1
 
     def _may_have(self, block: TranscriptBlock) -> bool:
         """Whether it is worth reading the block's markdown."""

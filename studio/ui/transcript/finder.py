@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter, QPen
 
 from studio.domain.blocks import DraftBlock, ReasoningBlock, SummaryBlock, ToolBlock
 
+from .canvas import TOP
 from .find import Find, FoundAt, Wanted
 from .items.base import Item, ItemContext
 from .items.message_items import TextItem
@@ -17,6 +20,8 @@ from .text.text_layout import mark_text
 
 SLICE = 0.004
 """Seconds of searching between two rounds of the event loop."""
+REPORT = 0.15
+"""Seconds between two reports while a search goes on."""
 PAUSE = 120
 """Milliseconds after which changes of a growing transcript are looked at."""
 
@@ -40,7 +45,12 @@ class Finder(QObject):
         """The block from which a search begins."""
         self._goes_there = False
         """Whether the first hit is still to be shown."""
-        self._ticks: tuple[object, list[float]] = (None, [])
+        self._ticks: list[int] = []
+        self._ticks_of = (0.0, 0.0)
+        """The heights of canvas and bar that the ticks were made for."""
+        self._ticks_until = 0.0
+        """When they may be made again, by ``time.monotonic``: it takes a while in a long chat."""
+        self._reported = 0.0
         self._slice = QTimer(self, singleShot=True)
         self._slice.timeout.connect(self._look)
 
@@ -117,12 +127,15 @@ class Finder(QObject):
         if found is not None and (found.block >= self._start or done):
             self.at, self._goes_there = found, False
             self.reveal(found)
+            self._report()
+        elif done or time.monotonic() > self._reported + REPORT:
+            self._report()
         if not done:
             self._slice.start(0)
-        self._report()
 
     def _report(self) -> None:
-        self._ticks = (None, [])
+        self._reported = time.monotonic()
+        self._ticks_of = (0.0, 0.0)
         self.updated.emit()
 
     # -- what was found -----------------------------------------------------------------
@@ -277,27 +290,36 @@ class Finder(QObject):
         if self.find is None:
             return
         canvas = self._canvas
-        state = (canvas.total, bar.height)
-        if self._ticks[0] != state:
-            self._ticks = (state, self._tick_heights(bar.height / max(1.0, canvas.total)))
-        color = style.color("accent_text")
-        for y in self._ticks[1]:
-            painter.fillRect(QRectF(bar.right - 6, y, 6, 2), color)
-        if self.at is not None and (index := canvas.index_of_block(self.at.block)) is not None:
-            item = canvas.items[index]
-            top = canvas.top(index) + self.place(item, self.at).top()
-            y = round(top * bar.height / max(1.0, canvas.total))
-            painter.fillRect(QRectF(bar.right - 6, y, 6, 2), style.color("warn"))
+        scale = bar.height / max(canvas.total, bar.height, 1.0)
+        begun, state = time.monotonic(), (canvas.total, bar.height)
+        if self._ticks_of != state and begun >= self._ticks_until:
+            self._ticks_of, self._ticks = state, self._tick_heights(scale)
+            ended = time.monotonic()
+            self._ticks_until = ended + 20 * (ended - begun)
+        ticks, current = self._ticks, None
+        index = canvas.index_of_block(self.at.block) if self.at is not None else None
+        if self.at is not None and index is not None:
+            item, top = canvas.items[index], canvas.top(index)
+            current = round((top + self.place(item, self.at).center().y()) * scale)
+            near = [y for y in ticks if top * scale - 1 <= y <= (top + item.height) * scale + 1]
+            instead = min(near, key=lambda y: abs(y - current), default=None)
+            ticks = [y for y in ticks if y != instead]
+        for y in ticks:
+            painter.fillRect(QRectF(bar.right - 6, y, 6, 2), style.color("accent_text"))
+        if current is not None:
+            painter.fillRect(QRectF(bar.right - 6, current, 6, 2), style.color("warn"))
 
-    def _tick_heights(self, scale: float) -> list[float]:
+    def _tick_heights(self, scale: float) -> list[int]:
         """Pixels of the bar that have a tick; several hits in one item are spread over it."""
         assert self.find is not None
-        canvas, found = self._canvas, set[int]()
-        for block, count in enumerate(self.find.counts):
-            if count and (index := canvas.index_of_block(block)) is not None:
-                top, tall = canvas.top(index), canvas.items[index].height
-                several = min(count, int(tall * scale) + 1)
-                found.update(
-                    round((top + tall * (n + 0.5) / several) * scale) for n in range(several)
-                )
-        return sorted(map(float, found))
+        counts, canvas, found = self.find.counts, self._canvas, set[int]()
+        bottom = float(TOP)
+        for item, tall in zip(canvas.items, canvas.heights, strict=True):
+            bottom += tall
+            first, last = item.span.first, item.span.last
+            count = counts[first] if last == first + 1 else sum(counts[first:last])
+            if count:
+                several = min(count, int(item.height * scale) + 1)
+                top, step = bottom - item.height, item.height / several
+                found.update(round((top + step * (n + 0.5)) * scale) for n in range(several))
+        return sorted(found)
