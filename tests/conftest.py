@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support import nightly
+from support import fork_server, nightly
+from support.cold_caches import fill_caches
 from support.fast import has_fast, is_fast, nothing_is_started
 from support.waiting import HANG
 
@@ -103,6 +104,16 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup our commands would ignore it
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
     config.addinivalue_line("markers", "fast: needs no Qt, process or socket; see support/fast.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """What each worker would do for itself is done once, before they start."""
+    if sys.platform != "linux" or config.getoption("markexpr"):
+        return
+    fork_server.share()
+    if not config.getoption("file_or_dir"):
+        fill_caches()
 
 
 LONGEST = 3000.0

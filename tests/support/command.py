@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -38,11 +37,18 @@ URL_VARIABLES = {
 }
 
 PLAIN = """
-import ctypes, os, sys
-prctl = ctypes.CDLL(None, use_errno=True).prctl
-for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-    assert prctl(24, capability, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
-os.execv(sys.argv[1], sys.argv[1:])
+import ctypes, os, runpy, sys
+libc = ctypes.CDLL(None, use_errno=True)
+OVERRIDE = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+for capability in (1, 2):  # for what it starts
+    assert libc.prctl(24, capability, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
+header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+assert libc.capget(header, sets) == 0, os.strerror(ctypes.get_errno())
+for at in range(3):  # effective, permitted, inheritable
+    sets[at] &= ~OVERRIDE
+assert libc.capset(header, sets) == 0, os.strerror(ctypes.get_errno())
+del sys.argv[0]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 
 
@@ -98,16 +104,15 @@ class Command:
         plain: bool = False,
     ) -> Process:
         """``plain``: without a superuser's way past file permissions, should we have it."""
-        command = ["-m", "studio", *arguments]
-        if plain := plain and os.geteuid() == 0:
-            command = ["-c", PLAIN, sys.executable, *command]
+        how = ("-c", PLAIN) if plain and os.geteuid() == 0 else ("-m",)
         return await start_python(
-            *command,
+            *how,
+            "studio",
+            *arguments,
             environment=self.environment,
             folder=self.folder,
             stdin=stdin,
             stdout=stdout,
-            fresh=plain,
         )
 
     async def __call__(

@@ -3,9 +3,9 @@
 Importing the command line, the engine and the vendors' SDKs takes a second or two of CPU, and
 hundreds of tests start a command. The server is a Python process that imports once and forks
 for each start. The child gets its own arguments, environment, folder, standard streams and
-session, runs the module as ``__main__`` and ends as Python ends. What depends on how the
-interpreter itself starts needs ``fresh`` processes: closed streams, other locales, other
-``PYTHON…`` variables, and tests of what is imported.
+session, runs the module as ``__main__`` and ends as Python ends. With other locales or other
+``PYTHON…`` variables a new interpreter is started; what depends on closed streams or on what
+is imported has to start one itself.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ LARGEST = 1 << 17
 """Bytes of a request, most of them the environment."""
 EXPECTED = {"LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
 """What the server was started with, as far as Python reads it at its start."""
+SHARED = "AGENT_STUDIO_TESTS_FORK_SERVER"
+"""In the environment of workers: the address of the server that they share."""
+_SHARED = os.environ.pop(SHARED, "")
 PRELOADED = (
     "acp",
     "anthropic",
@@ -57,18 +60,17 @@ async def start_python(
     stdout: int = PIPE,
     stderr: int | None = PIPE,
     terminal: bool = False,
-    fresh: bool = False,
 ) -> Process:
     """Start ``python`` with ``-m module …`` or ``-c code …``, in a session of its own.
 
     ``environment``: without it, that of the tests. ``terminal``: the streams are a terminal,
-    which controls the process. ``fresh``: in a new interpreter, which is also the way where the
-    fork server does not run or fit.
+    which controls the process. In a new interpreter where the fork server does not run or fit.
     """
     environment = inherited() if environment is None else environment
     # Python started anew would have read the same from the environment.
-    fits = {name: environment[name] for name in environment if _is_read(name)} == EXPECTED
-    if fits and not fresh and sys.platform == "linux":
+    read = {name: environment[name] for name in environment if _is_read(name)}
+    first, *_ = read.get("PYTHONPATH", "").split(os.pathsep)
+    if read | {"PYTHONPATH": first} == EXPECTED and sys.platform == "linux":
         loop = asyncio.get_running_loop()
         protocol = SubprocessStreamProtocol(limit=1 << 24, loop=loop)
         started = loop.create_future()
@@ -100,8 +102,9 @@ def inherited(**changes: str) -> dict[str, str]:
 
 
 def _is_read(name: str) -> bool:
-    """Whether Python reads this variable at its start."""
-    return name.startswith(("PYTHON", "LC_")) or name in ("LANG", "LANGUAGE")
+    """Whether Python reads this variable at its start; keyring's is read later."""
+    python = name.startswith("PYTHON") and name != "PYTHON_KEYRING_BACKEND"
+    return python or name.startswith("LC_") or name in ("LANG", "LANGUAGE")
 
 
 class _Forked:
@@ -192,9 +195,16 @@ class _ForkTransport(base_subprocess.BaseSubprocessTransport):
         self._process_exited(self._proc.ended())
 
 
+def share() -> None:
+    """Start a server for this process and for all that it will start."""
+    os.environ[SHARED] = _server()
+
+
 @functools.cache
 def _server() -> str:
-    """Start the server of this process; the address of its socket."""
+    """Start the server, unless one is shared; the address of its socket."""
+    if _SHARED:
+        return _SHARED
     folder = tempfile.mkdtemp(prefix="fork-server-")
     address = str(Path(folder) / "socket")
     environment = {"PATH": os.environ["PATH"], "HOME": folder, **EXPECTED}
@@ -227,8 +237,12 @@ def main(address: str) -> None:
     if os.fork():
         os._exit(0)
     sys.path[0] = ""  # not this folder
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(address)
+    listening.listen(64)
+    os.write(1, b"ready\n")  # who asks before all is imported is answered later
     _import_all()
-    request = _serve(address)
+    request = _serve(listening)
     if request is None:
         return
     import runpy
@@ -282,14 +296,12 @@ def _import_all() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+    assert "keyring" not in sys.modules  # it reads the environment when it is imported
     assert threading.active_count() == 1, threading.enumerate()
 
 
-def _serve(address: str) -> dict[str, Any] | None:
+def _serve(listening: socket.socket) -> dict[str, Any] | None:
     """Fork for each request; returns the request in the child, and None when all is over."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listening.bind(address)
-    listening.listen(64)
     woken, wakes = socket.socketpair()
     for end in (woken, wakes):
         end.setblocking(False)
@@ -300,7 +312,6 @@ def _serve(address: str) -> dict[str, Any] | None:
     selector = selectors.DefaultSelector()
     for source in (0, listening, woken):
         selector.register(source, selectors.EVENT_READ)
-    os.write(1, b"ready\n")
     while True:
         for key, _ in selector.select():
             if key.fileobj == 0:  # the tests are over
@@ -358,6 +369,7 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    sys.path[1:2] = os.environ["PYTHONPATH"].split(os.pathsep)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         raw = io.FileIO(number, "rb" if number == 0 else "wb", closefd=False)
         buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)
