@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 
 class HeightIndex:
@@ -14,6 +14,9 @@ class HeightIndex:
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._values)
 
     def __getitem__(self, index: int) -> float:
         return self._values[index]
