@@ -144,6 +144,14 @@ def day(date: str) -> str:
     return locale().toString(found, tr_in("date", "d MMM yyyy")) if found.isValid() else date
 
 
+def day_of(at: float) -> str:
+    """Seconds since 1970 as a day: 24 Nov, with its year unless it is this one."""
+    when = QDateTime.fromSecsSinceEpoch(int(at)).date()
+    if when.year() == QDate.currentDate().year():
+        return locale().toString(when, tr_in("date", "d MMM"))
+    return locale().toString(when, tr_in("date", "d MMM yyyy"))
+
+
 def moment(at: float) -> str:
     """Seconds since 1970 as day and time: 24 Nov 2026, 14:05:09."""
     when = QDateTime.fromSecsSinceEpoch(int(at))

@@ -10,6 +10,7 @@ from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
 from studio.ui import formatting, translation
+from studio.ui.settings import amount_field
 from studio.ui.translation import tr, tr_in, tr_later, tr_plural
 from support.languages import language
 
@@ -118,3 +119,15 @@ def test_texts_of_qt_are_german_too(qapp: QApplication) -> None:
                 qapp.removeTranslator(one)
                 one.deleteLater()
             box.deleteLater()
+
+
+@pytest.mark.usefixtures("german")
+def test_amounts_are_read_as_they_are_shown_in_german() -> None:
+    for value, unit in ((5, amount_field.dollars), (1234.5, amount_field.dollars),
+                        (200_000, amount_field.tokens), (30, amount_field.seconds),
+                        (1, amount_field.steps), (2, amount_field.requests)):  # fmt: skip
+        assert amount_field.parse_amount(unit(value)) == value, unit(value)
+    assert amount_field.parse_amount("Ohne Grenze") == 0
+    assert amount_field.parse_amount("1.234,5") == 1234.5
+    assert amount_field.parse_amount("1,5M") == amount_field.parse_amount("1,5 Mio.") == 1.5e6
+    assert amount_field.parse_amount("viel") is None

@@ -17,8 +17,10 @@ from studio.ui.translation import locale, tr, tr_later, tr_plural
 from studio.ui.widgets import Field, plain_tip
 from studio.ui.widgets.layouts import row_of, widget_of
 
-_NUMBER = re.compile(r"\$?\s*([\d.,'’\s]*\d|[.,]\d+)\s*(k|m)?\s*(?:[^\W\d]+\.?|\$)?", re.IGNORECASE)
-_SIZES = {"": 1, "k": 1_000, "m": 1_000_000}
+_NUMBER = re.compile(
+    r"\$?\s*([\d.,'’\s]*\d|[.,]\d+)\s*(k|m|tsd\.|mio\.)?\s*(?:[^\W\d]+\.?|\$)?", re.IGNORECASE
+)
+_SIZES = {"": 1, "k": 1_000, "m": 1_000_000, "tsd.": 1_000, "mio.": 1_000_000}
 LARGEST = 1e12
 WIDTH = 116
 """Pixels of a field."""

@@ -37,7 +37,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import Column, Hairline, Label, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.layouts import column_of, row_of
@@ -97,7 +99,7 @@ class PageList(QListView):
         self._rows = QStandardItemModel(self)
         self.setModel(self._rows)
         self.setItemDelegate(_PageRow(theme, self))
-        self.setAccessibleName("Settings pages")
+        self.setAccessibleName(tr("Settings pages"))
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setUniformItemSizes(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -176,7 +178,7 @@ class SettingsDialog(QDialog):
         self.theme = theme
         self._file, self._tasks = services.file, services.tasks
         self._tasks.on_problem = self._show_problem
-        self.setWindowTitle("Settings")
+        self.setWindowTitle(tr("Settings"))
         self.setModal(False)
         self.setMinimumSize(LEAST)
         self._scale = theme.scale
@@ -272,7 +274,7 @@ class SettingsDialog(QDialog):
             self.server_changed.emit()
 
     def _show_problem(self, text: str) -> None:
-        self._message.show_text(text)
+        self._message.show_text(tr_engine(text))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         focused = self.focusWidget()

@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.providers.registry import PROVIDERS
 from studio.storage.config.keychain import Keychain, KeychainUnavailable
+from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import Button, Field, Label, Tag, message_box, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 
@@ -75,7 +77,7 @@ class KeyRow(QWidget):
         self.key = ""
         """The key that is used; never shown whole."""
         self._question: QMessageBox | None = None
-        name = f"API key of {owner.title}"
+        name = tr("API key of {provider}").format(provider=owner.title)
         self.shown = Field(theme, role="code", name=name)
         self.shown.setReadOnly(True)
         self.entry = _KeyEntry(theme, owner.hint, secret=True, name=name)
@@ -83,15 +85,17 @@ class KeyRow(QWidget):
         self.entry.returnPressed.connect(self.store)
         self.entry.escaped.connect(self._stop_entering)
         self.source = Tag(theme, "")
-        self.replace = Button(theme, "Replace…", clicked=self.enter)
-        self.remove = Button(theme, "Remove", "danger", clicked=self._ask_to_remove)
-        self.save = Button(theme, "Save key", "primary", keycap="Enter", clicked=self.store)
-        self.cancel = Button(theme, "Cancel", "ghost", clicked=self._stop_entering)
+        self.replace = Button(theme, tr("Replace…"), clicked=self.enter)
+        self.remove = Button(theme, tr("Remove"), "danger", clicked=self._ask_to_remove)
+        self.save = Button(theme, tr("Save key"), "primary", keycap="Enter", clicked=self.store)
+        self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self._stop_entering)
         middle = Qt.AlignmentFlag.AlignVCenter
         beside = (self.source, self.replace, self.remove, self.save, self.cancel)
         parts = ((self.shown, 1), (self.entry, 1), *((widget, middle) for widget in beside))
         self.problem = Label(theme, "", "small", "err", wrap=True)
-        self.session = Button(theme, "Keep for this session only", clicked=self._keep_for_session)
+        self.session = Button(
+            theme, tr("Keep for this session only"), clicked=self._keep_for_session
+        )
         session = (self.session, Qt.AlignmentFlag.AlignLeft)
         column_of([row_of(parts, spacing=10), self.problem, session], spacing=6, on=self)
         self._entering = False
@@ -119,7 +123,7 @@ class KeyRow(QWidget):
         try:
             await self._keychain.set(self._owner.name, key)
         except KeychainUnavailable as error:
-            self._show_problem(str(error), offer_session=True)
+            self._show_problem(tr_engine(str(error)), offer_session=True)
             return
         finally:
             self.save.setEnabled(True)
@@ -156,10 +160,12 @@ class KeyRow(QWidget):
         self.typed.emit(text.strip())
 
     def _ask_to_remove(self) -> None:
-        text = f"Remove the API key of {self._owner.title}?"
-        more = f"It ends in {self.key[-4:]}. Chats stay; they need a key to go on."
-        box = message_box(self, "Remove key", text, more)
-        yes = box.addButton("Remove", QMessageBox.ButtonRole.DestructiveRole)
+        text = tr("Remove the API key of {provider}?").format(provider=self._owner.title)
+        more = tr("It ends in {end}. Chats stay; they need a key to go on.").format(
+            end=self.key[-4:]
+        )
+        box = message_box(self, tr("Remove key"), text, more)
+        yes = box.addButton(tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self._tasks.start(self._remove()))
         self._question = box
@@ -169,7 +175,8 @@ class KeyRow(QWidget):
         try:
             await self._keychain.delete(self._owner.name)
         except KeychainUnavailable as error:
-            self._show_problem(f"{self._keychain.problem or error} The key may still be there.")
+            problem = tr_engine(self._keychain.problem or str(error))
+            self._show_problem(f"{problem} {tr('The key may still be there.')}")
             return
         self.key = self._keychain.environment_key(self._owner.name) or ""
         self._show()
@@ -185,7 +192,9 @@ class KeyRow(QWidget):
         source = self._keychain.source(self._owner.name) if self.key else ""
         self.shown.setVisible(not entering)
         self.entry.setVisible(entering)
-        label = {"environment": "From environment", "session": "This session only"}.get(source, "")
+        label = {"environment": tr("From environment"), "session": tr("This session only")}.get(
+            source, ""
+        )
         self.source.set(label, "neutral")
         self.shown.setText(masked(self.key, 6 if label else 14) if self.key else "")
         self.source.setVisible(bool(label) and not entering)
@@ -194,7 +203,11 @@ class KeyRow(QWidget):
         from_environment = source == "environment"
         self.remove.setEnabled(not from_environment)
         self.remove.setToolTip(
-            plain_tip(f"Set by {self._owner.variable}" if from_environment else "")
+            plain_tip(
+                tr("Set by {variable}").format(variable=self._owner.variable)
+                if from_environment
+                else ""
+            )
         )
         self.save.setVisible(entering)
         self.save.setEnabled(bool(self.entry.text().strip()))

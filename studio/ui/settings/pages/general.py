@@ -19,16 +19,20 @@ from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
-from studio.ui.translation import LANGUAGES, tr
+from studio.ui.translation import LANGUAGES, tr, tr_later
 from studio.ui.widgets import Button, Combo, MenuItem, plain_tip
 
 from .general_limits import LimitRows, TraceRows
 
 NONE = "none"
 TIERS = (
-    ("small", "Small", "For greetings, facts and short questions."),
-    ("large", "Large", "For one task of a few steps."),
-    ("cloud", "Cloud", "For long and hard tasks, and where a smaller model got stuck."),
+    ("small", tr_later("Small model"), tr_later("For greetings, facts and short questions.")),
+    ("large", tr_later("Large model"), tr_later("For one task of a few steps.")),
+    (
+        "cloud",
+        tr_later("Cloud model"),
+        tr_later("For long and hard tasks, and where a smaller model got stuck."),
+    ),
 )
 """Keys of ``Settings.tiers`` with their titles and texts, the cheapest first."""
 ModelMenu = Callable[[str], Sequence[MenuItem]]
@@ -48,28 +52,28 @@ class RoutingRows(FormCard):
     def __init__(self, theme: Theme, settings: Settings, models: ModelMenu) -> None:
         super().__init__(theme)
         self._settings, self._models = settings, models
-        line = "A model that you choose for a chat stays. Each choice is shown in the chat."
+        line = tr("A model that you choose for a chat stays. Each choice is shown in the chat.")
         self.on = self.add_toggle(
-            "Choose mode and model by how hard a message is", self._switched, line
+            tr("Choose mode and model by how hard a message is"), self._switched, line
         )
         self.tiers: dict[str, Combo] = {}
         for key, title, line in TIERS:
-            combo = self.tiers[key] = self._combo(f"{title} model", key)
-            self.add(f"{title} model", combo, line)
-        self.asked = self._combo("Asked how hard a message is", "")
+            combo = self.tiers[key] = self._combo(tr(title), key)
+            self.add(tr(title), combo, tr(line))
+        self.asked = self._combo(tr("Asked how hard a message is"), "")
         self.add(
-            "Asked how hard a message is",
+            tr("Asked how hard a message is"),
             self.asked,
-            "A small model reads each message first. Without one, rules decide.",
+            tr("A small model reads each message first. Without one, rules decide."),
         )
 
     def refresh(self) -> None:
         """Show the current settings."""
         values = self._settings
         self.on.show_value(values.routing)
-        self._show_choice(self.asked, values.routing_model, "Rules alone")
+        self._show_choice(self.asked, values.routing_model, tr("Rules alone"))
         for key, combo in self.tiers.items():
-            self._show_choice(combo, values.tiers.get(key, ""), "Not set")
+            self._show_choice(combo, values.tiers.get(key, ""), tr("Not set"))
             combo.setEnabled(values.routing)
         self.asked.setEnabled(values.routing)
 
@@ -116,14 +120,18 @@ def _title(items: Sequence[MenuItem], key: str) -> str:
     return split_key(key)[1]
 
 
-AUTOMATIC = MenuItem("automatic", "Automatic")
+AUTOMATIC = "automatic"
+
+
+def _automatic() -> MenuItem:
+    return MenuItem(AUTOMATIC, tr("Automatic"))
 
 
 class GeneralPage(SettingsPage):
     """Language, defaults of new chats, limits, routing and traces."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
-        super().__init__(theme, "General", "Changes apply at once.")
+        super().__init__(theme, tr("General"), tr("Changes apply at once."))
         self._services = services
         settings = self._settings = services.values
         self._chooser: QFileDialog | None = None
@@ -131,17 +139,17 @@ class GeneralPage(SettingsPage):
         self._add_new_chats()
         self.limits = LimitRows(theme, settings)
         self.limits.changed.connect(self.changed)
-        self.add_group("Limits", self.limits)
+        self.add_group(tr("Limits"), self.limits)
         engine = services.engine
         self.routing = RoutingRows(
             theme, settings, lambda key: model_items(engine, engine.connected, key, ())
         )
         self.routing.changed.connect(self.changed)
         self.routing.providers_wanted.connect(lambda: self.page_wanted.emit("providers"))
-        self.add_group("Routing", self.routing)
+        self.add_group(tr("Routing"), self.routing)
         self.traces = TraceRows(theme, settings)
         self.traces.changed.connect(self.changed)
-        self.add_group("Traces", self.traces)
+        self.add_group(tr("Traces"), self.traces)
         self.column.addStretch(1)
 
     def _add_language(self) -> None:
@@ -156,14 +164,18 @@ class GeneralPage(SettingsPage):
     def _add_new_chats(self) -> None:
         rows = FormCard(self.theme)
         providers = [MenuItem(name, title) for name, title in PROVIDER_TITLES.items()]
-        self._provider = Combo(self.theme, "Default provider", "", 200, [AUTOMATIC, *providers])
+        self._provider = Combo(
+            self.theme, tr("Default provider"), "", 200, [_automatic(), *providers]
+        )
         self._provider.chosen.connect(partial(self._store_default, "default_provider"))
-        rows.add("Default provider", self._provider, "New chats begin with its default model.")
-        self._agent = Combo(self.theme, "Default agent", "", 200, [AUTOMATIC])
+        rows.add(
+            tr("Default provider"), self._provider, tr("New chats begin with its default model.")
+        )
+        self._agent = Combo(self.theme, tr("Default agent"), "", 200, [_automatic()])
         self._agent.chosen.connect(partial(self._store_default, "default_agent"))
-        rows.add("Default agent", self._agent)
-        self._folder = Button(self.theme, "Choose…", icon="folder", clicked=self._choose_folder)
-        rows.add("Folder of new chats", self._folder)
+        rows.add(tr("Default agent"), self._agent)
+        self._folder = Button(self.theme, tr("Choose…"), icon="folder", clicked=self._choose_folder)
+        rows.add(tr("Folder of new chats"), self._folder)
         self.column.addWidget(rows)
 
     def show_at(self, name: str) -> None:
@@ -173,7 +185,7 @@ class GeneralPage(SettingsPage):
     async def _load_agents(self) -> None:
         found = await self._services.engine.agents()
         items = [MenuItem(one.name, one.name, one.icon) for one in found.by_name.values()]
-        self._agent.set_items([AUTOMATIC, *items])
+        self._agent.set_items([_automatic(), *items])
         self.refresh()
 
     def refresh(self) -> None:
@@ -182,10 +194,10 @@ class GeneralPage(SettingsPage):
         self.limits.refresh()
         self.traces.refresh()
         self._language.set_current(values.language)
-        self._provider.set_current(values.default_provider or AUTOMATIC.key)
-        self._agent.set_current(values.default_agent or AUTOMATIC.key)
+        self._provider.set_current(values.default_provider or AUTOMATIC)
+        self._agent.set_current(values.default_agent or AUTOMATIC)
         folder = values.last_folder
-        self._folder.set_text(Path(folder).name if folder else "Choose…")
+        self._folder.set_text(Path(folder).name if folder else tr("Choose…"))
         self._folder.setToolTip(plain_tip(folder))
 
     def _language_chosen(self, language: str) -> None:
@@ -193,11 +205,11 @@ class GeneralPage(SettingsPage):
         self.changed.emit()
 
     def _store_default(self, setting: str, name: str) -> None:
-        setattr(self._settings, setting, "" if name == AUTOMATIC.key else name)
+        setattr(self._settings, setting, "" if name == AUTOMATIC else name)
         self.changed.emit()
 
     def _choose_folder(self) -> None:
-        chooser = QFileDialog(self.window(), "Folder of new chats", self._settings.last_folder)
+        chooser = QFileDialog(self.window(), tr("Folder of new chats"), self._settings.last_folder)
         chooser.setFileMode(QFileDialog.FileMode.Directory)
         chooser.setOption(QFileDialog.Option.ShowDirsOnly)
         chooser.fileSelected.connect(self._folder_chosen)

@@ -59,12 +59,12 @@ class TraceRows(FormCard):
         super().__init__(theme)
         self._settings = settings
         placeholder = "https://collector.example/v1/traces"
-        self.endpoint = Field(theme, placeholder, name="Send traces to")
+        self.endpoint = Field(theme, placeholder, name=tr("Send traces to"))
         self.endpoint.editingFinished.connect(self._endpoint_entered)
-        about = "OpenTelemetry over HTTP. Empty for nowhere."
-        self.add("Send traces to", self.endpoint, about, least=300)
-        about = "What you and the models write goes out too."
-        self.content = self.add_toggle("With contents", self._content_set, about)
+        about = tr("OpenTelemetry over HTTP. Empty for nowhere.")
+        self.add(tr("Send traces to"), self.endpoint, about, least=300)
+        about = tr("What you and the models write goes out too.")
+        self.content = self.add_toggle(tr("With contents"), self._content_set, about)
 
     def refresh(self) -> None:
         self.endpoint.set_unless_typing(self._settings.trace_endpoint)
@@ -74,7 +74,7 @@ class TraceRows(FormCard):
     def _endpoint_entered(self) -> None:
         text = self.endpoint.text().strip()
         if text and not _is_address(text):
-            self.endpoint.set_error("Type an address that begins with https:// or http://.")
+            self.endpoint.set_error(tr("Type an address that begins with https:// or http://."))
             self.endpoint.setToolTip(plain_tip(self.endpoint.error))
         elif text != self._settings.trace_endpoint:
             self._settings.trace_endpoint = text

@@ -6,7 +6,6 @@ about a call that the person types.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,12 @@ from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.errors import StudioError, ToolFailed
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.config.permission_rules import StandingRule
-from studio.ui.formatting import short_path
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import day_of, short_path
 from studio.ui.settings.form import FormCard, Slot
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import (
     Button,
     Card,
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 _WRAP = int(Qt.TextFlag.TextWrapAnywhere) | int(Qt.AlignmentFlag.AlignVCenter)
 MINIMUM_HEIGHT = 24
 RULE_VERDICTS: tuple[tuple[Verdict, str], ...] = (
-    ("allow", "Allow"),
-    ("ask", "Ask"),
-    ("deny", "Never"),
+    ("allow", tr_later("Allow")),
+    ("ask", tr_later("Ask")),
+    ("deny", tr_later("Never")),
 )
 EVERYWHERE = "everywhere"
 CHAT = "chat"
@@ -60,9 +61,9 @@ class RuleButton(PaintedButton):
     def __init__(self, theme: Theme, rule: str, about: str) -> None:
         super().__init__(theme)
         self.setText(rule)
-        self.setAccessibleName(f"Change {rule}")
+        self.setAccessibleName(tr("Change {rule}").format(rule=rule))
         self.setAccessibleDescription(about)
-        self.setToolTip("Change")
+        self.setToolTip(tr("Change"))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -95,9 +96,9 @@ class RuleButton(PaintedButton):
 
 
 GROUPS: tuple[tuple[Verdict, str], ...] = (
-    ("allow", "Always allowed"),
-    ("ask", "Always asked about"),
-    ("deny", "Never allowed"),
+    ("allow", tr_later("Always allowed")),
+    ("ask", tr_later("Always asked about")),
+    ("deny", tr_later("Never allowed")),
 )
 
 
@@ -105,8 +106,8 @@ class VerdictCombo(Combo):
     """Chooses what a rule does: allow, ask or never."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(theme, "What the rule does", width=90)
-        self.set_items([MenuItem(key, text) for key, text in RULE_VERDICTS])
+        super().__init__(theme, tr("What the rule does"), width=90)
+        self.set_items([MenuItem(key, tr(text)) for key, text in RULE_VERDICTS])
         self.set_current("allow")
 
     @property
@@ -154,19 +155,19 @@ class RuleList(QWidget):
 
     def _make_editor(self) -> QVBoxLayout:
         theme = self._theme
-        self.head = Label(theme, "Add rule", "ui_strong")
+        self.head = Label(theme, tr("Add rule"), "ui_strong")
         self.verdict = VerdictCombo(theme)
         name = "Rule: TOOL or TOOL(PATTERN)"
         self.field = Field(theme, "run(git status *)", role="code", name=name)
         self.field.returnPressed.connect(self.save)
         self.field.textChanged.connect(lambda: self._show_problem(""))
-        self.where = Combo(theme, "Where the rule counts", width=150)
-        self.button = Button(theme, "Add rule", clicked=self.save)
-        self.cancel = Button(theme, "Cancel", "ghost", clicked=self._cancel_edit)
+        self.where = Combo(theme, tr("Where the rule counts"), width=150)
+        self.button = Button(theme, tr("Add rule"), clicked=self.save)
+        self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self._cancel_edit)
         self.cancel.hide()
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
-        about = (
+        about = tr(
             "A tool, or a tool with a pattern for its command, path or address. * is any text. "
             "Click a rule to change it."
         )
@@ -188,7 +189,7 @@ class RuleList(QWidget):
         for verdict, title in GROUPS:
             rules = [listed for listed in shown if listed.rule.verdict == verdict]
             if rules or verdict == "allow":
-                column.addLayout(self._make_group(title, rules))
+                column.addLayout(self._make_group(tr(title), rules))
         self._lists.put(widget_of(column))
 
     def _show_scopes(self, chat: bool) -> None:
@@ -196,9 +197,9 @@ class RuleList(QWidget):
         folders = list(self._engine.settings.values.recent_folders)
         if current not in (EVERYWHERE, CHAT, *folders):
             folders.append(current)
-        items = [MenuItem(EVERYWHERE, "Everywhere")]
+        items = [MenuItem(EVERYWHERE, tr("Everywhere"))]
         if chat:
-            items.append(MenuItem(CHAT, "This chat"))
+            items.append(MenuItem(CHAT, tr("This chat")))
         self.where.set_items([*items, *(MenuItem(one, short_path(one)) for one in folders)])
         self.where.set_current(EVERYWHERE if current == CHAT and not chat else current)
 
@@ -216,7 +217,9 @@ class RuleList(QWidget):
                 beside = widget_of(row_of([about, lock], spacing=19, margins=margins))
                 rows.add(name, beside, icon=icon, role="code")
                 continue
-            remove = self.removes[name] = IconButton(self._theme, "x", f"Remove {name}")
+            remove = self.removes[name] = IconButton(
+                self._theme, "x", tr("Remove {name}").format(name=name)
+            )
             remove.setAccessibleDescription(f"{title}. {listed.about}")
             remove.clicked.connect(lambda _on=False, listed=listed: self._remove(listed))
             beside = row_of([about, (remove, Qt.AlignmentFlag.AlignVCenter)], spacing=12)
@@ -224,14 +227,14 @@ class RuleList(QWidget):
             button.clicked.connect(lambda _on=False, listed=listed: self._edit(listed))
             rows.add(button, widget_of(beside), icon=icon)
         if not rules:
-            rows.add_text("Nothing yet. “Always allow” in a question adds a rule here.")
+            rows.add_text(tr("Nothing yet. “Always allow” in a question adds a rule here."))
         return column_of([Label(self._theme, title, "ui_strong"), rows], spacing=6)
 
     def _edit(self, listed: ListedRule | None) -> None:
         """Put a rule into the editor; with None the editor adds a new one again."""
         self._edited = listed
-        self.head.setText("Change rule" if listed else "Add rule")
-        self.button.set_text("Save" if listed else "Add rule")
+        self.head.setText(tr("Change rule") if listed else tr("Add rule"))
+        self.button.set_text(tr("Save") if listed else tr("Add rule"))
         self.cancel.setVisible(listed is not None)
         if listed is None:
             return
@@ -305,16 +308,20 @@ class RuleList(QWidget):
 
 def scope_text(stored: StandingRule) -> str:
     """Where a stored rule applies, and since when."""
-    where = f"In {short_path(stored.folder)}" if stored.folder else "Everywhere"
+    where = tr("Everywhere")
+    if stored.folder:
+        where = tr("In {folder}").format(folder=short_path(stored.folder))
     if not stored.added:
         return where
-    day, today = time.localtime(stored.added), time.localtime()
-    year = f" {day.tm_year}" if day.tm_year != today.tm_year else ""
-    return f"{where}, since {day.tm_mday} {time.strftime('%b', day)}{year}"
+    return tr("{where}, since {day}").format(where=where, day=day_of(stored.added))
 
 
 NO_FOLDER = "none"
-DECISIONS = {"allow": ("Allowed", "ok"), "ask": ("Asks you", "warn"), "deny": ("Refused", "err")}
+DECISIONS = {
+    "allow": (tr_later("Allowed"), "ok"),
+    "ask": (tr_later("Asks you"), "warn"),
+    "deny": (tr_later("Refused"), "err"),
+}
 """The text of a decision and the colour of its tag."""
 
 
@@ -331,10 +338,12 @@ class RuleTester(Card):
         super().__init__(theme, "surface", "hair")
         self._engine, self._tasks, self._chat = engine, tasks, chat
         self._attempts = 0
-        name = "A call: TOOL or TOOL(TARGET)"
+        name = tr("A call: TOOL or TOOL(TARGET)")
         self.field = Field(theme, "run(git push)", role="code", name=name)
         self.field.textChanged.connect(self.try_again)
-        self.where = Combo(theme, "Chat or folder of the call", width=170, chosen=self.try_again)
+        self.where = Combo(
+            theme, tr("Chat or folder of the call"), width=170, chosen=self.try_again
+        )
         self.verdict = Tag(theme, "")
         self.why = Label(theme, "", "ui", "text2", wrap=True)
         call = row_of([(self.field, 1), self.where], spacing=8)
@@ -344,9 +353,9 @@ class RuleTester(Card):
     def try_again(self) -> None:
         """Decide about the call in the field."""
         folders = self._engine.settings.values.recent_folders
-        items = [MenuItem(CHAT, "This chat")] if self._chat() else []
+        items = [MenuItem(CHAT, tr("This chat"))] if self._chat() else []
         items += [MenuItem(folder, short_path(folder)) for folder in folders]
-        self.where.set_items(items or [MenuItem(NO_FOLDER, "No folder")])
+        self.where.set_items(items or [MenuItem(NO_FOLDER, tr("No folder"))])
         keys = [item.key for item in items] or [NO_FOLDER]
         if self.where.current not in keys:
             self.where.set_current(keys[0])
@@ -357,7 +366,9 @@ class RuleTester(Card):
         from studio.agent.permission.rules import parse_rule
 
         if not text:
-            self._show("", "neutral", "Type a call to see what would become of it. Nothing is run.")
+            self._show(
+                "", "neutral", tr("Type a call to see what would become of it. Nothing is run.")
+            )
             return
         try:
             call = parse_rule(text, self._engine.tools())
@@ -366,13 +377,14 @@ class RuleTester(Card):
             chat = self._chat() if chosen == CHAT else None
             folder = self._engine.own_folder() if chosen in (NO_FOLDER, CHAT) else Path(chosen)
             found = await self._engine.explain(call.tool, target, chat.info if chat else folder)
-            decision, kind = DECISIONS[found.verdict]
+            words, kind = DECISIONS[found.verdict]
+            decision = tr(words)
             spec = self._engine.tools()[call.tool].spec
             if spec.effect == "draft" and found.verdict != "deny" and not found.insists:
-                decision = "Draft first" if found.verdict == "ask" else "Written at once"
-            why = found.why
+                decision = tr("Draft first") if found.verdict == "ask" else tr("Written at once")
+            why = tr_engine(found.why)
         except (StudioError, ToolFailed) as error:
-            decision, kind, why = "", "neutral", str(error)
+            decision, kind, why = "", "neutral", tr_engine(str(error))
         if attempt == self._attempts:  # nothing was typed meanwhile
             self._show(decision, kind, why)
 

@@ -23,10 +23,12 @@ from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
 from studio.ui.chat.dialogs import trust_box
 from studio.ui.chat.model.session_options import PERMISSION_MODES
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Tag, Toggle
 from studio.ui.widgets.layouts import row_of, widget_of
 
@@ -57,14 +59,14 @@ class ToolGroup:
 
 
 _GROUPS = (
-    ToolGroup("Read files", "file-text", ("read", "list", "glob", "search"), "allow"),
-    ToolGroup("Search the web", "search", ("web_search",), "ask"),
-    ToolGroup("Fetch pages", "globe", ("fetch",), "ask"),
-    ToolGroup("Run commands", "terminal", ("run",), "ask"),
-    ToolGroup("Write files", "file-pen", ("write", "edit", "move"), "ask", drafts=True),
-    ToolGroup("Delete files", "trash-2", ("delete",), "ask", drafts=True),
-    ToolGroup("Keep notes", "feather", ("remember",), "ask"),
-    ToolGroup("Read notes", "files", ("notes_read", "notes_detail"), "allow"),
+    ToolGroup(tr_later("Read files"), "file-text", ("read", "list", "glob", "search"), "allow"),
+    ToolGroup(tr_later("Search the web"), "search", ("web_search",), "ask"),
+    ToolGroup(tr_later("Fetch pages"), "globe", ("fetch",), "ask"),
+    ToolGroup(tr_later("Run commands"), "terminal", ("run",), "ask"),
+    ToolGroup(tr_later("Write files"), "file-pen", ("write", "edit", "move"), "ask", drafts=True),
+    ToolGroup(tr_later("Delete files"), "trash-2", ("delete",), "ask", drafts=True),
+    ToolGroup(tr_later("Keep notes"), "feather", ("remember",), "ask"),
+    ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail"), "allow"),
 )
 _UNLISTED = ("ask",)
 """Tools without a row: asking the person needs no permission."""
@@ -88,10 +90,12 @@ def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
 
 
 TRUST: dict[Trust, str] = {
-    "nothing": "It has no rules or agents of its own any more.",
-    "untrusted": "Its own rules can only forbid, and its agents are a stranger’s.",
-    "changed": "Its files changed since you trusted it: a stranger’s until you trust them again.",
-    "trusted": "Its own rules and agents count until their files change.",
+    "nothing": tr_later("It has no rules or agents of its own any more."),
+    "untrusted": tr_later("Its own rules can only forbid, and its agents are a stranger’s."),
+    "changed": tr_later(
+        "Its files changed since you trusted it: a stranger’s until you trust them again."
+    ),
+    "trusted": tr_later("Its own rules and agents count until their files change."),
 }
 
 
@@ -101,9 +105,11 @@ class PermissionsPage(SettingsPage):
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
             theme,
-            "Permissions",
-            "What agents may do without asking. Never always wins, and rules of a folder or "
-            "chat come before those for everywhere.",
+            tr("Permissions"),
+            tr(
+                "What agents may do without asking. Never always wins, and rules of a folder or "
+                "chat come before those for everywhere."
+            ),
         )
         engine, tasks, chat = services.engine, services.tasks, services.chat
         self._engine, self._tasks, self._chat = engine, tasks, chat
@@ -118,23 +124,23 @@ class PermissionsPage(SettingsPage):
         """The verdict of each group of tools, by its title."""
         self._tags: dict[str, Tag] = {}
         first = FormCard(theme)
-        self.mode = Combo(theme, "Mode", width=200)
+        self.mode = Combo(theme, tr("Mode"), width=200)
         self.mode.set_items(
-            [MenuItem(key, text, detail=d) for key, (text, d) in PERMISSION_MODES.items()]
+            [MenuItem(key, tr(text), detail=tr(d)) for key, (text, d) in PERMISSION_MODES.items()]
         )
         self.mode.chosen.connect(self._mode_chosen)
-        first.add("Mode", self.mode, "Used by every new chat.")
-        self.sandbox = Toggle(theme, "Run commands in a sandbox")
+        first.add(tr("Mode"), self.mode, tr("Used by every new chat."))
+        self.sandbox = Toggle(theme, tr("Run commands in a sandbox"))
         self.sandbox.toggled.connect(self._sandbox_set)
-        self.confined = first.add("Run commands in a sandbox", self.sandbox, " ")
+        self.confined = first.add(tr("Run commands in a sandbox"), self.sandbox, " ")
         self.column.addWidget(first)
         self._folders, self._tools = Slot(), Slot()
-        self.add_group("Folders with rules or agents of their own", self._folders)
-        self.add_group("Tools", self._tools)
+        self.add_group(tr("Folders with rules or agents of their own"), self._folders)
+        self.add_group(tr("Tools"), self._tools)
         self.rules = RuleList(theme, engine, tasks, self._reload)
         self.column.addWidget(self.rules)
         self.tester = RuleTester(theme, engine, tasks, lambda: chat.session)
-        self.add_group("What would happen if…", self.tester)
+        self.add_group(tr("What would happen if…"), self.tester)
         self.column.addStretch(1)
         chat.opened.connect(self._reload_if_visible)
         chat.option_chosen.connect(self._reload_if_visible)
@@ -184,7 +190,7 @@ class PermissionsPage(SettingsPage):
             for one in self._stored
             if one.folder or one.rule.pattern != "*" or one.rule.tool not in shown
         ]
-        listed += [ListedRule(one.rule, "In this chat", CHAT, one.id) for one in of_chat]
+        listed += [ListedRule(one.rule, tr("In this chat"), CHAT, one.id) for one in of_chat]
         self.rules.fill([*listed, *of_files], session.rules if session else None)
         self.tester.try_again()
 
@@ -195,20 +201,25 @@ class PermissionsPage(SettingsPage):
         folder, name = Path(self._chat.model.options.folder), self._chat.model.options.agent
         layers = await self._engine.rules.layers(folder)
         own = [
-            ListedRule(r, f"From {PROJECT_PERMISSIONS.as_posix()}")
+            ListedRule(r, tr("From {file}").format(file=PROJECT_PERMISSIONS.as_posix()))
             for r in layers.rules.get("project", ())
         ]
         try:
             agent = await self._engine.agent(name, folder, layers)
         except ConfigurationError:  # it was removed; the chat shows that
             return own
-        return [*own, *(ListedRule(rule, f"From the agent {name}") for rule in agent.permissions)]
+        about = tr("From the agent {name}").format(name=name)
+        return [*own, *(ListedRule(rule, about) for rule in agent.permissions)]
 
     async def _show_sandbox(self) -> None:
         sandbox = await self._engine.sandbox()
-        limits = "Commands change nothing outside the folder, and have no network unless allowed."
+        limits = tr(
+            "Commands change nothing outside the folder, and have no network unless allowed."
+        )
         active = sandbox.kind != "none"
-        self.confined.setText(sandbox.reason or (limits if active else sandbox.label))
+        self.confined.setText(
+            tr_engine(sandbox.reason) or (limits if active else tr_engine(sandbox.label))
+        )
 
     # Mode and sandbox
 
@@ -230,16 +241,18 @@ class PermissionsPage(SettingsPage):
         rows = FormCard(self.theme)
         for folder, how in trust.items():
             trusted = how in ("trusted", "nothing")
-            button = Button(self.theme, "Stop trusting" if trusted else "Trust…")
+            button = Button(self.theme, tr("Stop trusting") if trusted else tr("Trust…"))
             action = self._untrust if trusted else self._ask_to_trust
             button.clicked.connect(partial(action, folder))
             button.setAccessibleName(f"{button.text().removesuffix('…')} {folder}")
-            rows.add(short_path(folder), button, TRUST[how])
+            rows.add(short_path(folder), button, tr(TRUST[how]))
             self.folders[folder] = button
         if not trust:
             rows.add_text(
-                "None so far. Rules in .agents/permissions.yaml and agents in .agents/agents "
-                "can widen rights only in a folder you trust."
+                tr(
+                    "None so far. Rules in .agents/permissions.yaml and agents in .agents/agents "
+                    "can widen rights only in a folder you trust."
+                )
             )
         self._folders.put(rows)
 
@@ -267,16 +280,16 @@ class PermissionsPage(SettingsPage):
             self.tools, self._tags = {}, {}
             rows = FormCard(self.theme)
             for group in groups:
-                verdicts = [words for _, words in RULE_VERDICTS]
-                segments = Segmented(self.theme, verdicts, name=group.title)
+                verdicts = [tr(words) for _, words in RULE_VERDICTS]
+                segments = Segmented(self.theme, verdicts, name=tr(group.title))
                 segments.chosen.connect(
                     lambda at, group=group: self._chosen(group, RULE_VERDICTS[at][0])
                 )
                 beside = row_of([segments], spacing=12)
                 if group.drafts:
-                    tag = self._tags[group.title] = Tag(self.theme, "Draft first")
+                    tag = self._tags[group.title] = Tag(self.theme, tr("Draft first"))
                     beside.insertWidget(0, tag, 0, Qt.AlignmentFlag.AlignVCenter)
-                rows.add(group.title, widget_of(beside), icon=group.icon)
+                rows.add(tr(group.title), widget_of(beside), icon=group.icon)
                 self.tools[group.title] = segments
             self._tools.put(rows)
         for group in groups:
@@ -284,7 +297,11 @@ class PermissionsPage(SettingsPage):
             at = next(n for n, (one, _) in enumerate(RULE_VERDICTS) if one == verdict)
             self.tools[group.title].set_current(at)
             if (tag := self._tags.get(group.title)) is not None:
-                words = {"allow": "Written at once", "ask": "Draft first", "deny": "Refused"}
+                words = {
+                    "allow": tr("Written at once"),
+                    "ask": tr("Draft first"),
+                    "deny": tr("Refused"),
+                }
                 tag.set(words[verdict], "warn" if verdict == "allow" else "neutral")
 
     def _verdict(self, group: ToolGroup) -> Verdict:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewIt
 from studio.domain.models import ModelInfo
 from studio.ui.formatting import context_size, day, price
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import Index, OverlayBar, plain_tip
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.painting import paint_check, paint_rounded, paint_tag, paint_text, tag_width
@@ -23,11 +24,13 @@ SKELETON = 3
 
 def abilities(model: ModelInfo) -> str:
     """The known abilities of a model: reads pictures and PDF, calls tools, thinks."""
-    reads = [word for word, able in (("pictures", model.images), ("PDF", model.documents)) if able]
+    reads = tr("reads pictures") if model.images else ""
+    if model.documents:
+        reads = tr("reads pictures and PDF") if model.images else tr("reads PDF")
     does = [
-        f"reads {' and '.join(reads)}" if reads else "",
-        "calls tools" if model.tools else "",
-        "thinks" if model.reasoning else "",
+        reads,
+        tr("calls tools") if model.tools else "",
+        tr("thinks") if model.reasoning else "",
     ]
     return ", ".join(word for word in does if word)
 
@@ -35,12 +38,12 @@ def abilities(model: ModelInfo) -> str:
 def mark(model: ModelInfo) -> str:
     """A tag for the model in a list: Yours, Until 1 Dec 2026, Deprecated; or an empty text."""
     if model.source == "yours":
-        return "Yours"
+        return tr("Yours")
     if model.lifecycle not in ("", "deprecated"):
         return ""
     if model.retires:
-        return f"Until {day(model.retires)}"
-    return "Deprecated" if model.lifecycle else ""
+        return tr("Until {day}").format(day=day(model.retires))
+    return tr("Deprecated") if model.lifecycle else ""
 
 
 class _ModelListModel(QAbstractListModel):
@@ -78,10 +81,10 @@ class _ModelListModel(QAbstractListModel):
             return joined(
                 (
                     model.title,
-                    "default" if model.id == self.default else "",
+                    tr_in("a model in a list", "default") if model.id == self.default else "",
                     mark(model),
-                    "not offered" if model.id in self.off else "offered",
-                    f"context {size}" if size else "",
+                    tr("not offered") if model.id in self.off else tr("offered"),
+                    tr("context {size}").format(size=size) if size else "",
                     price(model.input_price, model.output_price),
                     abilities(model),
                 )
@@ -137,7 +140,7 @@ class _ModelDelegate(QStyledItemDelegate):
         else:  # a narrow window has room for the name and the price
             end = right - t.metrics("small").horizontalAdvance(cost) - t.px(10)
         x = box.right() + t.px(10)
-        tags = [("Default", "accent")] if model.id == shown.default else []
+        tags = [(tr("Default"), "accent")] if model.id == shown.default else []
         if word := mark(model):
             tags.append((word, "neutral" if model.source == "yours" else "warn"))
         # The name needs room first; the default model is also named above the list.
@@ -170,7 +173,7 @@ class ModelList(QListView):
         self.shown = _ModelListModel(self)
         self.setModel(self.shown)
         self.setItemDelegate(_ModelDelegate(theme, self))
-        self.setAccessibleName("Models")
+        self.setAccessibleName(tr("Models"))
         self.setUniformItemSizes(True)
         self.setSelectionMode(QListView.SelectionMode.NoSelection)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
@@ -237,7 +240,7 @@ class ModelList(QListView):
             self._paint_skeleton(painter)
         elif not self.shown.models:
             middle = Qt.AlignmentFlag.AlignCenter
-            paint_text(painter, t, whole, "No models.", "small", "text3", middle)
+            paint_text(painter, t, whole, tr("No models."), "small", "text3", middle)
         painter.end()
         super().paintEvent(event)
 

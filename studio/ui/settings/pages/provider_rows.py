@@ -15,8 +15,11 @@ from PySide6.QtWidgets import QFileDialog, QSizePolicy, QWidget
 from studio.domain.errors import StudioError
 from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import decimal, percent
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr
 from studio.ui.widgets import Button, Card, Field, Label, PaintedButton, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_spinner, paint_text
@@ -33,7 +36,7 @@ class SectionHeader(PaintedButton):
         self._status, self._state = "", "off"
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.add_key = Button(theme, "Add key…", parent=self)
+        self.add_key = Button(theme, tr("Add key…"), parent=self)
         self.add_key.hide()
         row_of([STRETCH, self.add_key], margins=(0, 0, theme.px(26), 0), on=self)
         self.toggled.connect(lambda _on: self.set_status(self._status, self._state))
@@ -88,8 +91,8 @@ class FailureCard(Card):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "control", 8)
         self.reason = Label(theme, "", "small", "text2", wrap=True)
-        self.again = Button(theme, "Try again")
-        title = Label(theme, "Couldn’t load models", "ui_strong")
+        self.again = Button(theme, tr("Try again"))
+        title = Label(theme, tr("Couldn’t load models"), "ui_strong")
         words = column_of([title, self.reason], spacing=1)
         margins = (14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted at the left
         row_of([(words, 1), self.again], spacing=12, margins=margins, on=self)
@@ -114,22 +117,24 @@ class ModelFileRow(QWidget):
         super().__init__()
         self._settings = settings
         self._chooser: QFileDialog | None = None
-        self.path = Field(theme, name="Model file")
+        self.path = Field(theme, name=tr("Model file"))
         self.path.setReadOnly(True)
-        self.choose = Button(theme, "Choose another…", clicked=self._choose)
-        self.restore = Button(theme, "Use the one that ships", clicked=lambda: self._set(""))
+        self.choose = Button(theme, tr("Choose another…"), clicked=self._choose)
+        self.restore = Button(theme, tr("Use the one that ships"), clicked=lambda: self._set(""))
         row_of([(self.path, 1), self.restore, self.choose], spacing=10, on=self)
         self.refresh()
 
     def refresh(self) -> None:
         """Show the file of the settings."""
         path = self._settings.builtin_model
-        self.path.setText(Path(path).name if path else "The one that ships")
+        self.path.setText(Path(path).name if path else tr("The one that ships"))
         self.path.setToolTip(plain_tip(path))
         self.restore.setVisible(bool(path))
 
     def _choose(self) -> None:
-        chooser = QFileDialog(self.window(), "Choose a model file", filter="GGUF files (*.gguf)")
+        chooser = QFileDialog(
+            self.window(), tr("Choose a model file"), filter="GGUF files (*.gguf)"
+        )
         chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
         chooser.fileSelected.connect(self._set)
         chooser.finished.connect(chooser.deleteLater)
@@ -172,7 +177,7 @@ class ProgressBar(PaintedWidget):
 
     def set_part(self, part: float) -> None:
         self.part = max(0.0, min(1.0, part))
-        self.setAccessibleName(f"{self.part:.0%} downloaded")
+        self.setAccessibleName(tr("{part} downloaded").format(part=percent(self.part)))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -198,12 +203,12 @@ class ModelDownloadRow(QWidget):
         super().__init__()
         self._tasks, self._make = tasks, make
         self._task: asyncio.Task[None] | None = None
-        placeholder = "A model’s name, qwen3:4b for example"
-        self.name = Field(theme, placeholder, name="Model to download")
+        placeholder = tr("A model’s name, qwen3:4b for example")
+        self.name = Field(theme, placeholder, name=tr("Model to download"))
         self.name.returnPressed.connect(self._start)
         self.name.textChanged.connect(lambda _: self._show())
-        self.get = Button(theme, "Download", clicked=self._start)
-        self.cancel = Button(theme, "Cancel", "ghost", clicked=self._stop)
+        self.get = Button(theme, tr("Download"), clicked=self._start)
+        self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self._stop)
         self.bar = ProgressBar(theme)
         self.progress = Label(theme, "", "small", "text2", wrap=True, digits=True)
         self.problem = Label(theme, "", "small", "err", wrap=True)
@@ -218,7 +223,7 @@ class ModelDownloadRow(QWidget):
             self._task = self._tasks.start(self._pull(model), cancelled_on_close=True)
             self._task.add_done_callback(self._ended)
             self.bar.set_part(0.0)
-            self._show_progress("Asking for the model…")
+            self._show_progress(tr("Asking for the model…"))
             self._show()
 
     def _stop(self) -> None:
@@ -232,16 +237,16 @@ class ModelDownloadRow(QWidget):
                     self.bar.set_part(step.completed / step.total if step.total else 0.0)
                     self._show_progress(_progress_text(step))
         except StudioError as error:
-            self._show_progress("", problem=str(error))
+            self._show_progress("", problem=tr_engine(str(error)))
             return
         self.name.clear()
-        self._show_progress(f"{model} is downloaded.")
+        self._show_progress(tr("{model} is downloaded.").format(model=model))
         self.pulled.emit()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._task = None
         if task.cancelled():
-            self._show_progress("Cancelled. What was downloaded is kept for the next time.")
+            self._show_progress(tr("Cancelled. What was downloaded is kept for the next time."))
         self._show()
 
     def _show_progress(self, progress: str, problem: str = "") -> None:
@@ -261,5 +266,7 @@ class ModelDownloadRow(QWidget):
 def _progress_text(step: Progress) -> str:
     """“Downloading, 1.2 of 3.1 GB”; Ollama's own status where no size is known."""
     if step.total and step.completed < step.total:
-        return f"Downloading, {step.completed / 1e9:.1f} of {step.total / 1e9:.1f} GB"
+        return tr("Downloading, {done} of {whole} GB").format(
+            done=decimal(step.completed / 1e9), whole=decimal(step.total / 1e9)
+        )
     return f"{step.status[:1].upper()}{step.status[1:]}…"

@@ -17,11 +17,13 @@ from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import from_environment
 from studio.providers.local_model import ABOUT
 from studio.providers.registry import PROVIDERS
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import ago, context_size
 from studio.ui.settings.form import SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
     Button,
     Card,
@@ -78,29 +80,35 @@ class ProviderSection(QWidget):
             self.key.typed.connect(self._key_typed)
             self.key.changed.connect(self._key_changed)
             self.key.loaded.connect(self._show)
-            self._add_row("API key", self.key)
+            self._add_row(tr("API key"), self.key)
             self.note = Label(theme, "", "small", "text2", wrap=True)
             self._grid.addWidget(self.note, self._grid.rowCount(), 1)
             self.note.hide()
         if provider.name == "builtin":
             self.file = ModelFileRow(theme, services.values)
             self.file.changed.connect(self._connection_changed)
-            self._add_row("Model file", self.file)
+            self._add_row(tr("Model file"), self.file)
         elif provider.address:
             here = from_environment(provider.address_variable)
-            name = f"Base URL of {provider.title}"
+            name = tr("Base URL of {title}").format(title=provider.title)
             self.url = Field(theme, here or provider.address, name=name)
             if here:
-                self.url.setToolTip(plain_tip(f"Set by {provider.address_variable}"))
+                self.url.setToolTip(
+                    plain_tip(
+                        tr("Set by {address_variable}").format(
+                            address_variable=provider.address_variable
+                        )
+                    )
+                )
             self.url.editingFinished.connect(self._url_changed)
-            self._add_row("Base URL", self.url)
+            self._add_row(tr("Base URL"), self.url)
         self.pull: ModelDownloadRow | None = None
         if provider.name == "ollama":
             self.pull = ModelDownloadRow(theme, services.tasks, self._puller)
             self.pull.pulled.connect(lambda: self.fetch_models(force=True))
-            self._add_row("Get a model", self.pull)
-        self.default = Combo(theme, "Default model", chosen=self._default_chosen)
-        self._add_row("Default model", self.default)
+            self._add_row(tr("Get a model"), self.pull)
+        self.default = Combo(theme, tr("Default model"), chosen=self._default_chosen)
+        self._add_row(tr("Default model"), self.default)
         self.failure = FailureCard(theme)
         self.failure.hide()
         self.failure.again.clicked.connect(lambda: self.fetch_models(force=True))
@@ -109,7 +117,7 @@ class ProviderSection(QWidget):
         self.models.toggled.connect(self._model_toggled)
         box = Card(theme, "sunken", "hair", 8)
         column_of([self.models], margins=(0, 4, 0, 4), on=box)
-        self._add_row("Models", box)
+        self._add_row(tr("Models"), box)
         self._grid.addLayout(self._make_foot(), self._grid.rowCount(), 1)
         self._seconds = QTimer(self, interval=1000)
         self._seconds.timeout.connect(self._show_foot)
@@ -127,11 +135,11 @@ class ProviderSection(QWidget):
     def _make_foot(self) -> QVBoxLayout:
         self._updated = Label(self.theme, "", "small", "text2", wrap=True, digits=True)
         self._loading = Status(self.theme)
-        self._refresh = Button(self.theme, "Refresh", "ghost", icon="refresh-cw")
+        self._refresh = Button(self.theme, tr("Refresh"), "ghost", icon="refresh-cw")
         self._refresh.clicked.connect(lambda: self.fetch_models(force=True))
-        self._cancel = Button(self.theme, "Cancel", "ghost")
+        self._cancel = Button(self.theme, tr("Cancel"), "ghost")
         self._cancel.clicked.connect(lambda: self._services.catalogue.cancel(self.provider.name))
-        self.own = Field(self.theme, "Add a model by its id")
+        self.own = Field(self.theme, tr("Add a model by its id"))
         self.own.returnPressed.connect(self._own_added)
         foot = (self._loading, (self._updated, 1), Stretch(0), self._refresh, self._cancel)
         return column_of([row_of(foot), self.own], spacing=4)
@@ -218,35 +226,41 @@ class ProviderSection(QWidget):
 
     def _status(self, listing: Listing, has_key: bool) -> tuple[str, str]:
         count = sum(model.source == "fetched" for model in listing.models)
-        models = "1 model" if count == 1 else f"{count} models"
+        models = tr_plural("{count} model", "{count} models", count)
         if self.provider.key == "needed" and not has_key:
-            return "No key", "off"
+            return tr("No key"), "off"
         if listing.state == "loading":
-            return "Loading models…", "busy"
+            return tr("Loading models…"), "busy"
         if listing.state == "failed":
             if self.provider.start_command:
-                return "Not running", "off"
-            return ("Built-in model list", "off") if listing.models else ("No models", "off")
+                return tr("Not running"), "off"
+            return (
+                (tr("Built-in model list"), "off") if listing.models else (tr("No models"), "off")
+            )
         if listing.state == "ready":
             if self.provider.key == "needed":
-                return "Key works", "ok"
+                return tr("Key works"), "ok"
             if self.provider.name == "builtin":
-                return "Small, often wrong", "ok"
-            return f"Running, {models}", "ok"
+                return tr("Small, often wrong"), "ok"
+            return tr("Running, {models}").format(models=models), "ok"
         if self.provider.name == "builtin":
-            return "Small, often wrong", "off"
+            return tr("Small, often wrong"), "off"
         if self.provider.key == "optional" and not self.base_url:
-            return "No address", "off"
+            return tr("No address"), "off"
         return "", "off"
 
     def _reason(self, listing: Listing) -> str:
-        reason = listing.reason.rstrip(".")
+        reason = tr_engine(listing.reason).rstrip(".") + "."
         if listing.fetched_at is not None:
-            return f"{reason}. Using the list from {ago(time.time() - listing.fetched_at)}."
+            when = ago(time.time() - listing.fetched_at)
+            return f"{reason} {tr('Using the list from {when}.').format(when=when)}"
         if not listing.models:
-            return f"{reason}."
+            return reason
         date = self._services.snapshot_date
-        return f"{reason}. Using the built-in list{f' from {date}' if date else ''}."
+        words = (
+            tr("Using the built-in list from {date}.") if date else tr("Using the built-in list.")
+        )
+        return f"{reason} {words.format(date=date)}"
 
     def _show_models(self, listing: Listing) -> None:
         settings, name = self._services.values, self.provider.name
@@ -254,7 +268,7 @@ class ProviderSection(QWidget):
         if listing.state == "loading" and listing.fetched_at is None:
             self.models.set_skeleton()
             self.default.set_items([])
-            self.default.set_face(chosen or "Picked when models load")
+            self.default.set_face(chosen or tr("Picked when models load"))
             return
         catalogue = self._services.catalogue
         models = list(catalogue.chosen(name, chosen))
@@ -269,7 +283,7 @@ class ProviderSection(QWidget):
         )
         self.default.set_current(chosen)
         current = next((m.title for m in models if m.id == chosen), chosen)
-        self.default.set_face(current or "None chosen")
+        self.default.set_face(current or tr("None chosen"))
 
     def _show_foot(self) -> None:
         listing = self.listing
@@ -281,19 +295,26 @@ class ProviderSection(QWidget):
         self._refresh.setEnabled(self._can_fetch())
         if loading:
             began = listing.started_at or time.time()
-            self._loading.set(f"Loading models… {max(0, int(time.time() - began))} s", "busy")
+            self._loading.set(
+                tr("Loading models… {number} s").format(number=max(0, int(time.time() - began))),
+                "busy",
+            )
             return
         priced = not self.provider.local and any(m.input_price is not None for m in listing.models)
-        prices = " Price per million tokens, in and out." if priced else ""
+        date, words = self._services.snapshot_date, [""]
         if listing.fetched_at is not None:
-            when = f"Updated {ago(time.time() - listing.fetched_at)}."
+            when = ago(time.time() - listing.fetched_at)
+            words = [tr("Updated {when}.").format(when=when)]
         elif self.provider.name == "builtin":
-            own = "" if self._services.values.builtin_model else f" {ABOUT}"
-            when = f"Works offline.{own}"
-        else:
-            date = self._services.snapshot_date
-            when = f"Built-in list{f' from {date}' if date else ''}." if listing.models else ""
-        self._updated.setText(when + prices)
+            own = "" if self._services.values.builtin_model else tr_engine(ABOUT)
+            words = [tr("Works offline."), own]
+        elif listing.models and date:
+            words = [tr("Built-in list from {date}.").format(date=date)]
+        elif listing.models:
+            words = [tr("Built-in list.")]
+        if priced:
+            words.append(tr("Price per million tokens, in and out."))
+        self._updated.setText(" ".join(word for word in words if word))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -321,7 +342,7 @@ class ProviderSection(QWidget):
         values = self._services.values
         if self.key is not None and self.key.key and values.default_provider in FOR_TRYING:
             values.default_provider = self.provider.name
-            self.note.show_text(f"New chats use {self.provider.title} now.")
+            self.note.show_text(tr("New chats use {title} now.").format(title=self.provider.title))
         self.fetch_models()
         self._show()
         self.changed.emit()
@@ -336,7 +357,7 @@ class ProviderSection(QWidget):
         if url == urls.get(name, ""):
             return
         wrong = bool(url) and not url.startswith(("http://", "https://"))
-        self.url.set_error("An address begins with http:// or https://" if wrong else "")
+        self.url.set_error(tr("An address begins with http:// or https://") if wrong else "")
         self.url.setToolTip(plain_tip(self.url.error))
         if wrong:
             return
@@ -389,7 +410,7 @@ class ProvidersPage(SettingsPage):
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
-            theme, "Providers", "Keys are stored in your system keychain, never in a file."
+            theme, tr("Providers"), tr("Keys are stored in your system keychain, never in a file.")
         )
         self._services = services
         card = Card(theme, "surface", "hair")
@@ -420,4 +441,6 @@ class ProvidersPage(SettingsPage):
         for section in self.sections.values():
             await section.load()
         if problem := self._services.keychain.problem:
-            self.line.setText(f"{problem} Keys can be kept for this session only.")
+            self.line.setText(
+                f"{tr_engine(problem)} {tr('Keys can be kept for this session only.')}"
+            )

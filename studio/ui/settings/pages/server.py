@@ -15,11 +15,13 @@ from studio.domain.permissions import Verdict
 from studio.storage.config.server_token import ENTRY, ServerToken
 from studio.storage.config.settings import Settings
 from studio.ui.app.server_process import ServerProcess
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot
 from studio.ui.settings.key_row import masked
 from studio.ui.settings.registry import SettingsServices, SettingsTasks
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Button, Field, IconButton, Label, Status, Toggle, message_box
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
@@ -42,14 +44,14 @@ class TokenRow(QWidget):
         self._keychain = token.keychain
         self._token = ""
         self._question: QMessageBox | None = None
-        self.shown = Field(theme, "None yet", role="code", name="Token")
+        self.shown = Field(theme, tr("None yet"), role="code", name=tr("Token"))
         self.shown.setReadOnly(True)
-        self.show_it = Button(theme, "Show")
+        self.show_it = Button(theme, tr("Show"))
         self.show_it.setCheckable(True)
         self.show_it.toggled.connect(self._show)
-        self.copy = Button(theme, "Copy")
+        self.copy = Button(theme, tr("Copy"))
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._token))
-        self.renew = Button(theme, "Renew…", clicked=self._ask_to_renew)
+        self.renew = Button(theme, tr("Renew…"), clicked=self._ask_to_renew)
         self.remark = Label(theme, "", "small", "text2", wrap=True)
         buttons = _in_the_middle(self.show_it, self.copy, self.renew)
         column_of([row_of([(self.shown, 1), *buttons], spacing=8), self.remark], spacing=6, on=self)
@@ -65,19 +67,20 @@ class TokenRow(QWidget):
 
     def _show(self) -> None:
         open_ = self.show_it.isChecked()
-        self.show_it.set_text("Hide" if open_ else "Show")
+        self.show_it.set_text(tr("Hide") if open_ else tr("Show"))
         self.shown.setText(self._token if open_ or not self._token else masked(self._token))
         self.shown.setCursorPosition(0)
         for button in (self.show_it, self.copy, self.renew):
             button.setEnabled(bool(self._token))
         problem = self._keychain.problem
-        self.remark.setText(f"{problem} Each run of the server makes its own token.")
+        own = tr("Each run of the server makes its own token.")
+        self.remark.setText(f"{tr_engine(problem)} {own}")
         self.remark.setVisible(bool(problem))
 
     def _ask_to_renew(self) -> None:
-        more = "The old one stops working. Every client needs the new one."
-        box = message_box(self, "Renew token", "Renew the server’s token?", more)
-        yes = box.addButton("Renew", QMessageBox.ButtonRole.DestructiveRole)
+        more = tr("The old one stops working. Every client needs the new one.")
+        box = message_box(self, tr("Renew token"), tr("Renew the server’s token?"), more)
+        yes = box.addButton(tr("Renew"), QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self._tasks.start(self._renew()))
         self._question = box
@@ -91,7 +94,7 @@ class TokenRow(QWidget):
         self.changed.emit()
 
 
-DEFAULT_RULES = (
+DEFAULT_RULES = tr_later(
     "Clients may have agents read in this folder. Everything else is asked in this window, "
     "or refused when it is closed."
 )
@@ -111,11 +114,11 @@ class ClientRules(QWidget):
         """The remove button of each rule, by its verdict and text."""
         self._listed = Slot()
         self.verdict = VerdictCombo(theme)
-        name = "Rule for clients: TOOL or TOOL(PATTERN)"
+        name = tr("Rule for clients: TOOL or TOOL(PATTERN)")
         self.field = Field(theme, "run(pytest *)", role="code", name=name)
         self.field.returnPressed.connect(self.add)
         self.field.textChanged.connect(lambda: self._show_problem(""))
-        self.button = Button(theme, "Add rule", clicked=self.add)
+        self.button = Button(theme, tr("Add rule"), clicked=self.add)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
         row = row_of([self.verdict, (self.field, 1), self.button], spacing=8)
@@ -124,13 +127,17 @@ class ClientRules(QWidget):
     def show_rules(self) -> None:
         """Show the current rules."""
         rows = FormCard(self._theme)
-        rows.add_text(DEFAULT_RULES)
+        rows.add_text(tr(DEFAULT_RULES))
         self.removes = {}
         for verdict, label in RULE_VERDICTS:
             for text in self._settings.server_rules.get(verdict, ()):
-                remove = IconButton(self._theme, "x", f"Remove {label.lower()} {text}")
+                remove = IconButton(
+                    self._theme,
+                    "x",
+                    tr("Remove {verdict} {rule}").format(verdict=tr(label), rule=text),
+                )
                 remove.clicked.connect(partial(self._remove, verdict, text))
-                label_widget = Label(self._theme, label, "small", "text2")
+                label_widget = Label(self._theme, tr(label), "small", "text2")
                 rows.add(text, _side_by_side(label_widget, remove, spacing=12), role="code")
                 self.removes[f"{verdict} {text}"] = remove
         self._listed.put(rows)
@@ -163,8 +170,12 @@ class ClientRules(QWidget):
         self.field.set_error(problem)
 
 
-STATES = {"off": ("Off", "off"), "starting": ("Starting…", "busy"), "running": ("Running", "ok")}
-OWN_FOLDER = "An empty folder of the program’s own"
+STATES = {
+    "off": (tr_later("Off"), "off"),
+    "starting": (tr_later("Starting…"), "busy"),
+    "running": (tr_later("Running"), "ok"),
+}
+OWN_FOLDER = tr_later("An empty folder of the program’s own")
 FIELD = 270
 """Minimum width of the text fields."""
 
@@ -177,8 +188,11 @@ class ServerPage(SettingsPage):
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
             theme,
-            "Server",
-            "Other programs use your agents and models, through the APIs of OpenAI and Anthropic.",
+            tr("Server"),
+            tr(
+                "Other programs use your agents and models, through the APIs of OpenAI "
+                "and Anthropic."
+            ),
         )
         self._settings, self._tasks = services.values, services.tasks
         self._process, engine = services.server, services.engine
@@ -192,54 +206,54 @@ class ServerPage(SettingsPage):
     def _add_switch(self, token: ServerToken) -> None:
         theme, rows = self.theme, FormCard(self.theme)
         self.status = Status(theme)
-        self.on = self._toggle("server_on", "Run the server")
+        self.on = self._toggle("server_on", tr("Run the server"))
         state = _side_by_side(self.status, self.on)
-        self.about = rows.add("Run the server", state, "As long as this window is open.")
-        self.base = Field(theme, role="code", name="Base URL for clients")
+        self.about = rows.add(tr("Run the server"), state, tr("As long as this window is open."))
+        self.base = Field(theme, role="code", name=tr("Base URL for clients"))
         self.base.setReadOnly(True)
-        self.copy = Button(theme, "Copy")
-        self.copy.setAccessibleName("Copy base URL")
+        self.copy = Button(theme, tr("Copy"))
+        self.copy.setAccessibleName(tr("Copy base URL"))
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
         address = _side_by_side(self.base, self.copy)
-        self.connecting = rows.add("Connect", address, " ", least=340)
+        self.connecting = rows.add(tr("Connect"), address, " ", least=340)
         self.token = TokenRow(theme, token, self._process, self._tasks)
         self.token.changed.connect(self.changed)
-        rows.add("Token", self.token, least=430)
+        rows.add(tr("Token"), self.token, least=430)
         self.column.addWidget(rows)
 
     def _add_clients(self, tools: Callable[[], Collection[str]]) -> None:
         theme, rows = self.theme, FormCard(self.theme)
-        choose = Button(theme, "Choose…")
-        choose.setAccessibleName("Choose the folder for clients")
+        choose = Button(theme, tr("Choose…"))
+        choose.setAccessibleName(tr("Choose the folder for clients"))
         choose.clicked.connect(self._choose)
-        self.forget = Button(theme, "Use none", "ghost", clicked=lambda: self._use(""))
-        self.folder = rows.add("Folder", _side_by_side(self.forget, choose), " ")
-        about = "As progress beside the answer, where the API has a place for it."
-        self.steps = self._add_toggle(rows, "server_steps", "Show tool steps to clients", about)
-        about = "Listed with yours, marked as the server’s."
-        self.keep = self._add_toggle(rows, "server_keep", "Keep requests as chats", about)
-        self.add_group("For clients", rows)
+        self.forget = Button(theme, tr("Use none"), "ghost", clicked=lambda: self._use(""))
+        self.folder = rows.add(tr("Folder"), _side_by_side(self.forget, choose), " ")
+        about = tr("As progress beside the answer, where the API has a place for it.")
+        self.steps = self._add_toggle(rows, "server_steps", tr("Show tool steps to clients"), about)
+        about = tr("Listed with yours, marked as the server’s.")
+        self.keep = self._add_toggle(rows, "server_keep", tr("Keep requests as chats"), about)
+        self.add_group(tr("For clients"), rows)
         self.rules = ClientRules(theme, self._settings, tools)
         self.rules.changed.connect(self.changed)
-        self.add_group("What clients may do", self.rules)
+        self.add_group(tr("What clients may do"), self.rules)
 
     def _add_address(self) -> None:
         theme, rows = self.theme, FormCard(self.theme)
-        self.host = self._field("Address", "127.0.0.1", self._host_entered)
-        self.where = rows.add("Address", self.host, " ", least=FIELD)
-        self.port = self._field("Port", "8765", self._port_entered)
-        rows.add("Port", self.port, least=FIELD)
-        about = "Off, every program on this computer may use the server."
-        self.asks = self._add_toggle(rows, "server_token", "Clients need the token", about)
-        self.hosts = self._field("Other host names", "studio.local", self._hosts_entered)
-        about = "Requests to any other name are refused."
-        rows.add("Other host names", self.hosts, about, least=FIELD)
-        self.origins = self._field("Web pages", "https://example.org", self._origins_entered)
-        about = "Pages that may ask the server. Others are refused."
-        rows.add("Web pages", self.origins, about, least=FIELD)
+        self.host = self._field(tr("Address"), "127.0.0.1", self._host_entered)
+        self.where = rows.add(tr("Address"), self.host, " ", least=FIELD)
+        self.port = self._field(tr("Port"), "8765", self._port_entered)
+        rows.add(tr("Port"), self.port, least=FIELD)
+        about = tr("Off, every program on this computer may use the server.")
+        self.asks = self._add_toggle(rows, "server_token", tr("Clients need the token"), about)
+        self.hosts = self._field(tr("Other host names"), "studio.local", self._hosts_entered)
+        about = tr("Requests to any other name are refused.")
+        rows.add(tr("Other host names"), self.hosts, about, least=FIELD)
+        self.origins = self._field(tr("Web pages"), "https://example.org", self._origins_entered)
+        about = tr("Pages that may ask the server. Others are refused.")
+        rows.add(tr("Web pages"), self.origins, about, least=FIELD)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
-        self.add_group("Where it listens", rows)
+        self.add_group(tr("Where it listens"), rows)
         self.column.addWidget(self.problem)
 
     def _toggle(self, name: str, words: str) -> Toggle:
@@ -273,10 +287,12 @@ class ServerPage(SettingsPage):
 
     def _show_state(self) -> None:
         state = self._process.state
-        words, mark = STATES.get(state, ("Not running", "err"))
-        self.status.set(words, mark)
+        words, mark = STATES.get(state, (tr_later("Not running"), "err"))
+        self.status.set(tr(words), mark)
         self.about.setText(
-            self._process.problem if state == "failed" else "As long as this window is open."
+            tr_engine(self._process.problem)
+            if state == "failed"
+            else tr("As long as this window is open.")
         )
         values = self._settings
         host = f"[{values.server_host}]" if ":" in values.server_host else values.server_host
@@ -284,11 +300,14 @@ class ServerPage(SettingsPage):
         self.base.setText(f"{address}/v1")
         self.base.setCursorPosition(0)
         needed = values.server_token or not _loopback(values.server_host)
-        shown = ", and the token as the API key." if needed else ". They need no token."
-        self.connecting.setText(f"Give clients this base URL{shown}")
-        reach = "Only programs on this computer reach it."
+        self.connecting.setText(
+            tr("Give clients this base URL, and the token as the API key.")
+            if needed
+            else tr("Give clients this base URL. They need no token.")
+        )
+        reach = tr("Only programs on this computer reach it.")
         if not _loopback(values.server_host):
-            reach = "Other computers reach it, unencrypted. Whoever has the token can use it."
+            reach = tr("Other computers reach it, unencrypted. Whoever has the token can use it.")
         self.where.setText(reach)
         self._tasks.start(self.token.load())
 
@@ -302,25 +321,27 @@ class ServerPage(SettingsPage):
 
     def _host_entered(self) -> None:
         host = self.host.text().strip() or "127.0.0.1"
-        wrong = "An address is one word, 127.0.0.1 for this computer." if " " in host else ""
+        wrong = tr("An address is one word, 127.0.0.1 for this computer.") if " " in host else ""
         self._check_and_set(self.host, "server_host", host, wrong)
 
     def _port_entered(self) -> None:
         text = self.port.text().strip()
         fits = text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 65536
         port = int(text) if fits else 0
-        self._check_and_set(self.port, "server_port", port, "" if fits else "A port is 1 to 65535.")
+        self._check_and_set(
+            self.port, "server_port", port, "" if fits else tr("A port is 1 to 65535.")
+        )
 
     def _hosts_entered(self) -> None:
         hosts = _split_list(self.hosts.text())
         wrong = any("/" in host for host in hosts)
-        words = "A host name has no slash: studio.local" if wrong else ""
+        words = tr("A host name has no slash: studio.local") if wrong else ""
         self._check_and_set(self.hosts, "server_hosts", hosts, words)
 
     def _origins_entered(self) -> None:
         pages = [page.rstrip("/") for page in _split_list(self.origins.text())]
         wrong = not all(page.startswith(("https://", "http://")) for page in pages)
-        words = "A page is written https://example.org" if wrong else ""
+        words = tr("A page is written https://example.org") if wrong else ""
         self._check_and_set(self.origins, "server_origins", pages, words)
 
     def _check_and_set(self, field: Field, name: str, value: object, problem: str) -> None:
@@ -330,7 +351,7 @@ class ServerPage(SettingsPage):
             self._set(name, value)
 
     def _choose(self) -> None:
-        chooser = QFileDialog(self.window(), "Folder for clients", self._settings.last_folder)
+        chooser = QFileDialog(self.window(), tr("Folder for clients"), self._settings.last_folder)
         chooser.setFileMode(QFileDialog.FileMode.Directory)
         chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         chooser.fileSelected.connect(self._use)
@@ -343,7 +364,7 @@ class ServerPage(SettingsPage):
 
     def _show_folder(self) -> None:
         folder = self._settings.server_folder
-        self.folder.setText(short_path(folder) if folder else OWN_FOLDER)
+        self.folder.setText(short_path(folder) if folder else tr(OWN_FOLDER))
         self.forget.setVisible(bool(folder))
 
 

@@ -10,26 +10,27 @@ from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Combo, Field, MenuItem, Toggle, plain_tip
 
 ENGINES = {
-    "ddgs": "DuckDuckGo and others",
+    "ddgs": tr_later("DuckDuckGo and others"),
     "brave": "Brave Search",
     "tavily": "Tavily",
     "searxng": "SearXNG",
-    "provider": "The model’s provider",
-    "off": "Off",
+    "provider": tr_later("The model’s provider"),
+    "off": tr_later("Off"),
 }
 KEYS = (
     KeyOwner("brave", "Brave Search", hint="BSA…"),
     KeyOwner("tavily", "Tavily", hint="tvly-…"),
 )
 MASKED = {
-    "email": "Email addresses",
-    "phone": "Phone numbers",
-    "iban": "Bank accounts (IBAN)",
-    "card": "Card numbers",
-    "ip": "IP addresses",
+    "email": tr_later("Email addresses"),
+    "phone": tr_later("Phone numbers"),
+    "iban": tr_later("Bank accounts (IBAN)"),
+    "card": tr_later("Card numbers"),
+    "ip": tr_later("IP addresses"),
 }
 
 
@@ -38,38 +39,45 @@ class WebPage(SettingsPage):
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
-            theme, "Web", "How agents search and read the web, and what models do not get from it."
+            theme,
+            tr("Web"),
+            tr("How agents search and read the web, and what models do not get from it."),
         )
         self._settings, self._tasks = services.values, services.tasks
         search = FormCard(theme)
-        self.engine = Combo(theme, "Search engine", width=220)
+        self.engine = Combo(theme, tr("Search engine"), width=220)
         self._engines = get_args(get_type_hints(Settings)["web_search"])
-        self.engine.set_items([MenuItem(name, ENGINES[name]) for name in self._engines])
+        self.engine.set_items([MenuItem(name, tr(ENGINES[name])) for name in self._engines])
         self.engine.chosen.connect(self._engine_chosen)
-        search.add("Search engine", self.engine, "The provider’s own costs what it asks for.")
-        self.address = Field(theme, "https://searx.example.org", name="Address of SearXNG")
+        search.add(
+            tr("Search engine"), self.engine, tr("The provider’s own costs what it asks for.")
+        )
+        self.address = Field(theme, "https://searx.example.org", name=tr("Address of SearXNG"))
         self.address.editingFinished.connect(self._address_entered)
-        about = "Your own server; it must offer JSON."
-        search.add("SearXNG address", self.address, about, least=220)
+        about = tr("Your own server; it must offer JSON.")
+        search.add(tr("SearXNG address"), self.address, about, least=220)
         self.keys: dict[str, KeyRow] = {}
         for one in KEYS:
             row = self.keys[one.name] = KeyRow(theme, one, services.keychain, services.tasks)
-            search.add(f"{one.title} key", row, least=380)
-        self.add_group("Search", search)
+            search.add(tr("{title} key").format(title=one.title), row, least=380)
+        self.add_group(tr("Search"), search)
         pages = FormCard(theme)
-        title = "Pages from this computer and its network"
-        about = "Off, agents reach only the public internet, also where a page redirects."
+        title = tr("Pages from this computer and its network")
+        about = tr("Off, agents reach only the public internet, also where a page redirects.")
         self.private = pages.add_toggle(title, self._private_set, about)
-        self.add_group("Pages", pages)
+        self.add_group(tr("Pages"), pages)
         masks = FormCard(theme)
         self.masks: dict[str, Toggle] = {}
         for name, title in MASKED.items():
             mask = partial(self._mask_set, name)
-            self.masks[name] = masks.add_toggle(title, mask, name=f"Mask {title}")
-        about = "Models then get [email 1] for them; so does the chat, for good. Not in pictures."
-        title = "Also in what you write, in files and in what commands print"
+            spoken = tr("Mask {what}").format(what=tr(title))
+            self.masks[name] = masks.add_toggle(tr(title), mask, name=spoken)
+        about = tr(
+            "Models then get [email 1] for them; so does the chat, for good. Not in pictures."
+        )
+        title = tr("Also in what you write, in files and in what commands print")
         self.mask_own = masks.add_toggle(title, self._mask_own_set, about)
-        self.add_group("Masked before a model reads what tools bring from outside", masks)
+        self.add_group(tr("Masked before a model reads what tools bring from outside"), masks)
         self.column.addStretch(1)
 
     def refresh(self) -> None:
@@ -90,7 +98,7 @@ class WebPage(SettingsPage):
     def _address_entered(self) -> None:
         address = self.address.text().strip()
         wrong = bool(address) and not address.startswith(("http://", "https://"))
-        self.address.set_error("An address begins with https://" if wrong else "")
+        self.address.set_error(tr("An address begins with https://") if wrong else "")
         self.address.setToolTip(plain_tip(self.address.error))
         if not wrong and address != self._settings.searxng_url:
             self._settings.searxng_url = address
