@@ -1,35 +1,257 @@
 """Translates texts that the engine composed: errors, permission questions, notices.
 
-The engine writes English, with values inside, and stores it so. Here stand its templates as it
-writes them. A text is matched against them; its values are put into the translation. So stored
-texts are translated too, those of older versions among them, and the engine knows no languages.
+The engine writes English, with values inside, and stores it so. Its templates stand here as it
+writes them: a text is matched against them, and its values are put into the translation. So texts
+of older databases are translated too, and no room below this one knows of languages.
 ``tests/ui/test_engine_texts.py`` finds a template that the engine does not write any more.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
-from .translation import language, tr
+from .formatting import decimal
+from .translation import language, tr, tr_later, tr_plural
 
-TEMPLATES: tuple[str, ...] = ()
-"""Values stand in braces. Of two that match, the first counts."""
+TEMPLATES: tuple[str, ...] = (
+    # Providers
+    tr_later("There is no API key for {title}. Add one in the settings."),
+    tr_later("There is no API key for {title}. Add one in the settings, or set {variable}."),
+    tr_later("{title} rejected the API key."),
+    tr_later("{title} does not permit this."),
+    tr_later("{title} has no model called {model}."),
+    tr_later("{title} did not find it."),
+    tr_later("{title} asks for a pause between requests."),
+    tr_later("{title} is overloaded."),
+    tr_later("The conversation is too long for this model."),
+    tr_later("{title} refused to answer."),
+    tr_later("{title} did not accept the request."),
+    tr_later("{title} did not accept the conversation's history."),
+    tr_later("The {title} account has no credit left."),
+    tr_later("Can't reach {title}. Check the connection."),
+    tr_later("{title} had an error of its own."),
+    tr_later("The server at {host} did not answer like {title}. Check the base URL."),
+    tr_later("{title} stopped answering."),
+    tr_later("The connection to {title} broke off."),
+    tr_later("{reason} Name a model, or choose one in the settings."),
+    tr_later("Lists, reads and searches files, in English. Often wrong; it changes nothing."),
+    tr_later("No model is chosen. Choose one below the message."),
+    # Limits and ends of turns
+    tr_later("Your limit of {words} for one turn is reached."),
+    tr_later("Your limit of {words} for this chat is reached."),
+    tr_later("Your limit of {words} for today is reached."),
+    tr_later("Your limit of {words} an hour is reached."),
+    tr_later("${amount}"),
+    tr_later("{amount} tokens"),
+    tr_later("{amount} requests"),
+    tr_later("1 request"),
+    tr_later("The agent used the one step of this turn."),
+    tr_later("The agent used all {steps} steps of this turn."),
+    tr_later("The turn reached its limit of {seconds} s."),
+    tr_later("The model declined to answer."),
+    tr_later("The conversation no longer fits the model's context."),
+    tr_later("The answer reached the model's output limit."),
+    tr_later("The agent went round in circles ({names}): nothing new came of it."),
+    tr_later("The program ended during this turn."),
+    tr_later("The program ended during this turn. You can go on from here."),
+    tr_later("What this turn changed was not recorded, so it cannot be undone."),
+    # Notices in a chat
+    tr_later("Earlier messages were summed up to save room."),
+    tr_later("Older results were shortened to save room."),
+    tr_later("What is above was told by the client, or imported. None of it happened here."),
+    tr_later("The summary of earlier messages was edited."),
+    tr_later("The summary of earlier messages was undone."),
+    tr_later("The person changed which messages are kept whole."),
+    tr_later("The provider did not accept the history. It was built anew from the conversation."),
+    tr_later("The saved history was damaged: {damage}. It was built anew from the conversation."),
+    tr_later("Who searches the web has changed. The history was built anew with it."),
+    tr_later("There are new tools: {names}. The history was built anew with them."),
+    tr_later("Now on {model}. Everything was carried over."),
+    tr_later("Now on {model}. Everything was carried over except what the earlier model thought."),
+    tr_later("There is too little before your last message to sum up."),
+    tr_later(
+        "The summary could not be written ({why}). Each of the earlier exchanges was shortened to "
+        "a line instead."
+    ),
+    tr_later("This looks like {words_task}, so {words_does}."),
+    tr_later("{model} got stuck, so {words_does}."),
+    tr_later("a quick question"),
+    tr_later("a small task"),
+    tr_later("a task"),
+    tr_later("a hard task"),
+    tr_later("{model} answers at once"),
+    tr_later("{model} works on it in the background"),
+    tr_later("Another window or terminal is working in this chat. Wait for it."),
+    tr_later("Another window or terminal went on with this chat. Open it again."),
+    tr_later("This session is still working. Stop it first, or wait."),
+    tr_later("There is nothing to send. Write a message first."),
+    tr_later("The folder {folder} is not there any more. Choose another folder."),
+    # Permission questions and their reasons
+    tr_later("{agent} wants to run a command"),
+    tr_later("{agent} wants to use {tool}"),
+    tr_later("Network allowed"),
+    tr_later("No network"),
+    tr_later("Stops after {words_span}"),
+    tr_later("{number} min"),
+    tr_later("{number} s"),
+    tr_later("This agent may not use {tool}."),
+    tr_later("You want a plan first."),
+    tr_later("It asks for the network."),
+    tr_later("It only reads in the folder."),
+    tr_later("A client of the server wants it."),
+    tr_later("It writes to {path}, which can change what programs do later."),
+    tr_later("It reads {path}, which a rule protects."),
+    tr_later("It writes to a file that is only known when it runs."),
+    tr_later("It reads a file that is only known when it runs."),
+    tr_later("It writes to {path}, outside the folder."),
+    tr_later("It reads {path}, outside the folder."),
+    tr_later("It reads from outside the folder."),
+    tr_later("{path} is outside the folder."),
+    tr_later("{path} can change what programs do later."),
+    tr_later("Drafts are written at once."),
+    tr_later("Drafts wait for approval."),
+    tr_later("{tool} acts, and no rule allows it."),
+    tr_later("No rule allows this command."),
+    tr_later("No rule allows {parts}."),
+    tr_later("There is nothing to run in it."),
+    tr_later("Your rule for this chat {rule} allows it."),
+    tr_later("Your rule for this chat {rule} asks about it."),
+    tr_later("Your rule for this chat {rule} refuses it."),
+    tr_later("Your rule for the server’s clients {rule} allows it."),
+    tr_later("Your rule for the server’s clients {rule} asks about it."),
+    tr_later("Your rule for the server’s clients {rule} refuses it."),
+    tr_later("Your rule {rule} allows it."),
+    tr_later("Your rule {rule} asks about it."),
+    tr_later("Your rule {rule} refuses it."),
+    tr_later("The project’s rule {rule} allows it."),
+    tr_later("The project’s rule {rule} asks about it."),
+    tr_later("The project’s rule {rule} refuses it."),
+    tr_later("The agent’s rule {rule} allows it."),
+    tr_later("The agent’s rule {rule} asks about it."),
+    tr_later("The agent’s rule {rule} refuses it."),
+    tr_later("The built-in rule {rule} asks about it."),
+    tr_later("The built-in rule {rule} refuses it."),
+    tr_later("your rule for this chat {rule}"),
+    tr_later("your rule {rule}"),
+    tr_later("the project’s rule {rule}"),
+    tr_later("the agent’s rule {rule}"),
+    tr_later("the built-in rule {rule}"),
+    tr_later("the plan mode"),
+    tr_later("the automatic mode"),
+    tr_later("the agent’s role"),
+    tr_later("reads in the folder"),
+    tr_later("you, once"),
+    tr_later("you, for this chat"),
+    tr_later("you, for this folder"),
+    tr_later("you, always"),
+    # Tools, in the rows of a chat
+    tr_later("Asking"),
+    tr_later("Asked"),
+    tr_later("Drafting"),
+    tr_later("Drafted"),
+    tr_later("Fetching"),
+    tr_later("Fetched"),
+    tr_later("Finding"),
+    tr_later("Found"),
+    tr_later("Listing"),
+    tr_later("Listed"),
+    tr_later("Looking up notes"),
+    tr_later("Looked up notes"),
+    tr_later("Noting"),
+    tr_later("Noted"),
+    tr_later("Reading"),
+    tr_later("Read"),
+    tr_later("Reading note"),
+    tr_later("Read note"),
+    tr_later("Running"),
+    tr_later("Ran"),
+    tr_later("Searching"),
+    tr_later("Searched"),
+    tr_later("Searching the web"),
+    tr_later("Searched the web"),
+    tr_later("{words} or more"),
+    tr_later("stopped after {seconds} s"),
+    # Drafts
+    tr_later("This draft no longer waits."),
+    tr_later("This draft is decided already."),
+    tr_later("Could not undo: {why}"),
+    # Files and keys
+    tr_later("{name} is empty."),
+    tr_later("{name} cannot be read: {why}."),
+    tr_later("{name} is a folder. Attach files, or name the folder."),
+    tr_later("{name} is not an ordinary file."),
+    tr_later("This computer has no keychain that can be used."),
+    tr_later("The system's keychain is locked."),
+    tr_later("The system's keychain does not answer."),
+    tr_later("The system's keychain reports an error."),
+    tr_later("{words} The key can be kept for this session only."),
+    tr_later("The key is empty."),
+    tr_later("The disk is full. Free some space on the disk of {path}."),
+    tr_later("Another program is using {path}. Close it and try again."),
+)
+"""Values stand in braces; those whose names begin with ``words`` are texts of the engine too,
+and an ``amount`` is a number with English commas.
+
+Of two that match, the first counts.
+"""
+_COUNTED: dict[str, Callable[[int], str]] = {
+    "character": lambda n: tr_plural("{count} character", "{count} characters", n),
+    "entry": lambda n: tr_plural("{count} entry", "{count} entries", n),
+    "file": lambda n: tr_plural("{count} file", "{count} files", n),
+    "line": lambda n: tr_plural("{count} line", "{count} lines", n),
+    "match": lambda n: tr_plural("{count} match", "{count} matches", n),
+    "note": lambda n: tr_plural("{count} note", "{count} notes", n),
+    "page": lambda n: tr_plural("{count} page", "{count} pages", n),
+    "result": lambda n: tr_plural("{count} result", "{count} results", n),
+    "word": lambda n: tr_plural("{count} word", "{count} words", n),
+}
+"""What tools say that they found."""
+_COUNT = re.compile(r"([\d,]+) (\w+)")
 _VALUE = re.compile(r"\{(\w+)\}")
+_SENTENCES = 12
+"""Of one text, at most, at whose ends a template may end."""
 
 
 def tr_engine(text: str) -> str:
-    """A text of the engine in the person's language; as it is where no template matches."""
-    return _translated(language(), text) if text else ""
+    """A text of the engine in the person's language; as it is where no template matches.
+
+    Where only its first sentences are known, as before the words of a provider, the rest stays.
+    """
+    return _translated(language(), text) if text and language() != "en" else text
 
 
 @lru_cache(maxsize=2000)
 def _translated(_language: str, text: str) -> str:
-    if (whole := tr(text)) != text:
-        return whole
+    if found := _whole(text):
+        return found
+    ends = [match.end(1) for match in re.finditer(r"([.!?]) ", text)]
+    for end in reversed(ends[:_SENTENCES]):
+        if found := _whole(text[:end]):
+            return f"{found} {tr_engine(text[end + 1 :])}"
+    return text
+
+
+def _whole(text: str) -> str:
+    """The translation where a template is all of the text, or empty."""
+    if match := _COUNT.fullmatch(text):
+        thing = re.sub(r"ies$", "y", match[2]).removesuffix("s").replace("matche", "match")
+        if counted := _COUNTED.get(thing):
+            return counted(int(match[1].replace(",", "")))
     for template, pattern in _patterns():
         if match := pattern.fullmatch(text):
-            return tr(template).format(**match.groupdict())
+            values = match.groupdict()
+            return tr(template).format(**{name: _value(name, values[name]) for name in values})
+    return ""
+
+
+def _value(name: str, text: str) -> str:
+    if name.startswith("words"):
+        return tr_engine(text)
+    if name == "amount" and re.fullmatch(r"[\d,]+(\.\d+)?", text):
+        whole, _, part = text.replace(",", "").partition(".")
+        return decimal(float(f"{whole}.{part or 0}"), len(part))
     return text
 
 

@@ -1,0 +1,77 @@
+"""What the engine composed, in the person's language."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import studio
+from studio.agent.budget import OverBudget
+from studio.domain.agents import Caps
+from studio.ui.engine_texts import TEMPLATES, tr_engine
+from support.languages import language
+
+ROOMS = ("agent", "domain", "providers", "storage", "tools")
+
+
+def composed(path: Path) -> set[str]:
+    """The texts of a module, their values as ``\\0``."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            parts = (v.value if isinstance(v, ast.Constant) else "\0" for v in node.values)
+            found.add("".join(str(part) for part in parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(re.sub(r"\{\w*\}", "\0", node.value))
+    return found
+
+
+def letters(text: str) -> int:
+    return len(re.findall("[A-Za-z]", re.sub(r"\{\w+\}", "", text)))
+
+
+def test_each_template_is_one_that_the_engine_writes() -> None:
+    package = Path(studio.__file__).parent
+    paths = [path for room in ROOMS for path in (package / room).rglob("*.py")]
+    texts = {text for path in paths for text in composed(path)}
+    starts = {text[:1].upper() + text[1:] for text in texts if "\0" not in text}
+    patterns = [
+        re.compile(".*".join(map(re.escape, text.split("\0"))), re.DOTALL)
+        for text in texts
+        if letters(text) > 2
+    ]
+    gone: list[str] = []
+    for template in TEMPLATES:
+        start = template.partition(" {")[0]  # “your rule”, put before the rule
+        written = start[:1].upper() + start[1:] in starts or letters(template) < 3
+        written |= template.rpartition("}")[2] in starts  # “ or more”
+        if not written and not any(pattern.fullmatch(template) for pattern in patterns):
+            gone.append(template)
+    assert not gone, "\n".join(gone)
+
+
+def test_values_are_put_into_the_translation() -> None:
+    capped = str(OverBudget("day", Caps(dollars=5.0), "dollars"))
+    with language("de"):
+        assert tr_engine("Anthropic rejected the API key.") == (
+            "Anthropic hat den API-Schlüssel abgelehnt."
+        )
+        said = "Anthropic rejected the API key. invalid x-api-key"
+        assert tr_engine(said).endswith("abgelehnt. invalid x-api-key"), "their own words stay"
+        assert tr_engine(capped).startswith("Deine Grenze von 5,00\N{NO-BREAK SPACE}$ für heute")
+        found = ["1 line", "1,200 lines", "3 entries", "2 matches or more"]
+        assert [tr_engine(text) for text in found] == [
+            "1 Zeile", "1.200 Zeilen", "3 Einträge", "2 Treffer oder mehr",
+        ]  # fmt: skip
+        assert tr_engine("A text of nobody.") == "A text of nobody."
+    assert tr_engine(said) == said
+
+
+def test_a_value_is_never_translated_by_itself() -> None:
+    """What an agent or a folder is called must not change in a question."""
+    with language("de"):
+        assert tr_engine("Running wants to run a command") == "Running will einen Befehl ausführen"
+        assert "No network" in tr_engine("It reads No network, outside the folder.")
+        odd = "Your rule run(a refuses it. *) asks about it."
+        assert tr_engine(odd) == "Deine Regel run(a refuses it. *) fragt danach."
