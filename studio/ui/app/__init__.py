@@ -3,6 +3,8 @@
 - ``main``: Opens the window and runs until it is closed.
 - ``main_window``: Makes sidebar, pages and inspector, and connects them.
 - ``actions``: Lists the actions of the window, and fills the menus with them.
+- ``shortcuts``: The keys of all actions, as a person chose them, and which can be chosen.
+- ``key_sheet``: Shows all keys in a window.
 - ``banner``: Shows errors and hints of the program, above the page.
 - ``page_stack``: Shows the chat or one of the pages.
 - ``window_layout``: Places sidebar and inspector beside the page, or over it in a small window;

@@ -62,6 +62,13 @@ class MenuEntry:
     keys: str = ""
     page: str = ""
 
+    @property
+    def name(self) -> str:
+        """Names the action in the settings: “new_chat”, “page:drafts”; empty for a separator."""
+        if self.action is not None:
+            return self.action.name.lower()
+        return f"page:{self.page}" if self.page else ""
+
 
 def menu_entries() -> tuple[MenuEntry, ...]:
     """All lines of all menus, in their order."""
@@ -106,10 +113,19 @@ def menu_entries() -> tuple[MenuEntry, ...]:
     )
 
 
-def all_keys() -> str:
-    """The keys of all actions, one a line."""
-    lines = [f"{entry.keys:<16}{entry.text}" for entry in menu_entries() if entry.keys]
-    return "\n".join(line.replace("…", "") for line in lines)
+def keys_in_force(chosen: Mapping[str, str]) -> dict[str, str]:
+    """The keys of all actions by their names; ``chosen`` are those that the person changed.
+
+    A key that a person chose is taken from the action that has it from the start. A name that
+    no action has is passed over: it may be one of another version.
+    """
+    found: dict[str, str] = {}
+    taken = set(chosen.values())
+    for entry in menu_entries():
+        keys = QKeySequence(entry.keys).toString()
+        if entry.name:
+            found[entry.name] = chosen.get(entry.name, "" if keys in taken else keys)
+    return found
 
 
 def _page_entries(menu: str) -> list[MenuEntry]:
@@ -134,6 +150,18 @@ class WindowActions:
 
     by_action: dict[Action, QAction] = field(default_factory=dict[Action, QAction])
     by_page: dict[str, QAction] = field(default_factory=dict[str, QAction])
+    by_name: dict[str, QAction] = field(default_factory=dict[str, QAction])
+    """All of them, by the name that an action has in the settings."""
+
+    def set_keys(self, chosen: Mapping[str, str]) -> None:
+        """Give the actions their keys; ``chosen`` are those of the settings."""
+        for name, keys in keys_in_force(chosen).items():
+            self.by_name[name].setShortcut(QKeySequence(keys))
+
+    def keys(self, action: Action) -> str:
+        """The keys of an action as the system writes them; empty if it has none."""
+        found = self.by_action[action].shortcut()
+        return found.toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def install(
@@ -141,7 +169,7 @@ def install(
     handlers: Mapping[Action, Callable[[], object]],
     show_page: Callable[[str], object],
 ) -> WindowActions:
-    """Fill the menu bar; an action without a handler is an error.
+    """Fill the menu bar, still without keys; an action without a handler is an error.
 
     Each action is added to the window too: a hidden menu bar disables the shortcuts
     that only it holds.
@@ -155,8 +183,7 @@ def install(
             menus[entry.menu].addSeparator()
             continue
         action = QAction(entry.text, window)
-        if entry.keys:
-            action.setShortcut(QKeySequence(entry.keys))
+        made.by_name[entry.name] = action
         if entry.action is None:
             action.triggered.connect(lambda _checked=False, key=entry.page: show_page(key))
             made.by_page[entry.page] = action

@@ -11,7 +11,6 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
 
-from studio import __version__
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
@@ -24,7 +23,7 @@ from studio.ui.theme import Theme
 from studio.ui.widgets import message_box
 from studio.ui.widgets.layouts import column_of, widget_of
 
-from .actions import Action, RunningMenu, all_keys, install
+from .actions import Action, RunningMenu, install
 from .banner import Banner
 from .notifications import ChatNotifications, DesktopNotifier
 from .page_stack import PageStack
@@ -79,6 +78,8 @@ class MainWindow(QMainWindow):
             self, theme, settings, self.chat, self.server, self._later
         )
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
+        self.preferences.keys_changed.connect(self._set_keys)
+        self._set_keys()
         self.chat.set_undo_actions(
             self.menu_actions.by_action[Action.UNDO_FILES],
             self.menu_actions.by_action[Action.REDO_FILES],
@@ -371,13 +372,25 @@ class MainWindow(QMainWindow):
 
     # Boxes, errors, tasks
 
+    def _set_keys(self) -> None:
+        """Give the actions the keys of the settings, and show them where keys are shown."""
+        self.menu_actions.set_keys(self.settings.values.shortcuts)
+        self.sidebar.set_new_chat_keys(self.menu_actions.keys(Action.NEW_CHAT))
+        self.chat.set_keys(
+            files=self.menu_actions.keys(Action.ADD_FILES),
+            inspector=self.menu_actions.keys(Action.INSPECTOR),
+            need=self.menu_actions.keys(Action.NEXT_NEED),
+        )
+
     def _show_keys(self) -> None:
-        self._show_box(QMessageBox.Icon.NoIcon, "All keys", "All keys", all_keys())
+        from .key_sheet import KeySheet
+
+        sheet = KeySheet(self.theme, self.settings.values.shortcuts, self)
+        sheet.change_wanted.connect(lambda: self.preferences.open("shortcuts"))
+        sheet.show()
 
     def _show_about(self) -> None:
-        title = f"Agent Studio {__version__}"
-        text = "Work with AI agents. Apache-2.0."
-        self._show_box(QMessageBox.Icon.NoIcon, title, title, text)
+        self.preferences.open("about")
 
     def _show_box(self, icon: QMessageBox.Icon, title: str, text: str, more: str) -> QMessageBox:
         box = message_box(self, title, text, more, icon)

@@ -10,7 +10,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.files.folders import private_folder
@@ -34,6 +34,9 @@ SOON = 50
 
 class SettingsController(QObject):
     """Opens the settings window and applies the settings to the chat, theme and server."""
+
+    keys_changed = Signal()
+    """The keys of the actions may be others now."""
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class SettingsController(QObject):
         return dialog
 
     def _changed(self) -> None:
+        self.keys_changed.emit()
         self._later(self._apply())
 
     async def _apply(self) -> None:
@@ -117,6 +121,7 @@ class SettingsController(QObject):
 
     def _changed_by_others(self) -> None:
         self._theme.wear(look_of(self._settings.values))
+        self.keys_changed.emit()
         if self.dialog is not None:
             self.dialog.refresh()
         if self._server_settings != self._read_server_settings():

@@ -228,7 +228,7 @@ class Composer(PaintedWidget):
         self.editor = Editor(theme, self)
         self.editor.setAccessibleName("Message")
         self._welcoming = False
-        self.add = IconButton(theme, "plus", "Add files (Ctrl+Shift+A)", parent=self)
+        self.add = IconButton(theme, "plus", "Add files", parent=self)
         self.agent = MenuButton(theme, "Agent", parent=self)
         self.model = MenuButton(theme, "Model", parent=self)
         self.mode = MenuButton(theme, "Permissions", icon="shield", parent=self)

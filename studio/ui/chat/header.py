@@ -95,7 +95,7 @@ class Header(PaintedWidget):
         self._parent_id = ""
         self.demo = Tag(theme, "Demo", parent=self)
         self.demo.hide()
-        self.inspector = IconButton(theme, "panel-right", "Inspector (Ctrl+I)", parent=self)
+        self.inspector = IconButton(theme, "panel-right", "Inspector", parent=self)
         self.inspector.setCheckable(True)
         self.folder.clicked.connect(self.folder_clicked)
         self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))

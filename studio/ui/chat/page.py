@@ -17,6 +17,7 @@ from shiboken6 import isValid
 
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import Label, plain_tip
 from studio.ui.widgets.painting import PaintedWidget
 
@@ -75,6 +76,7 @@ class ChatPage(PaintedWidget):
         self.trust_question: QMessageBox | None = None
         self._viewer = FileViewer()
         self._undo_actions: dict[UndoStep, QAction] = {}
+        self._need_keys = ""
         self._state = self.model.input.state
         """The state of the input that was shown last."""
 
@@ -142,6 +144,7 @@ class ChatPage(PaintedWidget):
         view.context.model = model.model_title
         view.context.raised = model.recovery.raised_cap
         self._layout.view = view
+        view.canvas_viewport.need_keys = self._need_keys
         return view
 
     @property
@@ -399,6 +402,14 @@ class ChatPage(PaintedWidget):
 
     # The Undo and Redo actions of the window
 
+    def set_keys(self, *, files: str, inspector: str, need: str) -> None:
+        """Show these keys where the chat names them; an empty one is not shown."""
+        self.composer.add.set_tooltip(_with_keys(tr("Add files"), files))
+        self.header.inspector.set_tooltip(_with_keys(tr("Inspector"), inspector))
+        self._need_keys = need
+        if "view" in self.__dict__:  # asking for it would make it
+            self.view.canvas_viewport.need_keys = need
+
     def set_undo_actions(self, undo: QAction, redo: QAction) -> None:
         """Keep two actions enabled while there is something for them to do."""
         self._undo_actions = {"undo": undo, "redo": redo}
@@ -430,3 +441,7 @@ class ChatPage(PaintedWidget):
 def _open_link(url: str) -> None:
     if url.startswith(("https://", "http://", "mailto:")):
         QDesktopServices.openUrl(QUrl(url))
+
+
+def _with_keys(action: str, keys: str) -> str:
+    return tr("{action} ({keys})").format(action=action, keys=keys) if keys else action

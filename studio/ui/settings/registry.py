@@ -104,4 +104,5 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("server", "server", "server:ServerPage"),
     PageEntry("budgets", "wallet", "budgets:BudgetsPage"),
     PageEntry("appearance", "palette", "appearance:AppearancePage"),
+    PageEntry("shortcuts", "keyboard", "shortcuts:ShortcutsPage"),
 )

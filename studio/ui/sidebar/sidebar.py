@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QPainter
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidget
 
 from studio.ui.pages import registry
@@ -141,8 +141,6 @@ class Sidebar(PaintedWidget):
         for name, text, icon in places:
             row = self._rows[name] = NavRow(theme, text, icon)
             row.clicked.connect(lambda _on=False, name=name: self._go(name))
-        shortcut = QKeySequence("Ctrl+N").toString(QKeySequence.SequenceFormat.NativeText)
-        self._rows["new"].set_hint(shortcut)
 
         self.chats = ChatList(theme, clock)
         self.chats.opened.connect(self.open_session)
@@ -163,6 +161,9 @@ class Sidebar(PaintedWidget):
         column_of([top, (self.chats, 1), foot], spacing=0, margins=(0, 12, 1, 8), on=self)
 
     # What it shows
+
+    def set_new_chat_keys(self, keys: str) -> None:
+        self._rows["new"].set_hint(keys)
 
     def set_sessions(
         self, sessions: Iterable[SessionInfo], agents: Mapping[str, tuple[str, str]]

@@ -181,6 +181,8 @@ class Viewport(QObject):
         """Whether the mouse is over the pill."""
         self.column_left = 0.0
         self.pill: tuple[Pill, QRectF] | None = None
+        self.need_keys = ""
+        """The keys that go to what waits, shown on its pill."""
         self.fresh = False
         """Whether something new came below while the end was out of view."""
 
@@ -339,7 +341,7 @@ class Viewport(QObject):
             top = canvas.top(index) - scroller.value
             if top > scroller.height - 40 or top + item.height < 40:
                 text = f"{item.agent or 'The agent'} needs your answer"
-                pill = Pill(text, "attention", "shield-question-mark", "warn", "Ctrl+J")
+                pill = Pill(text, "attention", "shield-question-mark", "warn", self.need_keys)
                 break
         if pill is None and self.fresh and scroller.below > STICK:
             pill = Pill("New messages", "end", "arrow-down", "text2")

@@ -88,6 +88,7 @@ TAGS: dict[str, tuple[str, str]] = {
 }
 """Fill and text of a tag's kinds."""
 
+_SIGNS = {"Enter": "⏎", "Return": "⏎", "Up": "↑", "Down": "↓", "Left": "←", "Right": "→"}
 _MAC = {"Ctrl": "⌘", "Alt": "⌥", "Shift": "⇧", "Enter": "⏎"}
 
 
@@ -209,7 +210,7 @@ def keys_of(shortcut: str) -> list[str]:
         keys.append("+")
     if sys.platform == "darwin":
         return [_MAC.get(key, key) for key in keys]
-    return ["⏎" if key in ("Enter", "Return") else key for key in keys]
+    return [_SIGNS.get(key, key) for key in keys]
 
 
 def _cap_width(theme: Theme, key: str) -> int:
