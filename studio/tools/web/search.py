@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from html.parser import HTMLParser
 from typing import Any, Protocol, cast
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
@@ -19,6 +21,8 @@ from .html_to_markdown import html_to_markdown
 
 MOST = 20
 _SNIPPET = 500
+_KEPT = 4 * _SNIPPET
+"""Characters of a title or an excerpt that are looked at; blanks among them go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,19 @@ async def ask_engine(
         case "ddgs":
             form = urlencode({"q": query, "b": ""}).encode()
             headers = {"Content-Type": "application/x-www-form-urlencoded"}
-            hits = _duckduckgo(await send("POST", endpoints.duckduckgo, headers, form))
+            read = partial(_duckduckgo, await send("POST", endpoints.duckduckgo, headers, form))
         case "brave":
             token = await _key(key, "brave", "Brave")
             url = f"{endpoints.brave}?q={quote_plus(query[:400])}&count={count}"
             headers = {"X-Subscription-Token": token, "Accept": "application/json"}
             response = await send("GET", url, headers)
-            hits = _hits(_json(response, "Brave"), ("web", "results"), "description")
+            read = partial(_hits, response, "Brave", ("web", "results"), "description")
         case "tavily":
             token = await _key(key, "tavily", "Tavily")
             body = json.dumps({"query": query[:400], "max_results": count}).encode()
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
             response = await send("POST", endpoints.tavily, headers, body)
-            hits = _hits(_json(response, "Tavily"), ("results",), "content")
+            read = partial(_hits, response, "Tavily", ("results",), "content")
         case "searxng":
             if not settings.searxng_url:
                 raise NothingRead("The address of SearXNG is missing in the settings.")
@@ -98,7 +102,7 @@ async def ask_engine(
             response = await send("GET", url, {"Accept": "application/json"}, own=True)
             if response.status == 403:
                 raise ToolFailed("SearXNG refuses. Its settings must list “json” under formats.")
-            hits = _hits(_json(response, "SearXNG"), ("results",), "content")
+            read = partial(_hits, response, "SearXNG", ("results",), "content")
         case "provider":
             raise NothingRead(
                 "This model's provider has no search of its own. "
@@ -106,7 +110,7 @@ async def ask_engine(
             )
         case _:
             raise NothingRead("Searching the web is turned off in the settings.")
-    return hits[:count]
+    return (await asyncio.to_thread(read))[:count]
 
 
 async def _key(key: Callable[[str], Awaitable[str | None]], name: str, title: str) -> str:
@@ -129,8 +133,11 @@ def _json(response: WebResponse, title: str) -> Json:
         raise ToolFailed(f"What {title} answered cannot be read.") from None
 
 
-def _hits(data: Json, path: tuple[str, ...], snippet: str) -> list[SearchResult]:
-    found: Any = data
+def _hits(
+    response: WebResponse, title: str, path: tuple[str, ...], snippet: str
+) -> list[SearchResult]:
+    """The results in an answer as JSON; ``snippet`` is the field of the excerpt."""
+    found: Any = _json(response, title)
     for name in path:
         found = cast("Mapping[str, Any]", found).get(name) if isinstance(found, dict) else None
     hits: list[SearchResult] = []
@@ -139,6 +146,8 @@ def _hits(data: Json, path: tuple[str, ...], snippet: str) -> list[SearchResult]
             fields = cast("Mapping[str, object]", one)
             hit = _hit(fields.get("title"), fields.get("url"), fields.get(snippet))
             hits += [hit] if hit else []
+        if len(hits) == MOST:
+            break
     return hits
 
 
@@ -215,5 +224,5 @@ class _Results(HTMLParser):
             self._into = self._until = ""
 
     def handle_data(self, data: str) -> None:
-        if self._into:
-            self.found[-1][self._into] += data
+        if self._into and len(self.found[-1][self._into]) < _KEPT:
+            self.found[-1][self._into] += data[:_KEPT]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Awaitable, Callable
-from urllib.parse import parse_qs
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import pytest
 
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.tools import Context, Workspace
 from studio.tools.builtin.web import web_search
-from studio.tools.web import Client, NetworkGuard, Web
+from studio.tools.web import Client, NetworkGuard, Web, web_address
 from studio.tools.web.fetcher import NoWeb
 from studio.tools.web.search import Endpoints
 from support.local_site import Site, site
@@ -60,6 +61,39 @@ async def test_duckduckgo_without_a_key() -> None:
         ]
         asked = here.asked[0]
         assert asked.method == "POST" and parse_qs(asked.body.decode())["q"] == ["a b&c"]
+
+
+@pytest.mark.parametrize("engine", ["ddgs", "brave", "tavily", "searxng"])
+async def test_an_answer_is_read_beside_the_loop(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has up to 10 MB: nobody waits for it."""
+    here, threads = threading.get_ident(), list[int]()
+
+    def noted(url: str, *more: object) -> SplitResult:
+        threads.append(threading.get_ident())
+        return urlsplit(url)
+
+    async with site() as its:
+        one = {"title": "T", "url": "https://example.org/", "content": "S", "description": "S"}
+        for path in ("/ddg", "/brave", "/tavily", "/search"):
+            many = [one] * 100
+            page = json.dumps({"results": many, "web": {"results": many}})
+            its.page(path, RESULTS if path == "/ddg" else page, "" if path == "/ddg" else JSON)
+        asked = web(its, engine, searxng=its.url)
+        monkeypatch.setattr(web_address, "urlsplit", noted)
+        hits = await asked.search("q", 20)
+        assert len(hits) == (2 if engine == "ddgs" else 20)
+        assert len(threads) - threads.count(here) >= len(hits)
+
+
+async def test_a_title_without_an_end_is_cut() -> None:
+    """A hundred thousand pieces of it are not joined one by one."""
+    title = "<a class='result__a' href='https://example.org/'>" + "a<b>b</b>" * 100_000
+    async with site() as here:
+        here.page("/ddg", f'<div class="result">{title}</a></div>{RESULTS}')
+        hits = await web(here, "ddgs").search("x")
+        assert [len(hit.title) for hit in hits] == [300, 10, 3]
 
 
 async def test_duckduckgo_that_wants_a_person_says_so() -> None:
