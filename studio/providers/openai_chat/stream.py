@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
@@ -87,6 +86,31 @@ class _Call:
         return is_whole_object(self.raw) and parse_arguments(self.raw) is not None
 
 
+@dataclass(slots=True)
+class _Detail:
+    """One item of ``reasoning_details`` while its pieces come."""
+
+    fields: JsonObject = field(default_factory=dict[str, Json])
+    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def joins(self, piece: JsonObject) -> bool:
+        """Whether a piece continues this item."""
+        same = all(self.fields.get(name) == piece.get(name) for name in ("type", "index"))
+        return same and piece.get("type") != "reasoning.encrypted"
+
+    def add(self, piece: JsonObject) -> None:
+        for key, value in piece.items():
+            if key in ("text", "summary") and isinstance(value, str):
+                self.fields.setdefault(key, "")
+                self.pieces.setdefault(key, []).append(value)
+            elif value is not None or key not in self.fields:
+                self.fields[key] = value
+                self.pieces.pop(key, None)
+
+    def whole(self) -> JsonObject:
+        return self.fields | {key: "".join(texts) for key, texts in self.pieces.items()}
+
+
 class ChatAccumulator:
     """Folds chunks; ``history`` is what the request sent, for ids not used before.
 
@@ -105,7 +129,7 @@ class ChatAccumulator:
         self._refusal = TextBuffer()
         self._content_seen = False
         self._reasoning: dict[str, TextBuffer] = {}
-        self._details: list[JsonObject] = []
+        self._details: list[_Detail] = []
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._finish: str | None = None
@@ -162,7 +186,9 @@ class ChatAccumulator:
                     deltas.append(ReasoningDelta(new))
                 shown = True
         for detail in as_objects(delta.get("reasoning_details")):
-            merge_detail(self._details, detail)
+            if not (self._details and self._details[-1].joins(detail)):
+                self._details.append(_Detail())
+            self._details[-1].add(detail)
             words = detail.get("text") or detail.get("summary")
             if not shown and isinstance(words, str) and words:
                 deltas.append(ReasoningDelta(repair_surrogates(words)))
@@ -264,7 +290,7 @@ class ChatAccumulator:
         for key, words in self._reasoning.items():
             message[key] = words.text
         if self._details:
-            message["reasoning_details"] = cast("list[Json]", self._details)
+            message["reasoning_details"] = [detail.whole() for detail in self._details]
         parsed: list[ToolCall] = []
         natives: list[Json] = []
         for call in calls:
@@ -293,26 +319,6 @@ def _sendable(call: _Call, arguments: JsonObject | None) -> str:
     if arguments is None:
         return json.dumps({UNREADABLE: call.raw}, ensure_ascii=False)
     return json.dumps(arguments, ensure_ascii=False)
-
-
-def merge_detail(details: list[JsonObject], piece: JsonObject) -> None:
-    """Join a piece of ``reasoning_details`` to the item it continues, or append it."""
-    last = details[-1] if details else None
-    same = (
-        last is not None
-        and last.get("type") == piece.get("type")
-        and last.get("index") == piece.get("index")
-        and piece.get("type") != "reasoning.encrypted"
-    )
-    if last is None or not same:
-        details.append(dict(piece))
-        return
-    for key, value in piece.items():
-        old = last.get(key)
-        if key in ("text", "summary") and isinstance(old, str) and isinstance(value, str):
-            last[key] = old + value
-        elif value is not None:
-            last[key] = value
 
 
 def usage_of(usage: JsonObject) -> Usage:

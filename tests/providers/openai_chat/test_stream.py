@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.domain.errors import ProviderError
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.models import Usage
 from studio.providers.http import Http
@@ -36,6 +37,7 @@ from studio.simulator import (
 )
 from studio.simulator import Text as Say
 from studio.simulator import Usage as Tokens
+from support.cpu_cost import grows_linearly
 from support.provider_calls import (
     CONVERSATION,
     TWO_ITERATIONS,
@@ -375,6 +377,18 @@ def test_h1_vendor_fields_go_back() -> None:
         {"type": "reasoning.encrypted", "index": 1, "data": "e"},
     ]
     assert message["tool_calls"][0]["extra_content"] == signed
+
+
+def test_reasoning_in_many_pieces_costs_what_it_weighs() -> None:
+    def pieces(number: int) -> list[JsonObject]:
+        detail = {"type": "reasoning.text", "index": 0, "text": "four"}
+        return [piece(reasoning_details=[detail])] * number
+
+    def work(chunks: list[JsonObject]) -> None:
+        [message] = fold(*chunks, piece(content="Yes.")).reply().items
+        assert len(str(message["reasoning_details"])) > 4 * len(chunks)
+
+    assert grows_linearly(pieces, work, 80_000)
 
 
 def test_arguments_of_five_megabytes() -> None:
