@@ -74,9 +74,9 @@ async def attach_bytes(name: str, data: bytes) -> Image | File:
     return await asyncio.to_thread(_block, name, data)
 
 
-async def attach_picture(data: bytes) -> Image:
-    """A pasted picture as a block; raises ConfigurationError."""
-    return await asyncio.to_thread(_picture, data, "The pasted picture")
+async def attach_picture(data: bytes, name: str = "The pasted picture") -> Image:
+    """A picture as a block, as providers take it; raises ConfigurationError."""
+    return await asyncio.to_thread(_picture, data, name)
 
 
 def replace_unreadable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:

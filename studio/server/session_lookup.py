@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar, cast
 
+from studio.agent.attachments import attach_picture
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.domain.blocks import (
@@ -21,7 +23,7 @@ from studio.domain.blocks import (
     blocks_to_messages,
 )
 from studio.domain.errors import ConfigurationError
-from studio.domain.messages import Message, Said, Text, ToolResult
+from studio.domain.messages import Block, Image, Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo, title_from_messages
 from studio.storage.sessions.idempotency import IdempotencyStore
 
@@ -77,9 +79,10 @@ class SessionLookup:
         """Find or create the session; raises BadRequest for an invalid conversation."""
         if request.previous:
             return await self._after(request, dialect, target)
-        parts = await run_off_loop(
+        split = await run_off_loop(
             lambda: _checked_split(request.messages, dialect), big=request.big
         )
+        parts = await _normalised(split)
         return await self._known(request, dialect, target, parts) or await self.create(
             request, target, parts
         )
@@ -89,13 +92,17 @@ class SessionLookup:
     ) -> SessionMatch:
         """Create a session that begins with the conversation so far."""
         if parts is None:
-            parts = await run_off_loop(
+            split = await run_off_loop(
                 lambda: _sound(split_conversation(request.messages)), big=request.big
             )
+            parts = await _normalised(split)
         for block in [one for one in parts.said if not isinstance(one, Text)]:
             if reason := await self._engine.refuses(target.provider, target.model, block):
                 raise BadRequest(reason, code="unsupported_content")
-        told = await run_off_loop(lambda: parts.history, big=request.big)
+        told = [
+            replace(message, blocks=await _with_pictures(message.blocks))
+            for message in await run_off_loop(lambda: parts.history, big=request.big)
+        ]
         making = asyncio.ensure_future(
             self._engine.sessions.create(
                 folder=str(self._folder),
@@ -244,7 +251,7 @@ class SessionLookup:
         after = _after(transcript.blocks, place.turn_id)
         if after is None:
             raise _no_answer(request.previous)
-        new = _sound(split_conversation(request.messages))
+        new = await _normalised(_sound(split_conversation(request.messages)))
         last = after == len(transcript.blocks)
         if last and (session.running or hold is None):
             raise BadRequest(
@@ -266,7 +273,8 @@ class SessionLookup:
                 return SessionMatch(branch, self._new_hold(branch.info.id), new.said)
         whole = (*_open_ended(transcript.blocks[:after]), *request.messages)
         check_tool_results(whole, dialect)
-        return await self.create(request, target, _sound(split_conversation(whole)))
+        parts = await _normalised(_sound(split_conversation(whole)))
+        return await self.create(request, target, parts)
 
     def _new_hold(self, session_id: str, *, keeps: bool = True) -> SessionHold:
         hold = self._holds[session_id] = SessionHold(keeps)
@@ -302,6 +310,30 @@ def _sound(parts: SplitConversation) -> SplitConversation:
     if not (parts.said or parts.results or any(one.blocks for one in parts.before)):
         raise BadRequest("There is nothing to answer: the conversation is empty.", param="messages")
     return parts
+
+
+async def _normalised(parts: SplitConversation) -> SplitConversation:
+    """The same with pictures as providers take them; raises BadRequest for what is none."""
+    said, results = await _with_pictures(parts.said), await _with_pictures(parts.results)
+    return replace(parts, said=said, results=results)
+
+
+_Part = TypeVar("_Part", bound=Block)
+
+
+async def _with_pictures(blocks: Sequence[_Part]) -> tuple[_Part, ...]:
+    return cast("tuple[_Part, ...]", tuple([await _picture(block) for block in blocks]))
+
+
+async def _picture(block: Block) -> Block:
+    if isinstance(block, ToolResult):
+        return replace(block, content=await _with_pictures(block.content))
+    if not isinstance(block, Image):
+        return block
+    try:
+        return await attach_picture(block.data, "The picture")
+    except ConfigurationError as error:
+        raise BadRequest(str(error), code="unsupported_content") from error
 
 
 def _after(blocks: Sequence[TranscriptBlock], turn_id: str) -> int | None:

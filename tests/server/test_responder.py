@@ -302,6 +302,26 @@ async def test_a_picture_for_a_model_that_has_no_eyes(tmp_path: Path) -> None:
             await answered(responder_of(home), call_of(home, user(Image("image/png", _png()))))
 
 
+async def test_a_picture_is_sent_as_those_of_the_window(tmp_path: Path) -> None:
+    """What providers take, in size and kind; what is none is said before anything is begun."""
+    into = BytesIO()
+    PIL.Image.new("RGB", (4_000, 8), "red").save(into, "BMP")
+    huge = Image("image/png", into.getvalue())
+    result = ToolResult("c1", "weather", (huge,))
+    messages = (user("Look", huge), assistant(ToolCall("c1", "weather", {})), user(result))
+    async with engine_home(tmp_path, "anthropic", [Turn(Says("Red."))] * 2) as home:
+        known = (user("Look", huge), assistant("Yes."), user("And this?", huge))
+        for conversation in (messages, known):
+            call = call_of(home, *conversation, tools=(WEATHER,))
+            assert (await answered(responder_of(home), call)).text == "Red."
+            body = sent(home)
+            assert base64.b64encode(huge.data).decode()[:200] not in body
+            assert body.count('"image/png"') == 2 and not home.simulator.violations
+        with pytest.raises(BadRequest, match="no picture that can be opened"):
+            await answered(responder_of(home), call_of(home, user(Image("image/png", b"no"))))
+        assert len(await home.engine.sessions.list()) == 2
+
+
 # Ends
 
 
