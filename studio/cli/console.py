@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from studio.agent.permission.invisible_characters import CONTROLS, UNSEEN, visible
 from studio.domain.errors import ConfigurationError
 from studio.processes.daemon_thread import in_daemon_thread
 
@@ -106,11 +107,6 @@ class Console:
             discard_output(stream)
 
 
-def visible(text: str) -> str:
-    """Replace what a terminal would obey, and what nobody sees, by a visible form."""
-    return text.translate(_CODES)
-
-
 def visible_line(text: str) -> str:
     """Like ``visible``, with line breaks in visible form too."""
     return visible(text).replace("\n", "\\n")
@@ -126,28 +122,10 @@ def visible_lines(lines: Iterable[str]) -> str:
 
 
 _CONTINUED = "\n  │ "
-_CONTROLS = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
-_UNSEEN = [
-    *(0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
-    *range(0x2028, 0x202F),
-    *range(0x2060, 0x2070),
-    *range(0xFFF9, 0xFFFC),
-    *(0x115F, 0x1160, 0x3164, 0xFFA0),
-    *range(0xE0000, 0xE0080),
-]
-"""Characters that change the direction of text or take no room, and letters that are blank.
-
-Joiners and variation selectors (U+200C, U+200D, U+FE0F) are missing: some scripts and emoji
-need them.
-"""
-_CODES = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
-    code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in _UNSEEN
-}
 _JSON_CODES = {
-    code: "\\u007f" if code == 0x7F else json.dumps(chr(code))[1:-1]
-    for code in (*_CONTROLS, *_UNSEEN)
+    code: "\\u007f" if code == 0x7F else json.dumps(chr(code))[1:-1] for code in CONTROLS | UNSEEN
 }
-"""The same characters as JSON writes them: the value stays what it is."""
+"""What ``visible`` escapes, as JSON writes it: the value stays what it is."""
 
 
 def _put(stream: TextIO, text: str) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli.console import Console, visible, visible_line, visible_lines
+from studio.agent.permission.invisible_characters import visible
+from studio.cli.console import Console, visible_line, visible_lines
 from studio.cli.event_printer import TextPrinter
 from studio.domain.events import Failed, Notice, Routed, TextDelta, TurnComplete
 from studio.simulator import Call, Text, Turn
@@ -28,7 +29,7 @@ SHOWN = {
     "no width": ("a\u200bb\ufeff\u2060", "a\\u200bb\\ufeff\\u2060"),
     "separators": ("a\u2028b\u2029", "a\\u2028b\\u2029"),
     "tags": ("a\U000e0041", "a\\U000e0041"),
-    "blank letters": ("a\u3164\uffa0", "a\\u3164\\uffa0"),
+    "blank letters": ("a\u3164\uffa0\u2800", "a\\u3164\\uffa0\\u2800"),
     "other scripts": ("می‌خواهم 👩‍💻 ✔️ Größe", "می‌خواهم 👩‍💻 ✔️ Größe"),
 }
 

@@ -9,7 +9,7 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``approval``: Asks the person and waits for the answer.
 - ``exfiltration_guard``: Requires an approval for calls that could send private data out.
 - ``content_filter``: Marks and masks text from outside before the model reads it.
-- ``invisible_characters``: Escapes invisible characters in a question to the person.
+- ``invisible_characters``: Escapes what nobody sees in texts of others, and what a terminal obeys.
 - ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
 - ``pattern_match``: Matches rule patterns with the other spellings of a command.
 - ``shell_lexer``: Reads one word of a command line.

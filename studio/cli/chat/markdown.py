@@ -15,7 +15,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from studio.cli.console import visible
+from studio.agent.permission.invisible_characters import visible
 
 CHUNK = 60
 """Lines of a code block that are printed together; limits what a redraw costs."""
