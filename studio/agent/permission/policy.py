@@ -337,7 +337,7 @@ class Policy:
 
     def _allows(self, rule: Rule, part: CommandPart, places: CommandPlaces) -> bool:
         exactly = rule.pattern == escaped(part.text)
-        if part.exact and not (exactly and (places.stays or not part.files)):
+        if part.exact and not exactly:
             return False
         if self._problem(part, places) and not (exactly and part.goes):
             return False
