@@ -21,6 +21,7 @@ from studio.domain.events import (
     CompletionReason,
     Event,
     Failed,
+    MessageQueued,
     Notice,
     PermissionResolved,
     ToolFinished,
@@ -84,7 +85,7 @@ class TurnDriver:
 
     async def run_turn(
         self,
-        message: Sequence[Said],
+        message: Sequence[Said] | MessageQueued,
         rules: list[Rule],
         mode: Mode | None,
         *,

@@ -86,7 +86,7 @@ class StoryActs:
             case "queue":
                 session.queue.add([world.said(act.kind)])
             case "unqueue":
-                session.queue.take_next()
+                world.unqueue()
             case "approve" | "undo":
                 self.tasks.append(asyncio.create_task(world.decide(act.what)))
             case "quit" if not self.quit:

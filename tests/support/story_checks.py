@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.agent.changes.undo import paths_to_show
 from studio.domain.blocks import FilesBlock, ToolBlock
-from studio.domain.events import FilesRestored, TurnComplete, TurnStarted
+from studio.domain.events import (
+    FilesRestored,
+    MessageTaken,
+    Steered,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.transcript import Transcript
 from support.waiting import HANG
 
@@ -51,6 +58,9 @@ async def check_storage(world: StoryRunner) -> None:
     if not world.torn:
         ends = [type(e) for e in events if isinstance(e, TurnStarted | TurnComplete)]
         assert ends == [TurnStarted, TurnComplete] * (len(ends) // 2)
+        for taken, begun in pairwise(events):  # one write, or a crash between them loses it
+            if isinstance(taken, MessageTaken) and taken.message_id not in world.removed:
+                assert isinstance(begun, TurnStarted | Steered), begun
     assert not await store.damage(world.session_id)
     assert world.session_id not in await store.interrupted()
 

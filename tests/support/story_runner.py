@@ -189,6 +189,8 @@ class StoryRunner:
     """What a file holds since a draft of it was decided, by path; None where there is none."""
     children: list[Session] = field(default_factory=list)
     answer: Answer | Literal["stop"] = "once"
+    removed: set[str] = field(default_factory=set)
+    """Queued messages that the person removed."""
     fate: StoryActs | None = None
     end: str = ""
     """How the last turn ended."""
@@ -583,6 +585,12 @@ class StoryRunner:
     def said(self, kind: Kind) -> Said:
         return said_block(kind, f"(m{next(self.marks)})")
 
+    def unqueue(self) -> None:
+        """The person removes the oldest message that waits."""
+        if (message := self.session.queue.next) is not None:
+            self.removed.add(message.message_id)
+            self.session.queue.remove(message.message_id)
+
     async def say(self, say: Say) -> None:
         session = self.session
         self.replies, self.summaries = list(say.replies), list(say.summaries)
@@ -592,7 +600,7 @@ class StoryRunner:
         # No other request is given up, however slow the computer is.
         limit = PATIENCE.limit if silent else HANG
         self.engine.services.retry_policy = replace(self.engine.services.retry_policy, limit=limit)
-        said = session.queue.take_next() if say.queued else [self.said(kind) for kind in say.said]
+        said = (session.queue.next or ()) if say.queued else [self.said(k) for k in say.said]
         recorded: list[Event] = []
         unsubscribe = session.subscribe(lambda envelope: recorded.append(envelope.event))
         self.fate = fate = StoryActs(self, say.acts)

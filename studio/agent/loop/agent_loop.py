@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from studio.agent.prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
-from studio.domain.events import MessageTaken, Steered, StepStarted, ToolFinished
-from studio.domain.messages import Said, ToolResult
+from studio.domain.events import MessageTaken, Steered, StepStarted, Told, ToolFinished
+from studio.domain.messages import ToolResult
 from studio.providers.base import Reply
 
 from .model_request import ContextTooLong, ModelRequests
@@ -44,9 +44,9 @@ class AgentLoop:
         self._emit = events.emit
         self._compactions = 0
 
-    async def run(self, said: Sequence[Said]) -> TurnEnd:
-        """Take steps until the turn ends. Without ``said`` it answers the last message again."""
-        await self._begin(said)
+    async def run(self) -> TurnEnd:
+        """Take steps until the turn ends. With nothing said it answers the last message again."""
+        await self._begin()
         steps = self.context.limits.steps
         for step in range(1, steps + 1):
             if step > 1:
@@ -129,16 +129,16 @@ class AgentLoop:
 
     # The parts of a step
 
-    async def _begin(self, said: Sequence[Said]) -> None:
-        if not said:
+    async def _begin(self) -> None:
+        started = self.context.started
+        if not started.said:
             await self._resume()
             self._start_step(1)
             return
-        if self._history.items:  # a conversation begins with the person's message
-            await self._send_notes()
-        words = self._history.words(said)
-        self._start_step(1)  # stored together with the message
-        await self._history.append(words)
+        # A conversation begins with the person's message.
+        notes = self._emit_notes() if self._history.items else []
+        self._start_step(1)
+        await self._history.hear([*notes, started])
 
     def _start_step(self, step: int) -> None:
         self.state.step = step
@@ -150,18 +150,21 @@ class AgentLoop:
         await self.context.compactor.fit(self.context.access, self._emit)
         while self.context.steering:
             message = self.context.steering.popleft()
+            steered = Steered(message.said)
             self._emit(MessageTaken(message.message_id))
-            self._emit(Steered(message.said))
-            await self._history.append(self._history.words(message.said))
+            self._emit(steered)
+            await self._history.hear([steered])
         for guard in self.guards:
             guard.before_request(self.state)
-        await self._send_notes()
+        await self._history.hear(self._emit_notes())
 
-    async def _send_notes(self) -> None:
-        for told in [*self.context.updates(), *self.state.notes]:
+    def _emit_notes(self) -> list[Told]:
+        """The notes for the next request."""
+        notes = [*self.context.updates(), *self.state.notes]
+        for told in notes:
             self._emit(told)
-            await self._history.tell(told)
         self.state.notes.clear()
+        return notes
 
     async def _compact(self) -> bool:
         """Shorten a history that the provider refused as too long; False if that did not help."""

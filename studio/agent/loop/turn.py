@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from studio.agent.budget import OverBudget, OverRate
 from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
-from studio.domain.messages import Said
 
 from .agent_loop import AgentLoop
 from .turn_context import TurnEnd
@@ -35,12 +33,9 @@ class Turn:
         self._task: asyncio.Task[TurnEnd] | None = None
         self._stopping = False
 
-    async def run(self, said: Sequence[Said]) -> None:
-        """Run the turn; it records exactly one ``TurnComplete``, as its last event.
-
-        Without ``said`` the turn is a retry: it answers the last message again.
-        """
-        self._task = asyncio.create_task(self._run(said))
+    async def run(self) -> None:
+        """Run the turn; it records exactly one ``TurnComplete``, as its last event."""
+        self._task = asyncio.create_task(self._run())
         # A callback, because a task that is cancelled at once never runs its code.
         self._task.add_done_callback(self._complete)
         for event in (self._context.started, *self._context.opened):
@@ -70,9 +65,9 @@ class Turn:
         for guard in self._loop.guards:
             guard.files_changed()
 
-    async def _run(self, said: Sequence[Said]) -> TurnEnd:
+    async def _run(self) -> TurnEnd:
         try:
-            end = await self._loop.run(said)
+            end = await self._loop.run()
             await self._context.history.flush()  # or a turn without its record would be done
             return end
         except asyncio.CancelledError:

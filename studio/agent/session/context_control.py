@@ -123,7 +123,6 @@ class ContextControl:
                 self._session.record(event)
             if change is not None:
                 await change(setup)
-                self._session.pending.unsent.clear()
 
     async def _shorten(self, _: AgentSetup) -> None:
         await self._builder.compactor.shorten(self._session.record)

@@ -30,6 +30,7 @@ from studio.domain.events import (
     StepStarted,
     TextDelta,
     Told,
+    TurnStarted,
 )
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, chain_next, chain_start
@@ -39,8 +40,6 @@ from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning
 from studio.storage.sessions.store import SessionStore, StoredHistory
-
-from .session_state import PendingInput
 
 NAMED = 5
 """So many files are named; more would fill the screen."""
@@ -144,39 +143,28 @@ class NativeHistory:
     async def open(
         self,
         basis: HistoryBasis,
-        pending: PendingInput,
+        known_epoch: int = 0,
         last_calls: Sequence[ToolBlock] = (),
     ) -> list[Event]:
         """Go on with the stored epoch if it fits the basis, else begin one; returns what happened.
 
-        What this history has is no longer pending then. ``last_calls`` are the calls of the
-        last turn.
+        It has everything then that the events tell. ``known_epoch`` is the last that they name.
+        ``last_calls`` are the calls of the last turn.
         """
         await self.save()  # what a failing disk left behind
         self._opened = basis
-        unsent = pending.unsent
         stored = None if self.new else await self._store.native(self._session_id)
         if stored is None:
             self.epoch = 0
-            begun = await self._begin("", basis)
-            unsent.clear()  # the conversation had it
-            return [begun]
+            return [await self._begin("", basis)]
         self._take(stored)
         if why := await self._misfit(stored, basis):
-            begun = await self._begin(why, basis)
-            unsent.clear()
-            return [begun, Notice(why)]
+            return [await self._begin(why, basis), Notice(why)]
         later: list[Event] = []
         if stored.events is not None:  # else an older version wrote it
             later = await self._store.events(self._session_id, stored.events)
-        pending.lost(later)
-        for many in range(len(unsent), 0, -1):
-            added = basis.provider.user_items(unsent[:many])
-            if added and self.items[-len(added) :] == added:
-                del unsent[:many]  # a new epoch had it, but the program ended before it said so
-                break
         events = await self._repair(last_calls, later)
-        if self.epoch == pending.epoch:
+        if self.epoch == known_epoch:
             return events
         return [HistoryBegun(self.epoch, basis.provider.name, basis.model, self.why), *events]
 
@@ -226,16 +214,13 @@ class NativeHistory:
 
     # What a turn appends. Every call is followed by its result, whatever happens (H-3, H-5)
 
-    def words(self, said: Sequence[Said]) -> list[JsonObject]:
-        """The person's words as items; what this model cannot read is replaced by a note."""
-        basis = self._basis
-        return basis.provider.user_items(
-            [replace_unreadable(block, basis.provider, basis.facts) for block in said]
-        )
+    async def hear(self, news: Sequence[Unheard]) -> None:
+        """Append what the person said and what the model was told (H-6), in one write.
 
-    async def tell(self, told: Told) -> None:
-        """Append information for the model beside the conversation (H-6)."""
-        await self.append(self._basis.provider.system_items(told.text, self._basis.model))
+        Whatever was said before the last write is in the history: after a crash only later
+        words are looked for.
+        """
+        await self.append(self._items_of(news))
 
     async def resume(self) -> list[Told]:
         """Ask for more if the history ends with the model's own words: some providers refuse that.
@@ -245,7 +230,7 @@ class NativeHistory:
         if not self.items or self.items[-1].get("role") not in ("assistant", "model"):
             return []
         told = Told("resume", RESUME)
-        await self.tell(told)
+        await self.hear([told])
         return [told]
 
     async def add_results(
@@ -353,8 +338,10 @@ class NativeHistory:
         items: list[JsonObject] = []
         for one in found:
             match one:
-                case Steered():
-                    items += self.words(one.said)
+                case TurnStarted() | Steered():
+                    items += basis.provider.user_items(
+                        [replace_unreadable(part, basis.provider, basis.facts) for part in one.said]
+                    )
                 case Told():
                     items += basis.provider.system_items(one.text, basis.model)
                 case _:
@@ -362,14 +349,14 @@ class NativeHistory:
         return items
 
 
-Unheard: TypeAlias = list[Text] | Steered | Told
+Unheard: TypeAlias = list[Text] | TurnStarted | Steered | Told
 
 
 def unheard(events: Iterable[Event]) -> list[Unheard]:
     """What ``events``, which came after the history was last stored, have and it has not.
 
-    That is what the model said last, in order with what the person said meanwhile and what
-    the model was told. A reply that ended well, or was given up for another attempt, was stored
+    That is what the model said last, in order with what the person said and what the model
+    was told. A reply that ended well, or was given up for another attempt, was stored
     as far as the provider accepts it. One with calls is stored after it ended.
     """
     found: list[Unheard] = []
@@ -392,13 +379,20 @@ def unheard(events: Iterable[Event]) -> list[Unheard]:
                 goes_on = calls = False
             case Told("resume"):
                 pass  # said after it was stored
-            case Steered() | Told():
+            case TurnStarted() if is_blank(event.said):
+                pass  # a retry
+            case TurnStarted() | Steered() | Told():
                 found += [_not_blank(said), event]
                 said, goes_on, calls = [], False, False
             case _:
                 pass
     found.append(_not_blank(said))
     return [one for one in found if one]
+
+
+def is_blank(said: Sequence[Said]) -> bool:
+    """Whether a message has neither words nor anything attached."""
+    return all(isinstance(part, Text) and not part.text.strip() for part in said)
 
 
 def _not_blank(said: list[Text]) -> list[Text]:

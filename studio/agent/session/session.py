@@ -30,6 +30,7 @@ from studio.domain.events import (
     AwaitingReply,
     Event,
     FilesRestored,
+    MessageQueued,
     Notice,
     PermissionResolved,
     ReplyGiven,
@@ -120,7 +121,7 @@ class Session:
 
     async def turn(
         self,
-        said: Sequence[Said],
+        said: Sequence[Said] | MessageQueued,
         *,
         rules: Sequence[Rule] = (),
         mode: Mode | None = None,
@@ -146,12 +147,13 @@ class Session:
         ``handed_over``, and the next one brings their ``results``. A call without a
         result gets an error.
 
-        With nothing said it tries the last message again. An error in the set-up ends
-        the turn as an error in the transcript, so that what the person typed is kept.
+        A queued message leaves the queue as its turn begins. With nothing said it tries the
+        last message again. An error in the set-up ends the turn as an error in the transcript,
+        so that what the person typed is kept.
         """
         message = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
-        words = repair_text(said)
         self._require_idle()
+        words = repair_text(self.queue.send(said) if isinstance(said, MessageQueued) else said)
         self._message = message
         self._stop_asked = self._escalating = False
         stream: asyncio.Queue[EventEnvelope | None] = asyncio.Queue()
@@ -208,7 +210,8 @@ class Session:
                 preparing.result()
             if turn := self._built_turn(preparing):
                 self._turn = turn
-                await turn.run(self.state.pending.words(said))
+                self.queue.sent()
+                await turn.run()
             else:
                 self._record_failed_start(preparing, started)
         finally:
@@ -230,6 +233,7 @@ class Session:
 
     def _end_message(self) -> None:
         self._message = None
+        self.queue.end()
         self.state.working_agent = ""
 
     def _built_turn(self, preparing: asyncio.Future[Turn]) -> Turn | None:
@@ -244,6 +248,7 @@ class Session:
         events: list[Event] = [started, *self._builder.opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
             events[-1:] = [describe_error(error), TurnComplete("error", str(error))]
+        self.queue.sent()
         for event in events:
             self.state.record(event)
 

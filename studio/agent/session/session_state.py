@@ -26,9 +26,7 @@ from studio.domain.events import (
     StepStarted,
     Told,
     ToolFinished,
-    TurnStarted,
 )
-from studio.domain.messages import Said, Text
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 from studio.storage.sessions.store import SessionStore
@@ -129,21 +127,15 @@ class SessionState:
 class PendingInput:
     """What the model has to be told with the next request, derived from the events.
 
-    ``unsent`` is what the person said in turns that ended before the history had
-    it: a turn's first step and its words are stored together. ``notes`` are for the
-    model, in addition to it. ``epoch`` is the last epoch of the native history in
-    the events, 0 before any.
+    ``notes`` are in addition to what the person says. ``epoch`` is the last epoch of the
+    native history in the events, 0 before any.
     """
 
     def __init__(self, events: Iterable[Event], drafts: DraftStore) -> None:
-        self.unsent: list[Said] = []
         self.notes: list[Told] = []
         self.epoch = 0
         self._drafts = drafts
         self._undone: dict[str, Told] = {}
-        self._sent: list[Said] = []
-        self._steps = 0
-        """Since and with the one that ``_sent`` began."""
         restored: set[str] = set()
         for event in events:
             match event:
@@ -161,13 +153,6 @@ class PendingInput:
 
     def apply(self, event: Event) -> None:
         match event:
-            case TurnStarted():
-                self.unsent.extend(event.said)
-            case StepStarted():
-                if self.unsent:
-                    self._sent, self._steps = [*self.unsent], 0
-                self.unsent.clear()
-                self._steps += 1
             case Told() if event in self.notes:
                 self.notes.remove(event)
             case HistoryBegun():  # it has the calls that made drafts, not their ends
@@ -178,22 +163,6 @@ class PendingInput:
                 self._files_restored(event)
             case _:
                 pass
-
-    def lost(self, later: Iterable[Event]) -> None:
-        """Words are unsent again if the history has nothing of the step that they began.
-
-        ``later`` are the events since it was last stored.
-        """
-        steps = sum(isinstance(event, StepStarted) for event in later)
-        if self._sent and steps >= self._steps:
-            self.unsent[:0] = self._sent
-            self._sent.clear()
-
-    def words(self, said: Sequence[Said]) -> list[Said]:
-        """What a turn sends: what is unsent, then what is said now; nothing if it is blank."""
-        words = [*self.unsent, *said]
-        blank = all(isinstance(part, Text) and not part.text.strip() for part in words)
-        return [] if blank else words
 
     def drafts_ended(self, ends: Mapping[str, DraftStatus]) -> None:
         """Note how drafts ended, by id, for the model."""

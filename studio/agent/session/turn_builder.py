@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.agent_files import place
-from studio.agent.attachments import replace_unreadable
 from studio.agent.budget import Budget, RequestMeter
 from studio.agent.changes.undo import Undo
 from studio.agent.context.cache_ledger import CacheLedger
@@ -56,7 +55,7 @@ from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, load_agent_setup
 from .model_router import STUCK
-from .native_history import HistoryBasis, NativeHistory
+from .native_history import HistoryBasis, NativeHistory, is_blank
 from .session_state import SessionState
 from .system_prompt import SystemPrompt
 
@@ -222,22 +221,19 @@ class TurnBuilder:
 
         Returns whether nothing was ever sent before.
         """
-        session, provider, said = self._session, setup.provider, self._session.pending.unsent
         facts = self._facts
         for block in started.said:
-            if reason := provider.media_problem(block, facts):
+            if reason := setup.provider.media_problem(block, facts):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
-        said[:] = [replace_unreadable(block, provider, facts) for block in said]
         is_new = self.history.new
         self.opened = [*routed, *await self.open(setup)]
         self.opened += [Notice(one) for one in setup.notices if one not in self._notices]
         self._notices = setup.notices
         if any(spec.hosted for spec in setup.offered):  # its results do not pass the content filter
-            seen = session.transcript
+            seen = self._session.transcript
             known = "untrusted" in seen.exposed and not seen.exposed_by_own
             self.opened += [] if known else [FOUND]
-        words = session.pending.words(started.said)
-        if not words and (started.said or not self.history.items):
+        if is_blank(started.said) and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
         return is_new
 
@@ -374,7 +370,7 @@ class TurnBuilder:
 
     async def open(self, setup: AgentSetup) -> list[Event]:
         """Open the native history, or begin a new one; returns the events of that."""
-        transcript, pending = self._session.transcript, self._session.pending
+        transcript = self._session.transcript
         stale = transcript.stale
         basis = HistoryBasis(
             setup.provider,
@@ -384,10 +380,9 @@ class TurnBuilder:
             transcript.messages,
             self._facts,
         )
-        events = await self.history.open(basis, pending, transcript.last_calls)
+        events = await self.history.open(basis, self._session.pending.epoch, transcript.last_calls)
         if stale:
             events += await self.history.renew(stale, quiet=True)
-            pending.unsent.clear()  # the new history has it
         return events
 
     def model_access(

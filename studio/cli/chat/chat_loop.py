@@ -14,6 +14,7 @@ from studio.agent.usage_costs import format_dollars, total
 from studio.cli.turn_driver import Printer, TurnDriver
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.events import MessageQueued
 from studio.domain.messages import Said, Text
 
 from .mentions import attach_mentions
@@ -121,10 +122,11 @@ class ChatLoop:
             self.session.stop()
         return True
 
-    async def run_turns(self, said: Sequence[Said]) -> None:
+    async def run_turns(self, said: Sequence[Said] | MessageQueued) -> None:
         """Run a turn, then one for each message queued meanwhile; no message means try again."""
         while True:
-            if self.screen.types_ahead and (words := _words(said)):
+            parts = said.said if isinstance(said, MessageQueued) else said
+            if self.screen.types_ahead and (words := _words(parts)):
                 self.screen.say("", *f"› {words}".split("\n"), "")
             driver = self.driver()
             await driver.run_turn(said, [], None)
@@ -133,8 +135,9 @@ class ChatLoop:
             if not driver.stopped:
                 await driver.offer_drafts()
             await self._update_costs()
-            if driver.stopped or not (said := self.session.queue.take_next()):
+            if driver.stopped or not (queued := self.session.queue.next):
                 break
+            said = queued
         self._give_back()
 
     def _give_back(self) -> None:

@@ -147,6 +147,28 @@ async def test_l1_words_said_meanwhile_steer_the_turn_at_its_next_step(
         ]  # fmt: skip
 
 
+async def test_l1_a_message_that_is_taken_back_steers_nothing(tmp_path: Path) -> None:
+    """Nor does one steer twice that is given to the turn twice."""
+    async with engine_home(tmp_path, "anthropic", [look("a"), Turn(Words("Yes."))]) as home:
+        session = await home.session()
+
+        def change_of_mind(envelope: EventEnvelope) -> None:
+            if isinstance(envelope.event, ToolFinished):
+                back = session.queue.add([Text("Not this.")])
+                session.steer(back)
+                assert session.queue.remove(back) == (Text("Not this."),)
+                for _ in range(2):
+                    session.steer(session.queue.add([Text("Twice.")]) if not twice else twice[0])
+                    twice.extend(session.transcript.queued)
+
+        twice: list[str] = []
+        session.subscribe(change_of_mind)
+        await say(session)
+        sent = str(home.asked[-1].json)
+        assert (sent.count("Not this."), sent.count("Twice.")) == (0, 1)
+        assert not session.transcript.queued
+
+
 async def test_l1_steering_an_answer_that_is_being_written_gets_one_more_step(
     tmp_path: Path,
 ) -> None:
@@ -183,9 +205,11 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
         assert list(session.transcript.queued.values()) == [
             (Text("Then this."),), (Text("And this."),),
         ]  # fmt: skip
-        events = [one.event async for one in session.turn(session.queue.take_next())]
+        events = [one.event async for one in session.turn(session.queue.next)]
         assert end_of(events).reason == "done" and "Then this." in str(home.asked[0].json)
-        assert session.queue.take_next() == (Text("And this."),) and session.queue.take_next() == ()
+        last = session.queue.next
+        assert last is not None and last.said == (Text("And this."),)
+        assert session.queue.remove(last.message_id) == last.said and session.queue.next is None
 
 
 async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> None:
@@ -199,8 +223,7 @@ async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> N
                 session.stop()
         assert [words[0] for words in session.transcript.queued.values()] == [Text("Wait.")]
         assert (
-            end_of([one.event async for one in session.turn(session.queue.take_next())]).reason
-            == "done"
+            end_of([one.event async for one in session.turn(session.queue.next)]).reason == "done"
         )
 
 

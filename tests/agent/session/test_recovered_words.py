@@ -20,10 +20,13 @@ from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.native_history import Unheard, unheard
 from studio.agent.session.session import Session
-from studio.domain.blocks import TextBlock
+from studio.domain.blocks import TextBlock, UserBlock
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     CallStarted,
     Event,
+    HistoryBegun,
+    MessageTaken,
     Notice,
     ReasoningDelta,
     RetryScheduled,
@@ -38,7 +41,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text as Words
 from studio.domain.models import Usage
-from studio.simulator import Call, Fault, Text, Think, Turn, eof, stall
+from studio.simulator import Call, Fault, Text, Think, Turn, eof, stall, status
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, reply_requests, say
 from support.waiting import HANG, within
 
@@ -46,7 +49,7 @@ ENDED = StepEnded(1, "end", Usage(), 1.0)
 BESIDE = replace(ENDED, beside=True)
 AGAIN = RetryScheduled(2, 5, 0.1, "network", "It broke off.")
 STARTED = TurnStarted("s", "t", (Words("Go"),), "Coder", "p", "m", "background")
-
+RETRY = replace(STARTED, said=())
 STEERED = Steered((Words("Also"),))
 TOLD = Told("date", "It is Monday.")
 
@@ -68,8 +71,9 @@ LATER: dict[str, tuple[Sequence[Event], list[Any]]] = {
     ),
     "a turn that could not begin": (
         [TextDelta("Half"), TurnComplete("error"), STARTED, TurnComplete("error")],
-        ["Half"],
+        ["Half", STARTED],
     ),
+    "a retry": ([TextDelta("Half"), TurnComplete("error"), RETRY], ["Half"]),
     "another attempt": ([TextDelta("Half"), AGAIN, TextDelta("Whole")], ["Whole"]),
     "the attempt that is given up": ([TextDelta("Half"), AGAIN], []),
     "a reply that nothing is kept of": ([TextDelta("I will not."), ENDED], []),
@@ -83,7 +87,7 @@ LATER: dict[str, tuple[Sequence[Event], list[Any]]] = {
     "what the model was told": ([ENDED, TOLD, STEERED, TOLD], [TOLD, STEERED, TOLD]),
     "all of it in order": (
         [TextDelta("Half"), TurnComplete("error"), STARTED, TOLD, STEERED, TextDelta("More")],
-        ["Half", TOLD, STEERED, "More"],
+        ["Half", STARTED, TOLD, STEERED, "More"],
     ),
     "what was told before a reply that ended": ([TOLD, TextDelta("Half"), ENDED], [TOLD]),
     "what is stored before it is told": ([TextDelta("Half"), AGAIN, Told("resume", "Go on")], []),
@@ -233,4 +237,70 @@ async def test_h5_the_model_hears_what_was_stored_just_before_a_crash(
         after = await home.engine.store.native(identifier)
         assert after is not None and after.items[: len(before.items)] == before.items
         assert str(after.items).count(text) == str(home.asked[-1].json).count(text) == 1
+        assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+@pytest.mark.parametrize("told", [True, False])
+async def test_h5_a_second_crash_says_nothing_twice(
+    tmp_path: Path, provider: str, told: bool
+) -> None:
+    """A new epoch has what was said before it; its events may be lost, or ``told``."""
+    (tmp_path / "before").mkdir()
+    broken = Turn(faults=[status(500)])
+    async with engine_home(tmp_path / "before", provider, [Turn(Text("A.")), broken]) as home:
+        session = await home.session()
+        await say(session, "Zero")
+        await say(session, "One, please")
+        await session.change(agent="Nobody")
+        *_, last = await say(session, "Two, please")
+        assert isinstance(last, TurnComplete) and last.reason == "error"
+        await session.change(agent="Coder", model="sim-other")
+        copying = copies_at(home, session, HistoryBegun, tmp_path / "after")
+        await say(session, "Three, please")
+        await asyncio.wait_for(asyncio.gather(*copying), HANG)
+        identifier = session.info.id
+        assert len(copying) == 1
+    if not told:
+        with closing(sqlite3.connect(tmp_path / "after" / "studio" / "studio.db")) as db, db:
+            (last_turn,) = db.execute("SELECT turn_id FROM transcript ORDER BY seq DESC").fetchone()
+            db.execute("DELETE FROM transcript WHERE turn_id = ?", (last_turn,))
+    async with engine_home(tmp_path / "after", provider, [Turn(Text("Yes."))]) as home:
+        session = await home.engine.sessions.open(identifier)
+        await say(session, "Four, please")
+        sent = str(home.asked[-1].json)
+        assert [sent.count(f"{word}, please") for word in ("One", "Two", "Three", "Four")] == [
+            1, 1, int(told), 1,
+        ]  # fmt: skip
+        assert not home.simulator.violations
+
+
+async def test_l1_a_crash_neither_loses_a_queued_message_nor_sends_it_twice(
+    tmp_path: Path,
+) -> None:
+    """It leaves the queue and begins its turn in one write."""
+    (tmp_path / "before").mkdir()
+    async with engine_home(tmp_path / "before", "anthropic", [Turn(Text("A."))] * 2) as home:
+        session = await home.session()
+        await say(session, "One")
+        session.queue.add([Words("Then this")])
+        await session.flush()
+        copying = copies_at(home, session, MessageTaken, tmp_path / "after")
+        queued = session.queue.next
+        assert queued is not None
+        async for _ in session.turn(queued):
+            assert session.queue.get(queued.message_id) is None
+            assert session.queue.remove(queued.message_id) == ()
+        await asyncio.wait_for(asyncio.gather(*copying), HANG)
+        with pytest.raises(ConfigurationError, match="sent or taken back"):
+            await anext(session.turn(queued))
+        identifier = session.info.id
+        assert len(copying) == 1 and str(home.asked[-1].json).count("Then this") == 1
+    async with engine_home(tmp_path / "after", "anthropic", [Turn(Text("Yes."))]) as home:
+        session = await home.engine.sessions.open(identifier)
+        assert not session.transcript.queued
+        said = [b.said for b in session.transcript.blocks if isinstance(b, UserBlock)]
+        assert said.count(queued.said) == 1
+        await say(session, "Two")
+        assert str(home.asked[-1].json).count("Then this") == 1
         assert not home.simulator.violations

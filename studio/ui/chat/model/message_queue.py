@@ -76,9 +76,9 @@ class MessageQueue:
         if self._input.state != "idle":
             self._steer(session, message_id)
             self._update()
-        elif parts := session.queue.remove(message_id):
+        elif message := session.queue.get(message_id):
             self._input.set_state("running")
-            self._chat.runner.start(session, parts)
+            self._chat.runner.start(session, message)
 
     def _steer(self, session: Session, message_id: str) -> None:
         session.steer(message_id)

@@ -13,7 +13,7 @@ from studio.ui.formatting import clock
 if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.agents import Mode
-    from studio.domain.events import Event
+    from studio.domain.events import Event, MessageQueued
     from studio.domain.messages import Said
 
 
@@ -48,7 +48,9 @@ class TurnRunner:
         self._on_error = on_error
         self._on_event = on_event
 
-    def start(self, session: Session, message: Sequence[Said], mode: Mode | None = None) -> None:
+    def start(
+        self, session: Session, message: Sequence[Said] | MessageQueued, mode: Mode | None = None
+    ) -> None:
         """Begin a turn after the one that runs in this session, if one does.
 
         When it is done, the messages queued meanwhile follow, one by one.
@@ -90,17 +92,19 @@ class TurnRunner:
     async def _run_turns(
         self,
         run: _Run,
-        message: Sequence[Said],
+        message: Sequence[Said] | MessageQueued,
         mode: Mode | None,
         before: asyncio.Task[None] | None,
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
         done = await self._run_turn(run, message, mode)
-        while done and not self._closing and (message := run.session.queue.take_next()):
-            done = await self._run_turn(run, message)
+        while done and not self._closing and (queued := run.session.queue.next):
+            done = await self._run_turn(run, queued)
 
-    async def _run_turn(self, run: _Run, message: Sequence[Said], mode: Mode | None = None) -> bool:
+    async def _run_turn(
+        self, run: _Run, message: Sequence[Said] | MessageQueued, mode: Mode | None = None
+    ) -> bool:
         """Whether the turn came to its own end."""
         from studio.domain.events import RetryScheduled, Silent, TurnComplete
 
