@@ -30,6 +30,8 @@ class UserBlock:
     pinned: bool = False
     steered: bool = False
     """Whether it was said while the turn ran, and added to that turn."""
+    by_agent: bool = False
+    """Whether another agent said it, or began the turn that it was added to."""
 
     @property
     def text(self) -> str:

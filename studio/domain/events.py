@@ -69,6 +69,8 @@ class TurnStarted:
     provider: str
     model: str
     mode: Mode
+    by_agent: bool = False
+    """Whether another agent said it, and not the person."""
 
 
 @dataclass(frozen=True, slots=True)

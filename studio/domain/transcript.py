@@ -106,6 +106,7 @@ class Transcript:
         self.attached = ""
         """The name of the first file or picture that the person attached."""
         self._mode: Mode = "background"
+        self._by_agent = False
         self._calls = ToolCallState(self.blocks)
         self._drafts: dict[str, int] = {}
         for event in events:
@@ -123,11 +124,14 @@ class Transcript:
                 self.running = True
                 self.turn_id, self._mode = event.turn_id, event.mode
                 self.steps = 0
+                self._by_agent = event.by_agent
                 self._calls.begin()
                 first = len(self.blocks)
                 self._attach(event.said)
                 if event.said:  # a retry says nothing new
-                    self.blocks.append(UserBlock(event.turn_id, event.said))
+                    self.blocks.append(
+                        UserBlock(event.turn_id, event.said, by_agent=event.by_agent)
+                    )
                 self.blocks.append(
                     AgentBlock(event.turn_id, event.agent, event.provider, event.model)
                 )
@@ -197,7 +201,9 @@ class Transcript:
                 return None
             case Steered():
                 self._attach(event.said)
-                return self._add(UserBlock(self.turn_id, event.said, steered=True))
+                return self._add(
+                    UserBlock(self.turn_id, event.said, steered=True, by_agent=self._by_agent)
+                )
             case Summarised():
                 for block in self.blocks:
                     if isinstance(block, SummaryBlock) and block.state == "holds":

@@ -235,7 +235,7 @@ class ExfiltrationGuard:
         for block in self._transcript.blocks:
             if isinstance(block, UserBlock):
                 # A conversation that a file or a client tells has no turns.
-                said = bool(block.turn_id) and self._above is None
+                said = bool(block.turn_id) and not block.by_agent
                 found.update(_addresses(block.text) if said else ())
             elif isinstance(block, ToolBlock) and block.effect == "fetch" and block.state == "done":
                 found.update(block.sources)

@@ -201,6 +201,7 @@ class Session:
             self.info.provider,
             self.info.model,
             "background",
+            by_agent=options.parent is not None,
         )
         self._builder.opened = []
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,16 @@ from studio.agent.permission.exfiltration_guard import (
     ExfiltrationGuard,
 )
 from studio.domain.errors import ToolFailed
-from studio.domain.events import Event, Exposed, Recounted, ToolFinished, ToolQueued, TurnStarted
+from studio.domain.events import (
+    Event,
+    Exposed,
+    Recounted,
+    Steered,
+    ToolFinished,
+    ToolQueued,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall
 from studio.domain.tools import Exposure, ToolSpec
@@ -357,8 +367,13 @@ def test_what_is_not_said_by_the_person_makes_no_address_known() -> None:
     typed = chat(said(Text(f"Read {url}")), exposed=BOTH)
     assert ExfiltrationGuard(typed).objection(FETCH, one) == ""
     parent = ExfiltrationGuard(chat(said(Text("Read https://a.example/")), exposed=BOTH))
-    child = ExfiltrationGuard(typed, above=parent)
+    steered = Steered((Text(f"Read {url}"),))
+    began = replace(said(Text(f"Read {url}")), by_agent=True)
+    by_agent = chat(began, steered, TurnComplete("done"), said(Text("Go on")), exposed=BOTH)
+    child = ExfiltrationGuard(by_agent, above=parent)
     assert child.objection(FETCH, one) != ""
+    # The person goes on in its chat, and said none of it.
+    assert ExfiltrationGuard(by_agent).objection(FETCH, one) != ""
     assert child.objection(FETCH, call("fetch", url="https://a.example/")) == ""
     told = Recounted((Message("user", (Text(f"Read {url}"),)),), "Coder", "p", "m")
     assert ExfiltrationGuard(chat(told, exposed=BOTH)).objection(FETCH, one) != ""
