@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
@@ -106,7 +107,7 @@ class DraftEdit:
         path = await asyncio.to_thread(_file, self.entry, written)
         kept = False
         try:
-            await _run([*editor, str(path)], self.engine.environment())
+            await run_editor([*editor, str(path)], self.engine.environment())
             data = await asyncio.to_thread(read_whole, path, str(path))
             if data == written:
                 return None
@@ -229,8 +230,8 @@ def _file(entry: DraftEntry, data: bytes) -> Path:
     return path
 
 
-async def _run(argv: list[str], environment: dict[str, str]) -> None:
-    """Run the editor; raises ConfigurationError if it fails."""
+async def run_editor(argv: list[str], environment: dict[str, str]) -> None:
+    """Run the editor; raises ConfigurationError if it fails. It ends with a cancelled caller."""
     # Ctrl-C is the editor's. Standard output may be piped; the terminal is at standard error.
     with on_signals({"SIGINT": lambda: None}):
         try:
@@ -240,6 +241,12 @@ async def _run(argv: list[str], environment: dict[str, str]) -> None:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise ConfigurationError(f"The editor {argv[0]} cannot be started: {why}.") from error
-        code = await process.wait()
+        try:
+            code = await process.wait()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+                await process.wait()
     if code:
         raise ConfigurationError(f"The editor ended with code {code}. Nothing was changed.")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from studio.cli.drafts_edit import run_editor
 from studio.domain.errors import ConfigurationError
 from studio.simulator import Call, Text, Turn
 from support.command import at_provider, screen
-from support.engine_home import EngineHome, engine_home, say
+from support.engine_home import EngineHome, engine_home, is_locked, say
 from support.model_calls import write
+from support.waiting import until, within
 
 CRLF = b"one\r\ntwo\r\nthree\r\nfour\r\n"
 WIDE = "eins\nzwei\ndrei\nvier\n"
@@ -267,6 +271,25 @@ word = input()
 if word != "same":
     file.write_text(f"{word}\\n")
 """
+
+
+LOCKS = """
+import fcntl, sys, time
+held = open(sys.argv[1], "w")
+fcntl.flock(held, fcntl.LOCK_EX)
+time.sleep(3600)
+"""
+
+
+async def test_the_editor_ends_with_a_command_that_is_ended(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    command = [sys.executable, "-c", LOCKS, str(held)]
+    editing = asyncio.create_task(run_editor(command, dict(os.environ)))
+    async with within():
+        await until(lambda: held.exists() and is_locked(held))
+    editing.cancel()
+    await asyncio.wait([editing])
+    assert editing.cancelled() and not is_locked(held)
 
 
 async def test_the_persons_editor_at_a_real_terminal(tmp_path: Path) -> None:

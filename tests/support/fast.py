@@ -29,6 +29,7 @@ SLOW = (
     "multiprocessing",
     "socket",
     "studio.app",
+    "studio.cli.drafts_edit",
     "studio.processes.keeper",
     "studio.processes.sandbox",
     "studio.processes.shell_command",
