@@ -30,6 +30,9 @@ class _Later:
 
     start: Callable[[], Awaitable[Provider]]
 
+    async def prepare(self) -> None:
+        await (await self.start()).prepare()
+
     async def models(self) -> list[ModelInfo]:
         return await (await self.start()).models()
 

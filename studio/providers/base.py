@@ -210,6 +210,12 @@ class Provider(ABC):
     cache: PromptCache | None = None
     """How the provider caches what requests begin with; None where nothing is known."""
 
+    async def prepare(self) -> None:  # noqa: B027 (most have nothing to do)
+        """Import and make what requests need; takes seconds the first time.
+
+        Raises ProviderError.
+        """
+
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """A text of the engine (the date, a wrap-up, a draft's end) that reaches the model (H-6).
 

@@ -35,6 +35,7 @@ KEPT_KEYS = 4
 class Lister(Protocol):
     """What the catalogue needs of a provider."""
 
+    async def prepare(self) -> None: ...
     async def models(self) -> list[ModelInfo]: ...
 
 
@@ -235,8 +236,10 @@ class Catalogue:
 
     async def _ask(self, name: str, make: Callable[[], Lister], cached: _Cached | None) -> Listing:
         try:
+            lister = make()
+            await lister.prepare()  # of an SDK that is imported nobody waits for an answer
             async with asyncio.timeout(self._patience):
-                found = listable(await make().models())
+                found = listable(await lister.models())
         except TimeoutError:
             reason = f"No answer in {self._patience:g} s"
             return replace(self._listed(name, cached), state="failed", reason=reason)

@@ -46,6 +46,10 @@ class Endpoint:
         self._judge = judge
         self._url = errors.base_url.rstrip("/")
 
+    async def prepare(self) -> None:
+        """Make the client, which takes a while the first time."""
+        await self._http.client()
+
     async def stream(
         self, stack: AsyncExitStack, path: str, body: JsonObject, *, model: str = ""
     ) -> AsyncIterator[bytes]:

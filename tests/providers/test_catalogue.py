@@ -49,8 +49,13 @@ class Source:
         self.error = error
         self.asked = 0
         self.begun = asyncio.Event()
-        self.go = asyncio.Event()
+        self.go, self.preparing, self.prepared = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.go.set()
+        self.prepared.set()
+
+    async def prepare(self) -> None:
+        self.preparing.set()
+        await self.prepared.wait()
 
     async def models(self) -> list[ModelInfo]:
         self.asked += 1
@@ -306,6 +311,21 @@ def test_p3_whatever_happens_the_list_is_of_the_last_key(steps: list[tuple[str, 
 
     with TemporaryDirectory() as folder:
         asyncio.run(play(Path(folder)))
+
+
+async def test_p3_what_a_provider_needs_is_no_wait_for_its_answer(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """An SDK takes longer to import on a busy computer than an answer may take."""
+    catalogue = Catalogue(tmp_path / "models.json", SNAPSHOT, clock, patience=0.05)
+    source = Source("a")
+    source.prepared.clear()
+    catalogue.refresh("cloud", source.make, "key")
+    await asyncio.wait_for(source.preparing.wait(), HANG)
+    await asyncio.sleep(0.1)  # longer than the patience, however long it takes
+    source.prepared.set()
+    assert (await settled(catalogue)).state == "ready"
+    await catalogue.close()
 
 
 async def test_p3_no_answer(tmp_path: Path, clock: Clock) -> None:

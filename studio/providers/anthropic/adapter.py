@@ -183,6 +183,9 @@ class AnthropicProvider(Provider):
         stack.push_async_callback(stream.close)
         return sse_objects(stream.response.aiter_bytes())
 
+    async def prepare(self) -> None:
+        await self._sdk.client()
+
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
         after: dict[str, str] = {}

@@ -169,6 +169,9 @@ class GeminiProvider(Provider):
         accumulator = GeminiAccumulator(request.history, partial(self._named, headers={}))
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
+    async def prepare(self) -> None:
+        await self._sdk.client()
+
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
         cursor, seen = "", set[str]()

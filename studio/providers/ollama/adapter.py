@@ -287,6 +287,9 @@ class OllamaProvider(Provider):
             raise self._endpoint.errors.from_exception(error) from error
         self._shown.pop(model, None)
 
+    async def prepare(self) -> None:
+        await self._endpoint.prepare()
+
     async def models(self) -> list[ModelInfo]:
         answer = await self._endpoint.get("/api/tags")
         listed = answer.get("models")

@@ -223,6 +223,9 @@ class OpenAIProvider(Provider):
             wanted[FORM] = form
         return self._unsupported.accepted(request.model, wanted)
 
+    async def prepare(self) -> None:
+        await self._sdk.client()
+
     async def models(self) -> list[ModelInfo]:
         client = await self._sdk.client()
         try:

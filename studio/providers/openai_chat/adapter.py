@@ -245,6 +245,9 @@ class CompatibleProvider(Provider):
             return new
         return old
 
+    async def prepare(self) -> None:
+        await self._endpoint.prepare()
+
     async def models(self) -> list[ModelInfo]:
         answer = await self._endpoint.get("/models")
         listed = answer.get("data", answer.get("models"))
