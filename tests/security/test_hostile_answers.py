@@ -505,7 +505,11 @@ async def test_an_error_does_not_tell_the_key(provider: str) -> None:
 
 
 MODELS: dict[str, str] = {
-    "many": ",".join(['{"id":"gpt-9","name":"models/gemini-9","model":"m"}'] * 20_000),
+    "many": ",".join(
+        f'{{"id":"gpt-{n}","type":"model","name":"models/gemini-{n}","model":"m{n}",'
+        '"supportedGenerationMethods":["generateContent"]}'
+        for n in range(20_000)
+    ),
     "a long name": f'{{"id":"gpt-{"x" * 100_000}","name":"models/{"y" * 100_000}"}}',
     "no names": '{"id":7,"name":[]},{},7,null,[],{"id":""}',
     "steering": r'{"id":"gpt-\u001b[2J\n","name":"\u202e\u001b[2J","display_name":"\u001b[2J"}',
@@ -533,7 +537,10 @@ async def test_a_list_of_models_is_a_list_or_an_error(provider: str) -> None:
     for name, answer in answers.items():
         async with server(answer) as port, within():
             try:
-                found = listable(await provider_at(provider, port, http).models())
+                listed = await provider_at(provider, port, http).models()
+                if len(listed) > 5_000:
+                    wrong[name] = len(listed)
+                found = listable(listed)
             except ProviderError as error:
                 found = []
                 if KEY in str(error):
@@ -544,8 +551,6 @@ async def test_a_list_of_models_is_a_list_or_an_error(provider: str) -> None:
                 wrong[name] = model
             if window is not None and not 0 < window < 2**53:
                 wrong[name] = model
-        if len(found) > 5_000:
-            wrong[name] = len(found)
     await http.aclose()
     assert wrong == {}
 

@@ -84,6 +84,7 @@ DAMAGED = "damaged or cut short"
 NONE = "cannot be opened here|can be opened here"
 PICTURES: dict[str, tuple[Callable[[], bytes], str]] = {
     "png of ten gigapixels": (lambda: png(100_000, 100_000), TOO_MANY),
+    "png of a hundred megapixels": (lambda: png(10_000, 10_000), TOO_MANY),
     "bmp of ten gigapixels": (lambda: bmp(100_000, 100_000), TOO_MANY),
     "bmp of negative size": (lambda: bmp(-5, -(2**31)), TOO_MANY),
     "ico with a huge png": (lambda: ico(png(100_000, 100_000)), TOO_MANY),

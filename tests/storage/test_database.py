@@ -321,6 +321,17 @@ async def test_a_full_disk_is_called_that(tmp_path: Path) -> None:
     await db.close()
 
 
+async def test_a_disk_that_is_full_at_the_first_start_is_called_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: object, *more: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(StorageError, match="The disk is full"):
+        await Database(tmp_path / "studio.db", MIGRATIONS).open()
+
+
 @pytest.mark.parametrize(
     ("code", "full", "said"),
     [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -294,9 +296,20 @@ async def test_what_was_not_searched_is_said(tmp_path: Path) -> None:
         assert one.text == "No line in a.bin matches x.\n[Not searched: 1 binary file.]"
 
 
-@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root reads everything")
-async def test_a_file_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also beside what was found: there may be more in it."""
     (tmp_path / "a").write_text("x")
-    (tmp_path / "a").chmod(0)
-    found = await call(search, tmp_path, pattern="x")
-    assert found.text.endswith("[Not searched: 1 file or folder that cannot be read.]")
+    opens = os.open
+
+    def refused(path: object, *more: Any, **how: Any) -> int:
+        if str(path).endswith("/a"):  # root reads everything
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opens(path, *more, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", refused)
+    told = "[Not searched: 1 file or folder that cannot be read.]"
+    assert (await call(search, tmp_path, pattern="x")).text.endswith(told)
+    (tmp_path / "b").write_text("x")
+    assert (await call(search, tmp_path, pattern="x")).text == f"b:1: x\n\n{told}"

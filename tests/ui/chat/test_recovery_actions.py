@@ -163,6 +163,23 @@ async def test_the_output_limit_can_be_passed(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_the_limit_of_an_hour_leads_to_its_setting(tmp_path: Path) -> None:
+    """L-14."""
+
+    def setup(file: object) -> None:
+        file.values.requests_per_hour = 1  # type: ignore[attr-defined]
+
+    script = [Turn(Text("Hi."))]
+    async with at_window(tmp_path, COMPATIBLE, script, setup=setup) as person:
+        person.say("One")
+        await person.done()
+        assert person.window.chat.model.recovery.limit_setting == ""
+        person.say("Two")
+        await person.done(2)
+        assert person.window.chat.model.recovery.limit_setting == "requests_per_hour"
+
+
+@on_window_loop
 async def test_a_full_chat_is_compacted_and_goes_on(tmp_path: Path) -> None:
     script = [Turn(Text("Half"), stop="context_exceeded"), Turn(Text("There is room."))]
     async with at_window(tmp_path, "anthropic", script) as person:
