@@ -25,6 +25,7 @@ Modules:
 - ``yaml_text``: Loads YAML, also a stranger's.
 - ``prompts``: The words that models read.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
+- ``chat_files``: Imports chats of files after a preview, and exports them.
 - ``budget``: Limits the tokens, money and requests of a turn, a session, a day and an hour.
 - ``usage_costs``: Adds up what requests used, and prices it.
 - ``retry_policy``: Decides whether and when a failed request is sent again.

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from studio.agent.engine import Engine
+from studio.agent.session.import_export import as_markdown
 from studio.agent.session.session import Session
-from studio.domain.blocks import FilesBlock, NoticeBlock, TextBlock, ToolBlock, UserBlock
+from studio.domain.blocks import FilesBlock
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
@@ -87,28 +88,8 @@ async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
 
 
 def session_markdown(info: SessionInfo, transcript: Transcript) -> str:
-    """A session as markdown: the messages, and a line for each tool call."""
-    head = f"{info.agent} on {info.model}, in {info.folder}"
-    out = [visible_line(f"# {info.title or 'New chat'}"), visible_line(head)]
-    for block in transcript.blocks:
-        match block:
-            case UserBlock():
-                out.append(f"## You\n\n{block.text}")
-            case TextBlock():
-                out.append(block.text.strip())
-            case ToolBlock():
-                out.append(visible_line(f"> {_row(block)}"))
-            case NoticeBlock():
-                out.append(f"*{block.text}*")
-            case _:
-                pass
-    return "\n\n".join(out) + "\n"
-
-
-def _row(block: ToolBlock) -> str:
-    target = " ".join(block.target.split())
-    row = block.done if block.state == "done" else block.name
-    return f"{row or block.name} `{target}` — {block.summary or block.state}"
+    """A session as markdown that a terminal can show."""
+    return as_markdown(info, transcript, visible_line)
 
 
 async def show_context(

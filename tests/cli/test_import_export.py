@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import json
+import zipfile
 import zlib
 from pathlib import Path
 from struct import pack
@@ -21,7 +23,7 @@ from studio.agent.session.import_export import (
     distinct,
     of_json,
 )
-from studio.agent.session.import_formats import read_conversations
+from studio.agent.session.import_formats import LARGEST, read_conversations
 from studio.domain.blocks import all_messages
 from studio.domain.events import Recounted
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
@@ -241,7 +243,7 @@ def test_a_plain_list_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"PK\x03\x04", "it is an archive"),
+        (b"PK\x03\x04", "it is a damaged archive"),
         (b"\xff\xfe{", "it is not UTF-8"),
         (b"{", "it is not JSON"),
         (b"[" * 100_000, "it is not JSON"),
@@ -339,3 +341,32 @@ async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(
         assert await cli(one, "import", str(place)) == 1
         assert "nested too deeply" in capsys.readouterr().err
         assert not await one.engine.sessions.list()
+
+
+def zipped(name: str, data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("readme.txt", "not this")
+        archive.writestr(name, data)
+    return out.getvalue()
+
+
+def test_an_archive_is_read_without_being_unpacked() -> None:
+    data = json.dumps([{"title": "T", "messages": PLAIN}]).encode()
+    for name in ("conversations.json", "export-2026/conversations.json"):
+        [one] = read_conversations(zipped(name, data))
+        assert one.title == "T" and len(one.messages) == 4
+    with pytest.raises(ValueError, match=r"an archive without conversations\.json"):
+        read_conversations(zipped("chats.json", data))
+    broken = bytearray(zipped("conversations.json", data * 50))
+    broken[120:160] = bytes(40)
+    with pytest.raises(ValueError, match="archive"):
+        read_conversations(bytes(broken))
+
+
+def test_an_archive_that_grows_without_end_is_refused() -> None:
+    """A few kilobytes may unpack to gigabytes: no more is read than of a file."""
+    bomb = zipped("conversations.json", b" " * (LARGEST + 1))
+    assert len(bomb) < 1_000_000
+    with pytest.raises(ValueError, match="has more than 500 MB"):
+        read_conversations(bomb)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from studio.domain.blocks import all_messages
+from studio.domain.blocks import NoticeBlock, TextBlock, ToolBlock, UserBlock, all_messages
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject
@@ -64,8 +64,36 @@ def conversation_of(info: SessionInfo, events: Iterable[Event]) -> PortableConve
 
 def as_json(conversations: Sequence[PortableConversation], keys: Sequence[str] = ()) -> JsonObject:
     """Our own form. ``keys`` are the person's; where one was said it is not written."""
-    bodies = [_without(encode(one), keys) for one in conversations]
+    bodies = [without_keys(encode(one), keys) for one in conversations]
     return {MARK: VERSION, "conversations": bodies}
+
+
+def as_markdown(info: SessionInfo, transcript: Transcript, line: Callable[[str], str] = str) -> str:
+    """A session to read: the messages, and a line for each tool call.
+
+    ``line`` makes a line fit for where it is shown.
+    """
+    head = f"{info.agent} on {info.model}, in {info.folder}"
+    out = [line(f"# {info.title or 'New chat'}"), line(head)]
+    for block in transcript.blocks:
+        match block:
+            case UserBlock():
+                out.append(f"## You\n\n{block.text}")
+            case TextBlock():
+                out.append(block.text.strip())
+            case ToolBlock():
+                out.append(line(f"> {_tool_line(block)}"))
+            case NoticeBlock():
+                out.append(f"*{block.text}*")
+            case _:
+                pass
+    return "\n\n".join(out) + "\n"
+
+
+def _tool_line(block: ToolBlock) -> str:
+    target = " ".join(block.target.split())
+    row = block.done if block.state == "done" else block.name
+    return f"{row or block.name} `{target}` — {block.summary or block.state}"
 
 
 def of_json(data: JsonObject) -> list[PortableConversation]:
@@ -109,15 +137,16 @@ def distinct(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
-def _without(value: Json, keys: Sequence[str]) -> Json:
+def without_keys(value: Json, keys: Sequence[str]) -> Json:
+    """The value with the person's keys left out of all texts."""
     match value:
         case str():
             for key in keys:
                 value = value.replace(key, "[key]")
             return value
         case list():
-            return [_without(one, keys) for one in value]
+            return [without_keys(one, keys) for one in value]
         case dict():
-            return {name: _without(one, keys) for name, one in value.items()}
+            return {name: without_keys(one, keys) for name, one in value.items()}
         case _:
             return value

@@ -1,8 +1,8 @@
 """Import formats: reads conversations that other programs exported.
 
-These are the ``conversations.json`` of ChatGPT and Claude, and plain lists of messages
-as the APIs take them. What a file does not contain, for example a picture of
-ChatGPT's, is named in its place; nothing is made up.
+These are the ``conversations.json`` of ChatGPT and Claude, also in the archives that they come
+in, and plain lists of messages as the APIs take them. What a file does not contain, for example
+a picture of ChatGPT's, is named in its place; nothing is made up.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from io import BytesIO
 from typing import Any, TypeAlias, cast
 
 from studio.domain.codec import decode, decode_event
@@ -32,6 +35,9 @@ from studio.tools.workspace import images
 
 from .import_export import MARK, PortableConversation, conversation_of, distinct, of_json
 
+LARGEST = 500_000_000
+"""The most bytes of a file, or of what is packed in it."""
+ARCHIVED = "conversations.json"
 Body: TypeAlias = dict[str, Any]
 KNOWN = (
     "Known are what agent-studio exports, conversations.json of ChatGPT and Claude, "
@@ -42,7 +48,7 @@ KNOWN = (
 def read_conversations(data: bytes) -> list[PortableConversation]:
     """All conversations of a file; ValueError says what is wrong with it, and where."""
     if data[:4] == b"PK\x03\x04":
-        raise ValueError("it is an archive. Unpack it, and import its conversations.json")
+        data = _unpacked(data)
     try:
         value = cast("Json", json.loads(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
@@ -67,6 +73,22 @@ def read_conversations(data: bytes) -> list[PortableConversation]:
             raise ValueError(f"{_named(number, one)} is damaged: {error!r:.80}") from error
         except ValueError as error:
             raise ValueError(f"{_named(number, one)}: {error}") from error
+    return found
+
+
+def _unpacked(data: bytes) -> bytes:
+    """The ``conversations.json`` of an archive."""
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            inside = [one for one in archive.infolist() if one.filename.endswith(ARCHIVED)]
+            if not inside:
+                raise ValueError(f"it is an archive without {ARCHIVED}")
+            with archive.open(inside[0]) as packed:
+                found = packed.read(LARGEST + 1)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+        raise ValueError(f"it is a damaged archive ({error})") from error
+    if len(found) > LARGEST:
+        raise ValueError(f"its {ARCHIVED} has more than {LARGEST // 1_000_000:,} MB")
     return found
 
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.import_export import PortableConversation
 
-SHORTEST = 8
-"""The fewest characters of a key; shorter ones could be ordinary words."""
-
 
 def arguments(parser: CommandParser) -> None:
     parser.description = (
@@ -35,6 +32,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Write some conversations or all of them, as JSON or as markdown."""
     import asyncio
 
+    from studio.agent.chat_files import markdown
+    from studio.cli.console import visible_line
     from studio.cli.final_answer import STDOUT, check_output_path, write_answer
     from studio.cli.saved_sessions import find_session_id
 
@@ -47,7 +46,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     for start in options.ids:
         ids.append(await find_session_id(engine, start))
     ids = list(dict.fromkeys(ids))
-    text = await (_json if options.format == "json" else _markdown)(engine, ids)
+    if options.format == "md":
+        text = await markdown(engine, ids, line=visible_line)
+    else:
+        text = await _json(engine, ids)
     if place == STDOUT:
         console.write(text)
         return DONE
@@ -59,6 +61,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 async def _json(engine: Engine, ids: list[str]) -> str:
     import asyncio
 
+    from studio.agent.chat_files import secret_texts
     from studio.agent.session.import_export import as_json, conversation_of
 
     found: list[PortableConversation] = []
@@ -66,33 +69,8 @@ async def _json(engine: Engine, ids: list[str]) -> str:
         if (info := await engine.store.get(session_id)) is not None:
             events = await engine.store.events(session_id)
             found.append(await asyncio.to_thread(conversation_of, info, events))
-    body = await asyncio.to_thread(as_json, found, await _keys(engine))
+    body = await asyncio.to_thread(as_json, found, await secret_texts(engine))
     return await asyncio.to_thread(json.dumps, body, indent=1) + "\n"
-
-
-async def _markdown(engine: Engine, ids: list[str]) -> str:
-    from studio.cli.saved_sessions import session_markdown
-    from studio.domain.transcript import Transcript
-
-    parts: list[str] = []
-    for session_id in ids:
-        if (info := await engine.store.get(session_id)) is not None:
-            parts.append(session_markdown(info, Transcript(await engine.store.events(session_id))))
-    text = "\n---\n\n".join(parts)
-    for key in await _keys(engine):
-        text = text.replace(key, "[key]")
-    return text
-
-
-async def _keys(engine: Engine) -> list[str]:
-    """The keys and the server's token, longer ones first: one may be a part of another."""
-    from studio.providers.registry import PROVIDER_TITLES
-    from studio.storage.config.server_token import ENTRY
-
-    found = [await engine.providers.key(name) for name in PROVIDER_TITLES]
-    await engine.keychain.get(ENTRY)
-    known = {*found, *engine.keychain.known()}
-    return sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
 
 
 def count_conversations(count: int) -> str:

@@ -6,6 +6,7 @@
 - ``form``: Base class of a page, and the cards of rows that pages consist of.
 - ``amount_field``: Fields for amounts with a unit, such as “5 steps” and “$5.00”.
 - ``bars``: Bars that show shares of a whole, with a legend.
+- ``chats_dialog``: A dialog in which a person ticks chats.
 - ``font_dialog``: A dialog in which a person chooses one of the fonts of the computer.
 - ``key_row``: A row in which a provider's key is shown masked, entered, replaced and removed.
 """

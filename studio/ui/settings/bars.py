@@ -97,17 +97,17 @@ class ShareBar(PaintedWidget):
 
 
 class FillBar(PaintedWidget):
-    """How much of a limit is used; it says so with colour and with its name."""
+    """How much of a whole is used or done; its name says the same."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self._share = 0.0
+        self._share, self._ink = 0.0, "accent"
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.updateGeometry)
 
-    def show_share(self, share: float, name: str) -> None:
-        """``share`` of the limit, from 0; more than 1 is a full bar."""
-        self._share = share
+    def show_share(self, share: float, name: str, ink: str = "accent") -> None:
+        """``share`` of the whole, from 0; more than 1 is a full bar. ``ink`` is a token."""
+        self._share, self._ink = share, ink
         self.setAccessibleName(name)
         self.update()
 
@@ -118,7 +118,6 @@ class FillBar(PaintedWidget):
         t, round_ = self.theme, rect.height() / 2
         paint_rounded(painter, rect, round_, t.color("track"))
         if self._share > 0:
-            ink = "err" if self._share >= 1 else "warn" if self._share >= 0.85 else "accent"
             part = QRectF(rect)
             part.setWidth(max(rect.height(), rect.width() * min(1.0, self._share)))
-            paint_rounded(painter, part, round_, t.color(ink))
+            paint_rounded(painter, part, round_, t.color(self._ink))

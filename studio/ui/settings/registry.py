@@ -105,4 +105,6 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("budgets", "wallet", "budgets:BudgetsPage"),
     PageEntry("appearance", "palette", "appearance:AppearancePage"),
     PageEntry("shortcuts", "keyboard", "shortcuts:ShortcutsPage"),
+    PageEntry("data", "hard-drive", "data:DataPage"),
+    PageEntry("about", "info", "about:AboutPage"),
 )

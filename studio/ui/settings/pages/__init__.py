@@ -10,6 +10,8 @@
 - ``permissions``: Mode, sandbox, trusted folders, and what tools may do without asking (T-7).
 - ``permission_rules``: The list of permission rules, and a field that tests them.
 - ``shortcuts``: The key of each action, recorded in its row.
+- ``data``: Where data lies, export, import with a preview, deletion.
+- ``about``: Versions, licences of what ships, and facts for a bug report.
 - ``web``: Search engine, what may be fetched, and what is masked (T-8, T-9).
 - ``server``: The server for other programs: address, token and rules of its clients (S-3, S-4).
 """

@@ -22,6 +22,8 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 if TYPE_CHECKING:
     from studio.agent.usage_costs import UsageTotal
 
+NEARLY = 0.85
+"""Of a cap, from which on an agent is told to come to an end."""
 MOST_MODELS = 5
 """Models that have a part of their own in the bar of the month."""
 
@@ -92,7 +94,8 @@ class SpentCard(Card):
         share, text = max(shares, default=(0.0, ""))
         words = tr("{percent}% of {limit}").format(percent=round(share * 100), limit=text)
         self.left.setText(words if shares else tr("Today has no limit."))
-        self.day_bar.show_share(share, self.left.text())
+        ink = "err" if share >= 1 else "warn" if share >= NEARLY else "accent"
+        self.day_bar.show_share(share, self.left.text(), ink)
         self.day_bar.setVisible(bool(shares))
 
 

@@ -1,0 +1,273 @@
+"""Chats in files: imports them after a preview, and exports some or all of them.
+
+An archive is a zip with ``conversations.json``, which import takes back, each chat as markdown,
+and the person's agents, tools and settings. No key is in what is exported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+
+from studio.domain.errors import StorageError, StudioError
+from studio.domain.events import Event
+from studio.domain.jsonvalue import is_clean_json
+from studio.domain.messages import ToolCall
+from studio.domain.sessions import Origin, SessionInfo
+from studio.domain.transcript import Transcript
+from studio.providers.registry import PROVIDER_TITLES
+from studio.storage.config.server_token import ENTRY
+from studio.storage.sessions.idempotency import ImportLog
+
+from .session.import_export import (
+    MARK,
+    VERSION,
+    PortableConversation,
+    as_json,
+    as_markdown,
+    conversation_of,
+    without_keys,
+)
+from .session.import_formats import LARGEST, read_conversations
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+SHORTEST = 8
+"""The fewest characters of a key; shorter ones could be ordinary words."""
+ExportForm: TypeAlias = Literal["json", "md", "zip"]
+Progress: TypeAlias = Callable[[int, int], object]
+"""Is told how many of how many chats are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCandidate:
+    """A conversation of a file: new, in a chat already (``session_id``), or without a message."""
+
+    conversation: PortableConversation
+    digest: str
+    state: Literal["new", "here", "empty"]
+    session_id: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its title in one line; may be empty."""
+        return " ".join(self.conversation.title.split())
+
+
+class ChatImporter:
+    """Makes chats of conversations in files; ``origin`` is the door that asked for it."""
+
+    def __init__(self, engine: Engine, origin: Origin) -> None:
+        self._engine = engine
+        self._origin: Origin = origin
+        self._imports = ImportLog(engine.database)
+
+    async def preview(self, path: Path) -> list[ImportCandidate]:
+        """What is in a file, and what of it would be stored; stores nothing.
+
+        ValueError says what is wrong with the file: nothing of it can be taken then.
+        """
+        seen: set[str] = set()
+        found: list[ImportCandidate] = []
+        for one in await asyncio.to_thread(read_file, path):
+            candidate = await self.check(one)
+            if candidate.state == "new" and candidate.digest in seen:
+                candidate = ImportCandidate(one, candidate.digest, "here")
+            seen.add(candidate.digest)
+            found.append(candidate)
+        return found
+
+    async def check(self, one: PortableConversation) -> ImportCandidate:
+        """Whether a conversation would be stored now."""
+        digest = await asyncio.to_thread(lambda: one.digest)
+        session_id = await self._imports.session(digest)
+        if not one.messages:
+            return ImportCandidate(one, digest, "empty")
+        if session_id or await self._engine.store.get(one.id):
+            return ImportCandidate(one, digest, "here", session_id or one.id)
+        return ImportCandidate(one, digest, "new")
+
+    async def add(self, candidate: ImportCandidate, folder: Path | None = None) -> str:
+        """Make a chat of a new conversation; returns its id.
+
+        It goes on in ``folder``; without one in its own where a chat works there already, and
+        else in none: a file could name any folder.
+        """
+        engine, one = self._engine, candidate.conversation
+        place = folder or Path(one.folder or ".")
+        if folder is None and not await self._is_known_folder(place):
+            place = await asyncio.to_thread(engine.own_folder)
+        agent = (await engine.agents()).get(one.agent)
+        known = one.provider in PROVIDER_TITLES
+        choice = await engine.choose(
+            agent=agent.name if agent is not None else "",
+            provider=one.provider if known else "",
+            model=one.model if known else "",
+            folder=place,
+        )
+        session = await engine.sessions.create(
+            folder=str(place.resolve()),
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            title=candidate.title,
+            origin=self._origin,
+            instructions=one.instructions,
+            told=one.messages,
+        )
+        try:
+            if one.updated:
+                await session.change(updated=one.updated)
+            await self._imports.note(candidate.digest, session.info.id)
+        except BaseException:
+            with suppress(StudioError):  # no half-imported session stays
+                await engine.sessions.delete(session.info.id)
+            raise
+        return session.info.id
+
+    async def _is_known_folder(self, folder: Path) -> bool:
+        """Whether a session already works in this folder: agents may read theirs."""
+        if not folder.is_absolute() or not folder.is_dir():
+            return False
+        return str(folder) in {info.folder for info in await self._engine.sessions.list()}
+
+
+def read_file(path: Path) -> list[PortableConversation]:
+    """All conversations of a file. Blocks; ValueError says what is wrong with it."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST // 1_000_000:,} MB")
+        found = read_conversations(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error.strerror or error})") from error
+    for one in found:
+        blocks = (block for message in one.messages for block in message.blocks)
+        if not all(is_clean_json(b.arguments) for b in blocks if isinstance(b, ToolCall)):
+            raise ValueError("the arguments of a call in it are nested too deeply")
+    return found
+
+
+async def export_chats(
+    engine: Engine, ids: Sequence[str], form: ExportForm, path: Path, progress: Progress
+) -> None:
+    """Write chats to a file, which appears when it is whole; one that is cancelled leaves none.
+
+    Raises StorageError if it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        if form == "md":
+            await asyncio.to_thread(part.write_text, await markdown(engine, ids, progress), "utf-8")
+        elif form == "json":
+            with await asyncio.to_thread(part.open, "wb") as out:
+                async for _ in _write_json(engine, ids, out, progress):
+                    pass
+        else:
+            await _write_archive(engine, ids, part, progress)
+        await asyncio.to_thread(part.replace, path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror or error}).") from error
+    finally:
+        await asyncio.to_thread(part.unlink, missing_ok=True)
+
+
+async def markdown(
+    engine: Engine,
+    ids: Sequence[str],
+    progress: Progress = lambda _done, _all: None,
+    line: Callable[[str], str] = str,
+) -> str:
+    """Chats as one markdown text; ``line`` makes a line fit for where it is shown."""
+    parts: list[str] = []
+    async for info, events in _each(engine, ids, progress):
+        parts.append(await asyncio.to_thread(_markdown_of, info, events, line))
+    return str(without_keys("\n---\n\n".join(parts), await secret_texts(engine)))
+
+
+async def secret_texts(engine: Engine) -> list[str]:
+    """The keys and the server's token, longer ones first: one may be a part of another."""
+    found = [await engine.providers.key(name) for name in PROVIDER_TITLES]
+    await engine.keychain.get(ENTRY)
+    known = {*found, *engine.keychain.known()}
+    return sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
+
+
+async def _write_json(
+    engine: Engine, ids: Sequence[str], out: IO[bytes], progress: Progress
+) -> AsyncIterator[tuple[SessionInfo, str]]:
+    """Write chats one by one, so that only one is in memory; yields each as markdown."""
+    keys = await secret_texts(engine)
+    out.write(f'{{"{MARK}": {VERSION}, "conversations": ['.encode())
+    between = b"\n"
+    async for info, events in _each(engine, ids, progress):
+        body = await asyncio.to_thread(_json_of, info, events, keys)
+        await asyncio.to_thread(out.write, between + body)
+        between = b",\n"
+        words = await asyncio.to_thread(_markdown_of, info, events)
+        yield info, str(without_keys(words, keys))
+    out.write(b"\n]}\n")
+
+
+async def _each(
+    engine: Engine, ids: Sequence[str], progress: Progress
+) -> AsyncIterator[tuple[SessionInfo, list[Event]]]:
+    """The chats that are still there, one after the other."""
+    for number, session_id in enumerate(ids):
+        if (info := await engine.store.get(session_id)) is not None:
+            yield info, await engine.store.events(session_id)
+        progress(number + 1, len(ids))
+
+
+def _json_of(info: SessionInfo, events: Sequence[Event], keys: Sequence[str]) -> bytes:
+    body = as_json([conversation_of(info, events)], keys)["conversations"]
+    return json.dumps(body, indent=1)[1:-1].strip().encode()
+
+
+def _markdown_of(
+    info: SessionInfo, events: Sequence[Event], line: Callable[[str], str] = str
+) -> str:
+    return as_markdown(info, Transcript(events), line)
+
+
+async def _write_archive(
+    engine: Engine, ids: Sequence[str], path: Path, progress: Progress
+) -> None:
+    keys = await secret_texts(engine)
+    texts: list[tuple[SessionInfo, str]] = []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("conversations.json", "w", force_zip64=True) as out:
+            async for one in _write_json(engine, ids, out, progress):
+                texts.append(one)
+        taken: Counter[str] = Counter()
+
+        def write_texts() -> None:
+            for info, words in texts:
+                name = _file_name(info)
+                taken[name] += 1
+                count = f" {taken[name]}" if taken[name] > 1 else ""
+                archive.writestr(f"chats/{name}{count}.md", words)
+            for folder in (engine.paths.agents, engine.paths.tools):
+                for file in sorted(folder.glob("*")) if folder.is_dir() else ():
+                    if file.is_file():
+                        archive.write(file, f"{folder.name}/{file.name}")
+            settings = json.dumps(engine.settings.values.to_json(), indent=2)
+            archive.writestr("settings.json", str(without_keys(settings, keys)))
+
+        await asyncio.to_thread(write_texts)
+
+
+def _file_name(info: SessionInfo) -> str:
+    """A chat's file: its day and its title, in letters that every system allows."""
+    day = datetime.fromtimestamp(info.updated).strftime("%Y-%m-%d")
+    title = " ".join(re.sub(r"[^\w\- ]+", " ", info.title).split())[:60].strip()
+    return f"{day} {title or info.id[:8]}"

@@ -1,0 +1,79 @@
+"""A dialog in which a person ticks chats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSortFilterProxyModel, Qt, Signal
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWidget
+
+from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import Button, Field, OverlayBar
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+
+if TYPE_CHECKING:
+    from studio.domain.sessions import SessionInfo
+
+_ID = Qt.ItemDataRole.UserRole
+
+
+class ChatsDialog(QDialog):
+    """Lists chats with check boxes. ``picked`` gives the ids of those that are ticked."""
+
+    picked = Signal(list)
+
+    def __init__(self, theme: Theme, infos: Iterable[SessionInfo], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Export chats"))
+        self.resize(theme.px(460), theme.px(500))
+        self.rows = QStandardItemModel(self)
+        for info in infos:
+            row = QStandardItem(info.title or tr("New chat"))
+            row.setData(info.id, _ID)
+            row.setCheckable(True)
+            row.setEditable(False)
+            self.rows.appendRow(row)
+        self.rows.itemChanged.connect(self._count)
+        self._found = QSortFilterProxyModel(self)
+        self._found.setSourceModel(self.rows)
+        self._found.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self.field = Field(theme, tr("Search chats"), icon="search")
+        self.field.textChanged.connect(self._found.setFilterFixedString)
+        self.list = QListView()
+        self.list.setModel(self._found)
+        self.list.setUniformItemSizes(True)
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.list.setAccessibleName(tr("Chats"))
+        OverlayBar(self.list)
+        self.all = Button(theme, tr("Tick all"), clicked=self._tick_shown)
+        cancel = Button(theme, tr("Cancel"), clicked=self.reject)
+        self.use = Button(theme, "", "primary", clicked=self._pick)
+        foot = row_of([self.all, STRETCH, cancel, self.use], spacing=8)
+        column_of([self.field, (self.list, 1), foot], spacing=10, margins=(14, 14, 14, 14), on=self)
+        self._count()
+
+    @property
+    def ticked(self) -> list[str]:
+        """Ids of the ticked chats, also of those that the search hides."""
+        rows = (self.rows.item(at) for at in range(self.rows.rowCount()))
+        return [row.data(_ID) for row in rows if row.checkState() == Qt.CheckState.Checked]
+
+    def _tick_shown(self) -> None:
+        for at in range(self._found.rowCount()):
+            index = self._found.index(at, 0)
+            self._found.setData(index, Qt.CheckState.Checked, Qt.ItemDataRole.CheckStateRole)
+
+    def _count(self) -> None:
+        count = len(self.ticked)
+        self.use.set_text(tr_plural("Export {count} chat…", "Export {count} chats…", count))
+        self.use.setEnabled(bool(count))
+
+    def _pick(self) -> None:
+        ids = self.ticked
+        self.accept()
+        self.picked.emit(ids)

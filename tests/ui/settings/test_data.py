@@ -1,0 +1,157 @@
+"""The Data page: where data lies, export, import with a preview, deletion; and About."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from studio.simulator import Text, Turn
+from studio.ui.settings.chats_dialog import ChatsDialog
+from studio.ui.settings.pages.about import AboutPage, LicenceDialog
+from studio.ui.settings.pages.data import DataPage, sizes
+from support.engine_home import KEY
+from support.waiting import until
+from support.window import Person, alone, at_window, message, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+async def page_of(person: Person) -> DataPage:
+    person.window.preferences.open("data")
+    dialog = person.window.preferences.dialog
+    assert dialog is not None
+    page = dialog.pages["data"]
+    assert isinstance(page, DataPage)
+    await until(lambda: page.place.whole.text(), "sizes are shown")
+    return page
+
+
+async def done(page: DataPage) -> str:
+    """Wait for the end of the work; returns what is said then."""
+    await until(lambda: page._work is None and not page.work.isVisible(), "the work ends")
+    return page.said.text()
+
+
+async def choose(page: DataPage, path: Path) -> None:
+    """Choose a file in the dialog that is open."""
+    chooser = page._chooser
+    assert chooser is not None
+    chooser.fileSelected.emit(str(path))
+    chooser.reject()
+
+
+async def chats(person: Person) -> list[str]:
+    return [info.title for info in await person.engine.sessions.list()]
+
+
+@on_window_loop
+async def test_chats_go_out_are_deleted_and_come_back(tmp_path: Path) -> None:
+    place = tmp_path / "out" / "all.zip"
+    place.parent.mkdir()
+    script = [Turn(Text("It is **blue**.")), Turn(Text("Four."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say(f"What colour is {KEY}?")
+        await person.done()
+        person.window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        person.composer.setFocus()
+        person.say("Two and two")
+        await person.done()
+        titles = [title.replace(KEY, "[key]") for title in await chats(person)]
+        assert len(titles) == 2
+        page = await page_of(person)
+        assert "in 2 chats" in page.place.whole.text()
+        assert "Chats" in page.place.bar.accessibleName()
+        whole = sum(sizes(person.engine.paths).values())
+        assert whole >= person.engine.paths.database.stat().st_size
+
+        page.export_all.click()
+        page._chooser.fileSelected.emit(str(place))  # type: ignore[union-attr]
+        page._cancel()
+        assert await done(page) == "Exporting: stopped."
+        assert list(place.parent.iterdir()) == [], "nothing half is left"
+        page.export_all.click()
+        await choose(page, place)
+        assert "2 chats are in" in await done(page)
+        with zipfile.ZipFile(place) as archive:
+            names = archive.namelist()
+            everything = b"".join(map(archive.read, names)).decode()
+            told = json.loads(archive.read("conversations.json"))
+        assert len(told["conversations"]) == 2 and "settings.json" in names
+        assert sum(name.startswith("chats/") for name in names) == 2
+        assert "It is **blue**." in everything and KEY not in everything
+
+        page.export_some.click()
+        dialog = next(one for one in QApplication.topLevelWidgets() if isinstance(one, ChatsDialog))
+        assert not dialog.use.isEnabled()
+        dialog.field.setText("two and")
+        dialog.all.click()
+        assert len(dialog.ticked) == 1
+        dialog.use.click()
+        await choose(page, place.with_name("one.md"))
+        assert "1 chat is in" in await done(page)
+        words = place.with_name("one.md").read_text(encoding="utf-8")
+        assert "Four." in words and "blue" not in words
+
+        assert not page.delete_old.isEnabled() and page.old_line.text() == "0 chats"
+        page.delete_all.click()
+        box = await until(message)
+        assert box.text() == "Delete 2 chats?" and box.defaultButton().text() == "Cancel"
+        box.reject()
+        assert len(await chats(person)) == 2
+        page.delete_all.click()
+        box = await until(message)
+        next(one for one in box.buttons() if one.text() == "Delete").click()
+        assert await done(page) == "2 chats were deleted."
+        assert await chats(person) == [] and person.window.chat.session is None
+        await until(lambda: person.chats() == [], "the sidebar is empty")
+        assert person.engine.settings.values.default_provider == "anthropic"
+
+        page.look_into(str(place.with_name("one.md")))
+        assert "one.md cannot be imported: it is not JSON" in await done(page)
+        page.look_into(str(place))
+        await done(page)
+        assert page.preview.facts.text() == "2 are new · Nothing is stored yet."
+        page.preview.show_list.click()
+        assert sorted(page.preview.titles.stringList()) == sorted(titles)
+        assert await chats(person) == [], "a preview stores nothing"
+        assert page.preview.take.text() == "Import 2 chats"
+        page.preview.take.click()
+        assert await done(page) == "2 chats were imported."
+        assert sorted(await chats(person)) == sorted(titles)
+        page.look_into(str(place))
+        await done(page)
+        assert "2 are here already" in page.preview.facts.text()
+        assert not page.preview.take.isEnabled()
+
+
+@on_window_loop
+async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.window._show_about()
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["about"]
+        assert isinstance(page, AboutPage) and page.isVisible()
+        page.copy.click()
+        told = QGuiApplication.clipboard().text()
+        assert "Agent Studio: 0." in told and "Qt: 6." in told and "anthropic" in told
+        assert KEY not in told and str(tmp_path) not in told and "127.0.0.1" not in told
+        for file, words in (
+            ("fonts/LICENSE-OFL", "Inter Project"),
+            ("icons/LICENSE-lucide", "ISC"),
+        ):
+            page.licences[file].click()
+            shown = [one for one in dialog.findChildren(LicenceDialog) if one.isVisible()]
+            assert len(shown) == 1 and words in shown[0].text.toPlainText()
+            assert (
+                shown[0].text.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
+            )
+            shown[0].reject()
