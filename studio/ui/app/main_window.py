@@ -87,6 +87,8 @@ class MainWindow(QMainWindow):
 
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
+        self.sidebar.open_found.connect(self.open_session)
+        self.sidebar.left.connect(self.chat.composer.setFocus)
         self.sidebar.settings.connect(self.preferences.open)
         self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
         self.sidebar.page.connect(self.pages.show_page)
@@ -187,6 +189,7 @@ class MainWindow(QMainWindow):
     def new_chat(self) -> None:
         if self.engine is None:
             return
+        self.sidebar.clear_search()
         self._later(self.chat.model.start_new())
         self._show_new()
 

@@ -195,6 +195,8 @@ class ChatList(QListView):
     """The chats. Each signal carries the id of one."""
 
     opened = Signal(str)
+    found_opened = Signal(str, str, str)
+    """A chat that was searched for: its id, the words and the line that has them."""
     removing = Signal(str)
     """The person wants to delete a chat."""
     stopping = Signal(str)
@@ -274,6 +276,36 @@ class ChatList(QListView):
         """The ids of the chats as listed, top to bottom: Alt and the arrows step through them."""
         return [row.id for row in self.chats.rows if row.id]
 
+    def step(self, by: int) -> None:
+        """Choose the next row, or with -1 the one before, without opening it."""
+        ids = self.ids()
+        if not ids:
+            return
+        at = self._current()
+        at = (0 if by > 0 else len(ids) - 1) if at is None else at + by
+        index = self.chats.index_of(ids[max(0, min(at, len(ids) - 1))])
+        self.keyboard_focus = True
+        self.setCurrentIndex(index)
+        self.scrollTo(index)
+        self.viewport().update()
+
+    def open_chosen(self) -> None:
+        """Open the row that was stepped to, or the first one."""
+        ids = self.ids()
+        if ids:
+            at = self._current() if self.keyboard_focus else None
+            self._open(self.chats.index_of(ids[at or 0]))
+
+    def _current(self) -> int | None:
+        row = self.currentIndex().data(ChatListModel.RowRole)
+        ids = self.ids()
+        return ids.index(row.id) if row is not None and row.id in ids else None
+
+    def forget_step(self) -> None:
+        """The keyboard has left the list: no row is marked for it."""
+        self.keyboard_focus = False
+        self.viewport().update()
+
     def _rebuild(self) -> None:
         query = self._delegate.query.lower()
         if not query:
@@ -303,7 +335,11 @@ class ChatList(QListView):
 
     def _open(self, index: Index) -> None:
         row = index.data(ChatListModel.RowRole)
-        if row is not None and row.id:
+        if row is None or not row.id:
+            return
+        if row.hit is not None:
+            self.found_opened.emit(row.id, self._delegate.query, row.hit.line)
+        else:
             self.opened.emit(row.id)
 
     def _menu(self, place: QPoint) -> None:
@@ -341,9 +377,8 @@ class ChatList(QListView):
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        self.keyboard_focus = False
         super().focusOutEvent(event)
-        self.viewport().update()
+        self.forget_step()
 
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.MouseMove, QEvent.Type.Leave, QEvent.Type.Wheel):

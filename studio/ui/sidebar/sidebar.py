@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidget
 
 from studio.ui.pages import registry
@@ -113,6 +113,10 @@ class Sidebar(PaintedWidget):
 
     new_chat = Signal()
     open_session = Signal(str)
+    open_found = Signal(str, str, str)
+    """The id of a chat that was searched for, the words and the line that has them."""
+    left = Signal()
+    """The person is done with the search, and has opened nothing."""
     search = Signal(str)
     settings = Signal()
     server_wanted = Signal()
@@ -144,6 +148,8 @@ class Sidebar(PaintedWidget):
 
         self.chats = ChatList(theme, clock)
         self.chats.opened.connect(self.open_session)
+        self.chats.found_opened.connect(self.open_found)
+        self.field.installEventFilter(self)
         self.chats.stopping.connect(self.stop)
         self.chats.removing.connect(self._ask_to_delete)
         self.chats.chats.renamed.connect(self.rename)
@@ -215,6 +221,10 @@ class Sidebar(PaintedWidget):
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
+    def clear_search(self) -> None:
+        """Show all chats again."""
+        self.field.clear()
+
     def edit_title(self) -> None:
         """Rename the open chat in its row."""
         index = self.chats.chats.index_of(self.chats.open_id)
@@ -236,6 +246,33 @@ class Sidebar(PaintedWidget):
     def _typed(self, text: str) -> None:
         self.chats.set_query(text.strip())
         self.search.emit(text.strip())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Step through the chats and open one from the search field."""
+        if watched is self.field:
+            if event.type() == QEvent.Type.FocusOut:
+                self.chats.forget_step()
+            elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+                return self._searching(event)
+        return super().eventFilter(watched, event)
+
+    def _searching(self, event: QKeyEvent) -> bool:
+        """Whether a key in the search field is for the list below."""
+        match event.key():
+            case Qt.Key.Key_Down:
+                self.chats.step(1)
+            case Qt.Key.Key_Up:
+                self.chats.step(-1)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.chats.open_chosen()
+            case Qt.Key.Key_Escape if self.field.text():
+                self.clear_search()
+            case Qt.Key.Key_Escape:
+                self.left.emit()
+            case _:
+                self.chats.forget_step()
+                return False
+        return True
 
     def _ask_to_delete(self, session_id: str) -> None:
         title = self._titles.get(session_id, "") or "this chat"
