@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 
 def main() -> int:
@@ -21,8 +22,11 @@ def main() -> int:
 
 
 def _main() -> int:
-    options = None
-    if arguments := sys.argv[1:]:  # first: help, the version and wrong use need no more
+    options, folder = None, ""
+    arguments = sys.argv[1:]
+    if len(arguments) == 1 and _names_a_folder(arguments[0]):
+        folder = str(Path(arguments[0]).resolve())
+    elif arguments:  # first: help, the version and wrong use need no more
         from studio.cli import build_parser
 
         options = build_parser().parse_args(arguments)
@@ -32,7 +36,12 @@ def _main() -> int:
             return complete(options)
     from studio.app import main
 
-    return main(options)
+    return main(options, folder)
+
+
+def _names_a_folder(word: str) -> bool:
+    """Whether it is a folder for the window: ``.``, or a path with a separator, as no command."""
+    return (word in (".", "..") or Path(word).name != word) and Path(word).is_dir()
 
 
 def _reserve_streams() -> None:

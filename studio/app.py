@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from studio.cli.command_context import CommandContext
 
 
-def main(options: Namespace | None) -> int:
-    """The command ``agent-studio``, as it was parsed; returns the exit code."""
+def main(options: Namespace | None, folder: str = "") -> int:
+    """The command ``agent-studio``, as it was parsed; returns the exit code.
+
+    ``folder`` is that of a new chat in the window.
+    """
     paths = Paths.default()
     log_to(paths)
     try:
         if options is None or options.command is None:
-            return _window(paths)
+            return _window(paths, folder)
         return asyncio.run(_command(options, paths))
     except KeyboardInterrupt:
         return 130
@@ -111,7 +114,7 @@ def log_to(paths: Paths) -> None:
     logging.getLogger().addHandler(_LogFile(paths.logs / "studio.log"))
 
 
-def _window(paths: Paths) -> int:
+def _window(paths: Paths, folder: str) -> int:
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY")
         or os.environ.get("WAYLAND_DISPLAY")
@@ -123,7 +126,11 @@ def _window(paths: Paths) -> int:
             file=sys.stderr,
         )
         return 1
+    from studio.ui.app.second_start import raise_first
+
+    if raise_first(paths, folder):
+        return 0
     gc.disable()  # imports make no garbage; ``run`` turns it on again
     from studio.ui.app.main import run
 
-    return run(paths, build)
+    return run(paths, build, folder)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from studio.ui.app.second_start import NAME
 from support.waiting import HANG
 
 LATER = {
@@ -115,18 +117,21 @@ class Program:
         return self.process.returncode, errors
 
 
-@contextmanager
-def program(home: Path) -> Iterator[Program]:
-    environment = {
+def environment(home: Path) -> dict[str, str]:
+    return {
         **{k: v for k, v in os.environ.items() if not k.endswith(("_API_KEY", "_BASE_URL"))},
         "AGENT_STUDIO_HOME": str(home),
         "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         "QT_QPA_PLATFORM": "offscreen",
         "PYTHONWARNINGS": "default",
     }
+
+
+@contextmanager
+def program(home: Path) -> Iterator[Program]:
     process = subprocess.Popen(
         [sys.executable, "-c", PROBE],
-        env=environment,
+        env=environment(home),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -179,3 +184,22 @@ def test_it_ends_cleanly_when_asked(tmp_path: Path, how: signal.Signals, when: s
         assert (code, errors) == (0, "")
     if when == "ready":
         assert json.loads((tmp_path / "settings.json").read_text())["window_geometry"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no sockets of this kind in Python")
+def test_a_second_start_ends_when_the_first_window_took_it(tmp_path: Path) -> None:
+    with program(tmp_path) as running:
+        running.hear()
+        running.hear()
+        end = time.monotonic() + HANG
+        while not (tmp_path / NAME).is_socket():
+            assert time.monotonic() < end, "nobody listens"
+            time.sleep(0.01)
+        command = [sys.executable, "-m", "studio", str(tmp_path)]
+        second = subprocess.run(
+            command, env=environment(tmp_path), timeout=HANG, capture_output=True, text=True
+        )
+        assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+        assert running.process.poll() is None
+        running.end(signal.SIGTERM)
+    assert not (tmp_path / NAME).exists()

@@ -342,7 +342,7 @@ async def at_window(
         finally:
             if window.preferences.dialog is not None:
                 window.preferences.dialog.close()
-            window.close()
+            window.end()
             await asyncio.wait_for(window.closed, HANG)
             look.set("light", 1.0)
             window.deleteLater()

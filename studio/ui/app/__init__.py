@@ -10,6 +10,9 @@
 - ``window_layout``: Places sidebar and inspector beside the page, or over it in a small window;
   keeps size and place of the window from one run to the next.
 - ``notifications``: Notifies the desktop when a chat out of sight is done or needs an answer.
+- ``background``: Lets turns go on without the window: asks when it is closed, and shows the way
+  back.
+- ``second_start``: Lets a second start of the program raise the window of the first.
 - ``settings_controller``: Opens the settings, and applies changes that other programs made.
 - ``server_process``: Runs the server beside the window, as the settings say.
 - ``qt_loop``: Runs asyncio on Qt's event loop.

@@ -21,16 +21,20 @@ from studio.ui.theme.look import look_of
 
 from .main_window import MainWindow
 from .qt_loop import StudioLoop
+from .second_start import SecondStarts
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
 
 
-def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]]) -> int:
+def run(
+    paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]], folder: str = ""
+) -> int:
     """Show the window at once, and build the engine when it is painted.
 
-    The caller may have turned the garbage collector off, as there is nothing to
-    collect during the start; it is on again when the engine is built.
+    ``folder`` is that of the first chat, if it is given. The caller may have turned the
+    garbage collector off, as there is nothing to collect during the start; it is on again
+    when the engine is built.
     """
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Agent Studio")
@@ -47,9 +51,11 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]])
         theme.apply(app)
         window = MainWindow(theme, settings)
         for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():
-            loop.add_signal_handler(name, window.close)
+            loop.add_signal_handler(name, window.end)
         window.show()
-        code = loop.run_until_complete(_run_until_closed(window, paths, settings, build))
+        starts = SecondStarts(paths, window.bring_back)
+        work = _run_until_closed(window, starts, build(paths, settings), folder)
+        code = loop.run_until_complete(work)
         loop.run_until_complete(_cancel_tasks())
     return code
 
@@ -75,14 +81,16 @@ async def _cancel_tasks() -> None:
 
 
 async def _run_until_closed(
-    window: MainWindow,
-    paths: Paths,
-    settings: SettingsFile,
-    build: Callable[[Paths, SettingsFile], Awaitable[Engine]],
+    window: MainWindow, starts: SecondStarts, building: Awaitable[Engine], folder: str
 ) -> int:
     await window.painted
-    await window.load(build(paths, settings))
+    await window.load(building)
+    await starts.listen()
+    if folder:
+        window.bring_back(folder)
     window.setWindowIcon(_logo(window.theme))
     gc.freeze()  # what exists now stays: full collections skip it
     gc.enable()
-    return await window.closed
+    code = await window.closed
+    await starts.aclose()
+    return code

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
 
@@ -18,12 +18,14 @@ from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import folder_name
 from studio.ui.inspector.controller import InspectorController
+from studio.ui.sidebar.rail import Rail
 from studio.ui.sidebar.sidebar import ChatListController, Sidebar
 from studio.ui.theme import Theme
 from studio.ui.widgets import message_box
 from studio.ui.widgets.layouts import column_of, widget_of
 
 from .actions import Action, RunningMenu, install
+from .background import BackgroundTurns
 from .banner import Banner
 from .notifications import ChatNotifications, DesktopNotifier
 from .page_stack import PageStack
@@ -69,7 +71,9 @@ class MainWindow(QMainWindow):
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
         self._column = column_of([self.banner, (self.pages, 1)], spacing=0)
-        self.sides = WindowLayout(self.sidebar, widget_of(self._column), self.chat.header)
+        rail = Rail(theme)
+        rail.new_chat.connect(self.new_chat)
+        self.sides = WindowLayout(self.sidebar, rail, widget_of(self._column), self.chat.header)
         self.setCentralWidget(self.sides)
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
         self.chat_list = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
@@ -92,6 +96,8 @@ class MainWindow(QMainWindow):
         self.sidebar.settings.connect(self.preferences.open)
         self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
         self.sidebar.page.connect(self.pages.show_page)
+        for gone in (self.sidebar.page, self.sidebar.new_chat):
+            gone.connect(lambda *_: self.sides.close_overlays())
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
         self.sidebar.stop.connect(self.runner.stop)
@@ -100,6 +106,10 @@ class MainWindow(QMainWindow):
         self._notifications = ChatNotifications(
             self, self.pages, self.chat, settings, self.notifier
         )
+        self._notifications.window_wanted.connect(self.bring_back)
+        self.background = BackgroundTurns(self, self.runner, self._later)
+        self.background.end_wanted.connect(self.end)
+        self.background.window_wanted.connect(self.bring_back)
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
         self.chat.session_changed.connect(self.chat_list.schedule_refresh)
         self.chat.event_seen.connect(self.chat_list.on_event)
@@ -334,12 +344,38 @@ class MainWindow(QMainWindow):
     # The end
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Hide at once; the event loop goes on until everything is stopped and saved."""
+        """End, unless turns run: then the person is asked."""
         if self.closed.done():
             event.accept()
             return
         event.ignore()
+        if self._closing is not None or not self.background.ask():
+            self.end()
+
+    def bring_back(self, folder: str = "") -> None:
+        """Show the window in front of the others, with a new chat in ``folder`` if it is given."""
+        if self._closing is not None:
+            return
+        self.background.stop()
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        if folder:
+            self._later(self._begin_in(folder))
+
+    async def _begin_in(self, folder: str) -> None:
+        """Show a new chat in a folder, once the engine is there."""
+        await asyncio.shield(self.ready)
+        self.sidebar.clear_search()
+        await self.chat.model.start_new(folder=folder)
+        if self.settings.values.first_run_done:  # else the first page goes on with the folder
+            self._show_new()
+
+    def end(self) -> None:
+        """Hide at once; the event loop goes on until everything is stopped and saved."""
         if self._closing is None:
+            self.background.stop()
             self._closing = asyncio.get_event_loop().create_task(self._finish())
             self._closing.add_done_callback(self._finished)
             save_window(self, self.sides, self.settings.values)
@@ -355,7 +391,7 @@ class MainWindow(QMainWindow):
             self.remote_approvals.stop()
         await self._tasks.aclose()
         await self.chat.finish()
-        await self.notifier.aclose()
+        await self.notifier.aclose(keep=self.background.done)
         if self.engine is not None:
             for step in (self.settings.save, self.engine.close, self.runner.finish):
                 try:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QWidget
 
@@ -154,11 +154,12 @@ class DesktopNotifier(QObject):
         if (number := self._shown.pop(session_id, 0)) and self._service is not None:
             self._later(self._withdraw(self._service, number))
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, keep: bool = False) -> None:
+        """Withdraw all notifications, unless they are to tell of what was done."""
         if self._tray is not None:
             self._tray.hide()
         if self._service is not None:
-            for number in self._shown.values():
+            for number in () if keep else self._shown.values():
                 await self._withdraw(self._service, number)
             self._shown.clear()
             await self._service.aclose()
@@ -202,6 +203,9 @@ class DesktopNotifier(QObject):
 class ChatNotifications(QObject):
     """Notifies of chats that nobody looks at, and withdraws what was seen or answered."""
 
+    window_wanted = Signal()
+    """The person clicked a notification: the window is to come to the front."""
+
     def __init__(
         self,
         window: QWidget,
@@ -242,11 +246,7 @@ class ChatNotifications(QObject):
 
     def _show(self, session_id: str) -> None:
         """Bring the window to the front, with a chat."""
-        window = self._window
-        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
-        window.show()
-        window.raise_()
-        window.activateWindow()
+        self.window_wanted.emit()
         self._chat.open_wanted.emit(session_id)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

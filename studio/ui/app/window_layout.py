@@ -13,6 +13,7 @@ from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 
+from studio.ui.sidebar.rail import Rail
 from studio.ui.widgets.layouts import row_of
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ class WindowLayout(QWidget):
     changed = Signal()
     """The inspector or the sidebar was shown or hidden."""
 
-    def __init__(self, sidebar: QWidget, page: QWidget, top: QWidget) -> None:
+    def __init__(self, sidebar: QWidget, rail: Rail, page: QWidget, top: QWidget) -> None:
         super().__init__()
-        self.sidebar, self._page = sidebar, page
+        self.sidebar, self._rail, self._page = sidebar, rail, page
         self._inspector: QWidget | None = None
         self._top = top
         """The inspector leaves its height free when it lies over the page."""
@@ -61,7 +62,10 @@ class WindowLayout(QWidget):
         self._splitter.splitterMoved.connect(self._dragged)
         sidebar.setMinimumWidth(200)
         sidebar.setMaximumWidth(360)
-        row_of([self._splitter], on=self)
+        row_of([rail, (self._splitter, 1)], spacing=0, on=self)
+        rail.hide()
+        rail.sidebar_wanted.connect(lambda: self.show_sidebar(not self.sidebar_shown))
+        self.changed.connect(lambda: rail.sidebar.setChecked(self.sidebar_shown))
 
     @property
     def roomy(self) -> bool:
@@ -112,6 +116,7 @@ class WindowLayout(QWidget):
         beside = width >= SIDEBAR_BESIDE
         if not before or beside != (before >= SIDEBAR_BESIDE):
             self._put(self.sidebar, beside=beside, at=0)
+            self._rail.setVisible(not beside)
             self.sidebar.setVisible(beside and self.sidebar_open)
         inspector = self._inspector
         if inspector is not None and self.roomy != (before >= INSPECTOR_BESIDE):
@@ -132,11 +137,15 @@ class WindowLayout(QWidget):
         elif not beside and side.parentWidget() is not self:
             side.setParent(self)
 
+    @property
+    def _rail_width(self) -> int:
+        return 0 if self._rail.isHidden() else self._rail.sizeHint().width()
+
     def _arrange(self) -> None:
         width, height = self.width(), self.height()
         left = self.sidebar_width or SIDEBAR_WIDTHS[width < INSPECTOR_BESIDE]
         if self.sidebar.parentWidget() is self:
-            self.sidebar.setGeometry(0, 0, left, height)
+            self.sidebar.setGeometry(self._rail_width, 0, left, height)
             self.sidebar.raise_()
         inspector = self._inspector
         if inspector is not None and inspector.parentWidget() is self:
@@ -152,8 +161,8 @@ class WindowLayout(QWidget):
             for child, size in zip(children, sizes, strict=True)
             if child is not None and not child.isHidden()
         )
-        handles = self._splitter.handleWidth() * (len(sizes) - 1)
-        sizes[self._splitter.indexOf(self._page)] = max(1, width - shown - handles)
+        taken = shown + self._rail_width + self._splitter.handleWidth() * (len(sizes) - 1)
+        sizes[self._splitter.indexOf(self._page)] = max(1, width - taken)
         self._splitter.setSizes(sizes)
 
     def _dragged(self, position: int, index: int) -> None:

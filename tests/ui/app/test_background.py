@@ -1,0 +1,86 @@
+"""Closing the window while turns run: asked once, and the turns may go on without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QMessageBox
+
+from studio.domain.blocks import EndBlock
+from studio.simulator import Text, Turn, stall
+from support.waiting import FOREVER, until
+from support.window import CTRL, Key, Person, alone, at_window, message, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+SLOW = Turn(Text("Half of it."), faults=[stall(FOREVER)])
+
+
+def button(box: QMessageBox, text: str) -> QAbstractButton:
+    return next(one for one in box.buttons() if one.text().replace("&", "") == text)
+
+
+async def asked(person: Person) -> QMessageBox:
+    person.press(Key.Key_Q, CTRL)
+    box = await until(message)
+    assert "1 turn is still running." in box.text()
+    return box
+
+
+@on_window_loop
+async def test_closing_asks_once_and_cancel_and_stop_do_as_they_say(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", [SLOW]) as person:
+        window = person.window
+        person.say("Count")
+        await until(lambda: person.simulator.requests and person.session.running)
+        box = await asked(person)
+        window.close()
+        assert window.background.question is box and not window.isHidden()
+        button(box, "Cancel").click()
+        await until(lambda: window.background.question is None)
+        assert person.session.running and not window.closed.done()
+
+        box = await asked(person)
+        session = person.session
+        button(box, "Stop and quit").click()
+        await until(window.closed.done)
+        assert not session.running and window.isHidden()
+        assert isinstance(session.transcript.blocks[-1], EndBlock)
+
+
+@on_window_loop
+async def test_turns_go_on_in_the_background_until_they_are_done(tmp_path: Path) -> None:
+    script = [Turn(Text("Half of it."), faults=[stall(FOREVER)]), Turn(Text("All of it."))]
+    async with at_window(tmp_path, "ollama", script) as person:
+        window = person.window
+        person.say("Count")
+        await until(lambda: person.simulator.requests and person.session.running)
+        session = person.session
+        button(await asked(person), "Go on in the background").click()
+        await until(window.isHidden)
+        assert window.background.active and session.running and not window.closed.done()
+
+        window.bring_back(str(tmp_path))  # another start of the program, in a folder
+        await until(window.isActiveWindow)
+        assert not window.isHidden() and not window.background.active
+        await until(lambda: window.chat.session is None)
+        assert window.chat.model.options.folder == str(tmp_path)
+        window.open_session(session.info.id)
+        await until(lambda: window.chat.session is session)
+        assert session.running
+
+        button(await asked(person), "Go on in the background").click()
+        await until(window.isHidden)
+        session.stop()  # its turn comes to an end
+        await until(window.closed.done)
+        assert window.background.done
+
+
+@on_window_loop
+async def test_nothing_is_asked_at_rest(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        person.press(Key.Key_Q, CTRL)
+        await until(person.window.closed.done)
+        assert message() is None
