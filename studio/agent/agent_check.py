@@ -47,7 +47,7 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
             case "tools":
                 for name, start, end in _items(matter, entry):
                     if name and name not in tools:
-                        error = no_such("there is no tool {name}", name, sorted(tools))
+                        error = no_such("there is no tool {name}", name, sorted(known.tools))
                         yield matter.problem(error, start, end, warning=True)
             case "provider" if found.values["provider"] not in known.providers:
                 name = str(found.values["provider"])
@@ -64,7 +64,7 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
             case "mask":
                 yield from _wrong_masks(matter, entry)
             case "permissions":
-                yield from _rules_about_nothing(matter, entry, tools)
+                yield from _rules_about_nothing(matter, entry, known)
             case _:
                 pass
 
@@ -80,9 +80,7 @@ def _wrong_masks(matter: Frontmatter, entry: Entry) -> Iterator[Problem]:
             yield matter.problem(reason, start, end, warning=True)
 
 
-def _rules_about_nothing(
-    matter: Frontmatter, entry: Entry, tools: Collection[str]
-) -> Iterator[Problem]:
+def _rules_about_nothing(matter: Frontmatter, entry: Entry, known: KnownNames) -> Iterator[Problem]:
     from studio.domain.permissions import Rule
 
     for verdict in matter.children(entry.node):
@@ -90,9 +88,9 @@ def _rules_about_nothing(
             continue
         for rule, start, end in _items(matter, verdict, split=False):
             name = Rule.parse(rule).tool
-            if name not in tools:
+            if name not in ("*", OWN_TOOLS, *known.tools):
                 words = "a rule is about {name}, and there is no such tool"
-                error = no_such(words, name, sorted(tools))
+                error = no_such(words, name, sorted(known.tools))
                 if error.fix is not None:
                     fixed = rule.replace(name, error.fix, 1)
                     error = ValueProblem(error.words, error.values, fixed)

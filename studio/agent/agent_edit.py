@@ -206,6 +206,14 @@ def _scalar(value: Scalar) -> str:
     return _UNPRINTABLE.sub(lambda one: f"\\U{ord(one[0]):08x}", quoted)
 
 
+def quoted(value: str, written: str) -> str:
+    """A text as it may be written in place of ``written``: in its quotes, if it has any."""
+    if written[:1] in ("'", '"') and value.isprintable():
+        mark = written[0]
+        return mark + value.replace("'", "''") + mark if mark == "'" else json.dumps(value)
+    return _scalar(value) if _scalar(written) == written else value
+
+
 # Keys
 
 

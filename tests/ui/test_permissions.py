@@ -15,10 +15,10 @@ from PySide6.QtWidgets import QApplication, QMenu, QMessageBox
 from studio.domain.blocks import ToolBlock
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
+from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.settings.pages.permissions import PermissionsPage
 from studio.ui.transcript.items.approval_item import ApprovalItem, covered
 from studio.ui.transcript.items.tool_item import ToolsItem
-from studio.ui.widgets import Tag
 from support.waiting import until, within
 from support.window import Key, Person, alone, at_window, on_window_loop
 
@@ -458,13 +458,10 @@ async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
         agents = person.engine.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         (agents / "looker.md").write_text("---\nname: Looker\nrole: reads\n---\nLook.\n")
-        person.window.pages.show_page("agents")
-        await until(
-            lambda: any(
-                tag.accessibleName() == "Only reads"
-                for tag in person.window.pages.currentWidget().findChildren(Tag)
-            )
-        )
+        person.window.pages.show_page("agents", "Looker")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, AgentsPage)
+        await until(lambda: page.properties.role.text() == "Only read")
         person.window.new_chat()
         await until(
             lambda: any(a.name == "Looker" for a in person.window.chat.model.options.agents)

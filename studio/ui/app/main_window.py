@@ -390,6 +390,7 @@ class MainWindow(QMainWindow):
         if self.remote_approvals is not None:
             self.remote_approvals.stop()
         await self._tasks.aclose()
+        await self.pages.finish()
         await self.chat.finish()
         await self.notifier.aclose(keep=self.background.done)
         if self.engine is not None:

@@ -83,11 +83,16 @@ class PageStack(QStackedWidget):
     def _make(self, key: str, engine: Engine) -> Page:
         entry = next(entry for entry in registry.PAGES if entry.key == key)
         page = entry.load()(self._theme, engine, self._run)
+        page.chat = self._chat.model
         page.open_wanted.connect(self.open_wanted)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
         self.addWidget(page)
         return page
+
+    async def finish(self) -> None:
+        for page in self._made.values():
+            await page.finish()
 
     async def drafts_changed(self, session: Session) -> None:
         """A draft of ``session`` was made or decided: the page on screen may show it."""

@@ -2,7 +2,7 @@
 
 - ``registry``: Lists the pages, one line for each: title, icon, shortcut and menu.
 - ``page``: Base classes: a page, and a page that is a list of cards.
-- ``agents``: Lists the agents and shows where their files are.
+- ``agents``: Shows the agents and their files, to change, try, copy and delete them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
 - ``audit``: Lists every call of a tool, with filters and export.
 - ``first_run``: Asks at the first start what agents run on. It is not in the registry.

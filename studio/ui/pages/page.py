@@ -17,6 +17,7 @@ from studio.ui.widgets.painting import PaintedWidget
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
+    from studio.ui.chat.model.chat_model import ChatModel
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None]
 """Starts a coroutine on the event loop and shows the person the error it ends with."""
@@ -37,6 +38,8 @@ class Page(PaintedWidget):
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
         super().__init__(theme)
         self._theme, self._engine, self._run = theme, engine, run
+        self.chat: ChatModel | None = None
+        """The chat pane's model, for pages that show something of its folder."""
         self._work: asyncio.Task[Any] | None = None
         """What fills the page at the moment."""
 
@@ -51,6 +54,9 @@ class Page(PaintedWidget):
         if self._work is not None:
             self._work.cancel()
         self._work = self._run(work)
+
+    async def finish(self) -> None:
+        """Save what is left to save: the window closes."""
 
     async def drafts_changed(self, session: Session) -> None:
         """A draft of ``session`` was made or decided while the page is on screen."""

@@ -41,7 +41,7 @@ class PageEntry:
 
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry("agents", "Agents", "bot", "agents:AgentsPage", "Ctrl+2"),
+    PageEntry("agents", "Agents", "bot", "agents.page:AgentsPage", "Ctrl+2"),
     PageEntry("drafts", "Drafts", "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
     PageEntry("audit", "Audit", "list", "audit:AuditPage", menu="Run", in_sidebar=False),
 )

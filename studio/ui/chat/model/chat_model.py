@@ -69,6 +69,10 @@ class ChatModel:
         return self._chat.engine
 
     @property
+    def runner(self) -> TurnRunner:
+        return self._chat.runner
+
+    @property
     def session(self) -> Session | None:
         """The session on screen; None for a chat that has not begun."""
         return self._chat.session

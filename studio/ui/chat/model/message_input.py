@@ -179,7 +179,7 @@ class MessageInput:
             self._go_to(session.info.id if session is not None else "", begun=change.begun)
         if session is None:
             self.set_state("idle")
-        elif (state := _state_of(session)) != self.state:
+        elif (state := state_of(session)) != self.state:
             self.state = state
             self._chat.notify("state")
 
@@ -191,7 +191,7 @@ class MessageInput:
         """Send what is typed: it answers the agent's open question, or begins a turn."""
         session, text = self._chat.session, self.text.strip()
         if session is not None and session.running:
-            call = _open_question(session)
+            call = open_question(session)
             if call is not None and text:
                 session.answer_question(call.call_id, text)
                 self.set_text("")
@@ -279,7 +279,8 @@ def _is_same(one: Session | None, other: Session | None) -> bool:
     return (one and one.info.id) == (other and other.info.id)
 
 
-def _state_of(session: Session) -> State:
+def state_of(session: Session) -> State:
+    """What Send does in a session."""
     if not session.running:
         return "idle"
     if session.info.state == "waiting":
@@ -289,7 +290,7 @@ def _state_of(session: Session) -> State:
     return "idle"  # complete, the journal is still being flushed
 
 
-def _open_question(session: Session) -> ToolBlock | None:
+def open_question(session: Session) -> ToolBlock | None:
     """The call with which the agent asked something that is not answered yet."""
     from studio.domain.blocks import ToolBlock
 

@@ -1,0 +1,247 @@
+"""The text of an agent's file, with numbers of lines, the present line and marked problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRect, QSize, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextOption,
+)
+from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
+
+from studio.agent.agent_edit import Edit
+from studio.agent.frontmatter import Problem
+from studio.ui.markdown.parser import utf16
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import OverlayBar, make_transparent
+
+from .highlighter import AgentHighlighter
+
+_PARAGRAPH = "\u2029"
+
+
+class _Numbers(QWidget):
+    """The numbers of the lines, left of the text."""
+
+    def __init__(self, theme: Theme, editor: AgentEditor) -> None:
+        super().__init__(editor)
+        self._theme, self._editor = theme, editor
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._editor.gutter, 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, editor = self._theme, self._editor
+        painter = QPainter(self)
+        painter.setFont(t.font("code"))
+        current = editor.textCursor().blockNumber()
+        layout, shift = editor.document().documentLayout(), editor.verticalScrollBar().value()
+        block, line = editor.document().firstBlock(), t.line("editor")
+        while block.isValid():
+            place = layout.blockBoundingRect(block)
+            top = place.top() - shift
+            if top > self.height():
+                break
+            if place.bottom() - shift >= 0:
+                here = block.blockNumber() == current and not editor.isReadOnly()
+                if here:
+                    editor.paint_line(painter, self.width())
+                painter.setPen(t.color("text1" if here else "text3"))
+                words, right = str(block.blockNumber() + 1), self.width() - t.px(17)
+                x = right - t.metrics("code").horizontalAdvance(words)
+                painter.drawText(QPointF(x, top + line - t.metrics("editor").descent()), words)
+            block = block.next()
+        painter.end()
+
+
+class AgentEditor(QTextEdit):
+    """Plain text whose lines are 22 pixels tall. Places are characters, as in ``Problem``."""
+
+    edited = Signal()
+    """The text changed, by the person or by ``apply``."""
+    caret_moved = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._problems: Sequence[Problem] = ()
+        self.setAcceptRichText(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)  # YAML has no tabs
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setAccessibleName(tr("Text of the agent’s file"))
+        make_transparent(self)
+        self._numbers = _Numbers(theme, self)
+        self._highlighter = AgentHighlighter(theme, self.document())
+        self._bar = OverlayBar(self)
+        self.verticalScrollBar().valueChanged.connect(lambda _: self._numbers.update())
+        self.document().contentsChange.connect(self._contents_changed)
+        self.cursorPositionChanged.connect(self._moved)
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    @property
+    def gutter(self) -> int:
+        digits = max(2, len(str(self.document().blockCount())))
+        return self._theme.px(38) + digits * self._theme.metrics("code").horizontalAdvance("0")
+
+    def text(self) -> str:
+        """The text with ``\\n`` at the ends of lines; ``toPlainText`` would change blanks."""
+        return self.document().toRawText().replace(_PARAGRAPH, "\n")
+
+    def show_text(self, text: str) -> None:
+        """Show another file; what came before cannot be undone here."""
+        self.blockSignals(True)
+        self.document().blockSignals(True)
+        self.setPlainText(text)
+        self._set_lines()
+        self.document().clearUndoRedoStacks()
+        self.document().blockSignals(False)
+        self.blockSignals(False)
+        self._highlighter.rehighlight()
+        self.show_problems(())
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+        self.verticalScrollBar().setValue(0)
+        self._moved()
+
+    def replace_text(self, text: str) -> None:
+        """Make this the text in one step that can be undone; only what differs is touched."""
+        old = self.text()
+        start = 0
+        while start < min(len(old), len(text)) and old[start] == text[start]:
+            start += 1
+        end = 0
+        most = min(len(old), len(text)) - start
+        while end < most and old[-1 - end] == text[-1 - end]:
+            end += 1
+        if old != text:
+            self.apply(Edit(start, len(old) - end, text[start : len(text) - end]))
+
+    def apply(self, edit: Edit) -> None:
+        """Make a change in one step that can be undone; the caret stays where it is."""
+        cursor = self._cursor(edit.start, edit.end)
+        cursor.beginEditBlock()
+        cursor.insertText(edit.text)
+        cursor.endEditBlock()
+
+    def reveal(self, problem: Problem) -> None:
+        """Mark the place of a problem and give it the keyboard."""
+        self.setTextCursor(self._cursor(problem.start, problem.end))
+        self.ensureCursorVisible()
+        self.setFocus()
+
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        self._problems = problems
+        self._mark()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Line and column of the caret, from 1."""
+        cursor = self.textCursor()
+        return cursor.blockNumber() + 1, cursor.positionInBlock() + 1
+
+    def _cursor(self, start: int, end: int) -> QTextCursor:
+        text, cursor = self.text(), self.textCursor()
+        cursor.setPosition(utf16(text[:start]))
+        cursor.setPosition(utf16(text[:end]), QTextCursor.MoveMode.KeepAnchor)
+        return cursor
+
+    def _contents_changed(self, at: int, removed: int, added: int) -> None:
+        if removed or added:
+            self._numbers.update()
+            self._fit()
+            self.edited.emit()
+
+    def _moved(self) -> None:
+        self.viewport().update()
+        self._numbers.update()
+        self.caret_moved.emit()
+
+    def _mark(self) -> None:
+        """A wave below each problem."""
+        t, marks = self._theme, list[QTextEdit.ExtraSelection]()
+        for problem in self._problems[:200]:
+            mark = QTextEdit.ExtraSelection()
+            mark.cursor = self._cursor(problem.start, max(problem.end, problem.start + 1))
+            mark.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+            mark.format.setUnderlineColor(t.color("warn" if problem.warning else "err"))
+            marks.append(mark)
+        self.setExtraSelections(marks)
+
+    def paint_line(self, painter: QPainter, width: int) -> None:
+        """The ground of the line with the caret; its words stand at the bottom of their line."""
+        block = self.textCursor().block()
+        place = self.document().documentLayout().blockBoundingRect(block)
+        line = self._theme.line("editor")
+        above = (line - self._theme.metrics("editor").height()) / 2
+        top = round(place.top() - self.verticalScrollBar().value() + above)
+        lines = max(1, block.layout().lineCount())
+        painter.fillRect(0, top, width, lines * line, self._theme.color("hover"))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not self.isReadOnly():
+            painter = QPainter(self.viewport())
+            self.paint_line(painter, self.viewport().width())
+            painter.end()
+        super().paintEvent(event)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Paste words without their looks."""
+        self.textCursor().insertText(source.text())
+
+    # Size and look
+
+    def _set_lines(self) -> None:
+        form = QTextBlockFormat()
+        fixed = QTextBlockFormat.LineHeightTypes.FixedHeight.value
+        form.setLineHeight(self._theme.line("editor"), fixed)
+        frame = self.document().rootFrame()
+        look = frame.frameFormat()
+        look.setRightMargin(self._theme.px(24))
+        frame.setFrameFormat(look)
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.mergeBlockFormat(form)
+
+    def _follow(self) -> None:
+        t = self._theme
+        font = t.font("editor")
+        font.setStyleHint(QFont.StyleHint.Monospace)
+        self.setFont(font)
+        self.document().setDefaultFont(font)
+        self.document().setDocumentMargin(0)
+        palette = self.palette()
+        palette.setColor(palette.ColorRole.Text, t.color("text1"))
+        palette.setColor(palette.ColorRole.Base, QColor(0, 0, 0, 0))
+        self.setPalette(palette)
+        self._set_lines()
+        self._fit()
+        self._mark()
+
+    def _fit(self) -> None:
+        t = self._theme
+        self.setViewportMargins(self.gutter, t.px(14), 0, 0)
+        self._place_numbers()
+
+    def _place_numbers(self) -> None:
+        top = self.viewport().geometry().top()
+        self._numbers.setGeometry(QRect(0, top, self.gutter, self.height() - top))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_numbers()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ReadOnlyChange:
+            self._moved()

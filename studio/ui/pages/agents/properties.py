@@ -1,0 +1,350 @@
+"""The values of an agent's file, to be changed one by one; the text changes only there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+
+from studio.agent.agent_parser import AgentText
+from studio.domain.agents import HUES
+from studio.domain.tools import ToolSpec
+from studio.ui.chat.model.session_options import EFFORT_NAMES
+from studio.ui.theme import ICONS_OF_AGENTS, Theme
+from studio.ui.translation import tr, tr_later
+from studio.ui.widgets import (
+    Combo,
+    Field,
+    Hairline,
+    IconButton,
+    Label,
+    MenuItem,
+    OverlayBar,
+    PaintedButton,
+)
+from studio.ui.widgets.choice import MenuButton
+from studio.ui.widgets.layouts import STRETCH, PlacedPart, column_of, row_of, widget_of
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    paint_rounded,
+    paint_tag,
+    paint_text,
+    paint_tile,
+    tag_width,
+)
+
+ROLE_NAMES = {
+    "all": tr_later("Everything it has tools for"),
+    "edits": tr_later("Read, draft, take notes"),
+    "notes": tr_later("Read and take notes"),
+    "reads": tr_later("Only read"),
+}
+MODE_NAMES = {
+    "background": tr_later("Background: takes its time"),
+    "inline": tr_later("Inline: answers soon"),
+}
+VERDICT_NAMES = {
+    "allow": tr_later("Allow"),
+    "ask": tr_later("Ask"),
+    "deny": tr_later("Never"),
+    "off": tr_later("Off"),
+}
+_USUAL = "usual"
+_TAGS = {"allow": "neutral", "ask": "warn", "deny": "err", "off": "neutral"}
+LIMITS = (
+    ("steps", tr_later("Steps"), True),
+    ("seconds", tr_later("Seconds"), False),
+    ("tokens", tr_later("Tokens"), True),
+    ("dollars", tr_later("Dollars"), False),
+)
+"""Keys of numbers, and whether they are whole."""
+
+
+def verdicts(values: Mapping[str, Any], tools: Sequence[ToolSpec]) -> dict[str, str]:
+    """What happens to a call of each tool, as far as the file says: see ``VERDICT_NAMES``."""
+    from studio.agent.permission.policy import Policy
+
+    rules = values.get("permissions", ())
+    named = tuple(values.get("tools", ("*",)))
+    policy = Policy("ask", {"agent": rules}, role=values.get("role", "all"), tools=named)
+    found: dict[str, str] = {}
+    for spec in tools:
+        own = [rule.verdict for rule in rules if rule.tool == spec.name and rule.pattern == "*"]
+        if "deny" in own:
+            found[spec.name] = "deny"
+        elif not policy.offers(spec):
+            found[spec.name] = "off"
+        else:
+            found[spec.name] = own[-1] if own else usual_verdict(spec)
+    return found
+
+
+def usual_verdict(spec: ToolSpec) -> str:
+    """What happens without any rule: reading and drafting go on, the rest is asked about."""
+    return "ask" if spec.effect in ("act", "fetch") else "allow"
+
+
+class _Swatch(PaintedButton):
+    """An icon or a hue to choose."""
+
+    radius = 6
+
+    def __init__(self, theme: Theme, name: str, icon: str, hue: str) -> None:
+        super().__init__(theme)
+        self.icon_name, self.hue = icon, hue
+        self.setCheckable(True)
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+
+    def sizeHint(self) -> QSize:
+        side = max(24, self.theme.px(26))
+        return QSize(side, side)
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        painter.setOpacity(1.0 if self.isEnabled() else 0.6)
+        ink, tile = t.hue(self.hue)
+        if self.isChecked():
+            paint_rounded(painter, rect, 7, None, t.color("accent_text"), 2)
+        elif self.overlay():
+            paint_rounded(painter, rect, 7, t.color("hover"))
+        inner = rect.adjusted(3, 3, -3, -3)
+        if self.icon_name:
+            paint_tile(painter, t, inner, self.icon_name, self.hue)
+        else:
+            paint_rounded(painter, inner, 5, tile)
+            side = inner.width() * 0.42
+            dot = QRectF(0, 0, side, side)
+            dot.moveCenter(inner.center())
+            paint_rounded(painter, dot, side / 2, ink)
+
+
+class _ToolRow(MenuButton):
+    """A tool and what happens to its calls; the menu changes it."""
+
+    def __init__(self, theme: Theme, spec: ToolSpec) -> None:
+        self.spec, self.verdict = spec, "allow"
+        self.title = spec.name.replace("_", " ").capitalize()
+        super().__init__(theme, self.title)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.set_items([MenuItem(key, tr(words)) for key, words in VERDICT_NAMES.items()])
+
+    def show_verdict(self, verdict: str) -> None:
+        self.verdict = verdict
+        self.set_face(tr(VERDICT_NAMES[verdict]))
+        self.set_current(verdict)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(120), self.theme.height(26))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, off = self.theme, self.verdict == "off"
+        if self.isEnabled():
+            self.paint_overlay(painter, rect)
+        side, pad = t.px(16), t.px(6)
+        box = QRectF(pad, (rect.height() - side) / 2, side, side)
+        t.paint_icon(painter, box, self.spec.icon, "text3" if off else "text2")
+        words = tr(VERDICT_NAMES[self.verdict])
+        width = tag_width(t, words)
+        at = rect.topRight() + QRectF(0, 0, 0, rect.height()).center()
+        at.setX(rect.right() - pad - width)
+        if off:
+            end = QRectF(at.x(), 0, width - t.px(6), rect.height())
+            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            paint_text(painter, t, end, words, "tag", "text3", right)
+        else:
+            paint_tag(painter, t, at, words, _TAGS[self.verdict])
+        left = box.right() + t.px(8)
+        name = QRectF(left, 0, at.x() - t.px(8) - left, rect.height())
+        paint_text(
+            painter, t, name, self.title, "ui", "text3" if off else "text1", room=name.width()
+        )
+
+
+class Properties(PaintedWidget):
+    """The column at the right of the editor."""
+
+    ground = "window"
+    values_changed = Signal(object)
+    """New values by their keys, for one step; None takes a key out."""
+    tool_changed = Signal(str, str)
+    """The name of a tool and a verdict, or ``off``."""
+
+    def __init__(self, theme: Theme, tools: Sequence[ToolSpec]) -> None:
+        super().__init__(theme)
+        self._shown: dict[str, Any] = {}
+        self.title = Label(theme, "", "heading")
+        self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.more = IconButton(theme, "ellipsis", tr("More"))
+        self.name = self._field("name", tr("Name"))
+        self.about = self._field("description", tr("Description"))
+        self.model = Combo(theme, tr("Model"), chosen=self._choose_model)
+        efforts = {_USUAL: tr_later("The model’s own"), **EFFORT_NAMES}
+        self.effort = self._combo("effort", tr("Effort"), efforts)
+        self.role = self._combo("role", tr("May use"), ROLE_NAMES)
+        self.mode = self._combo("mode", tr("Mode"), MODE_NAMES)
+        self.limits = {key: self._limit(key, tr(words), whole) for key, words, whole in LIMITS}
+        self.icons = [_Swatch(theme, icon, icon, "slate") for icon in ICONS_OF_AGENTS]
+        self.hues = [_Swatch(theme, hue, "", hue) for hue in HUES]
+        for swatch in self.icons:
+            swatch.clicked.connect(lambda _=False, s=swatch: self._choose("icon", s.icon_name))
+        for swatch in self.hues:
+            swatch.clicked.connect(lambda _=False, s=swatch: self._choose("hue", s.hue))
+        self.tools = {spec.name: _ToolRow(theme, spec) for spec in tools}
+        for name, row in self.tools.items():
+            row.chosen.connect(lambda verdict, name=name: self.tool_changed.emit(name, verdict))
+        self.count = Label(theme, "", "ui", "text2", digits=True)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        t = self.theme
+
+        def heading(text: str) -> Label:
+            return Label(t, text, "small_strong")
+
+        def named(text: str, control: QWidget) -> QWidget:
+            return widget_of(column_of([Label(t, text, "small", "text2"), control], spacing=4))
+
+        grid = [
+            row_of([(named(tr(words), self.limits[key]), 1) for key, words, _ in two], spacing=8)
+            for two in (LIMITS[:2], LIMITS[2:])
+        ]
+        parts: list[PlacedPart] = [
+            named(tr("Name"), self.name),
+            named(tr("Description"), self.about),
+            row_of([*self.icons, STRETCH], spacing=2),
+            row_of([*self.hues, STRETCH], spacing=2),
+            Hairline(t),
+            named(tr("Model"), self.model),
+            named(tr("Effort"), self.effort),
+            Hairline(t),
+            named(tr("May use"), self.role),
+            named(tr("Mode"), self.mode),
+            Hairline(t),
+            heading(tr("Limits of a turn")),
+            *grid,
+            Hairline(t),
+            row_of([heading(tr("Tools")), STRETCH, self.count]),
+            column_of(list(self.tools.values()), spacing=0, margins=(-6, 0, -6, 0)),
+            Label(t, tr("Write tools always make a draft first."), "small", "text2", wrap=True),
+            STRETCH,
+        ]
+        inner = widget_of(column_of(parts, spacing=10, margins=(16, 14, 16, 20)))
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.viewport().setAutoFillBackground(False)
+        area.setWidget(inner)
+        inner.setAutoFillBackground(False)
+        self._bar = OverlayBar(area)
+        head = row_of([(self.title, 1), self.more], spacing=8)
+        self._head = widget_of(head)
+        column_of([self._head, Hairline(t), (area, 1)], spacing=0, on=self)
+        t.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        self._head.setFixedHeight(self.theme.px(48))
+        row = self._head.layout()
+        assert row is not None
+        row.setContentsMargins(self.theme.px(16), 0, self.theme.px(10), 0)
+
+    # What it shows
+
+    def show_values(
+        self,
+        found: AgentText,
+        name: str,
+        models: Sequence[MenuItem],
+        usual: Mapping[str, float],
+        *,
+        read_only: bool,
+    ) -> None:
+        """Show a file; ``name`` is the agent's where it says none, ``usual`` the usual limits."""
+        values = self._shown = found.values
+        whole = found.frontmatter is not None and found.frontmatter.root is not None
+        self.title.setText(str(values.get("name", name)))
+        self.name.set_unless_typing(str(values.get("name", "")))
+        self.name.setPlaceholderText(name)
+        self.about.set_unless_typing(str(values.get("description", "")))
+        model, provider = str(values.get("model", "")), str(values.get("provider", ""))
+        key = f"{provider}/{model}" if model or provider else "/"
+        if all(item.key != key for item in models):
+            models = [MenuItem(key, model or provider), *models]
+        self.model.set_items([*models])
+        self.model.set_current(key)
+        self.effort.set_current(str(values.get("effort", _USUAL)))
+        self.role.set_current(str(values.get("role", "all")))
+        self.mode.set_current(str(values.get("mode", "background")))
+        for limit, field in self.limits.items():
+            value = values.get(limit)
+            field.set_unless_typing(
+                "" if value is None else f"{value:g}" if value < 1e6 else str(value)
+            )
+            field.setPlaceholderText(f"{usual[limit]:g}" if usual.get(limit) else tr("None"))
+        hue = str(values.get("hue", "slate"))
+        for swatch in self.icons:
+            swatch.hue = hue
+            swatch.setChecked(swatch.icon_name == values.get("icon", "sparkle"))
+            swatch.update()
+        for swatch in self.hues:
+            swatch.setChecked(swatch.hue == hue)
+        shown = verdicts(values, [row.spec for row in self.tools.values()])
+        for tool, row in self.tools.items():
+            row.show_verdict(shown[tool])
+        offered = sum(one not in ("off", "deny") for one in shown.values())
+        self.count.setText(f"{offered:,}")
+        for control in (
+            *(self.name, self.about, self.model, self.effort, self.role, self.mode),
+            *(*self.limits.values(), *self.icons, *self.hues, *self.tools.values()),
+        ):
+            control.setEnabled(whole and not read_only)
+
+    # What the person changes
+
+    def _field(self, key: str, name: str) -> Field:
+        field = Field(self.theme, name=name)
+        field.editingFinished.connect(lambda: self._typed(key, field))
+        return field
+
+    def _typed(self, key: str, field: Field) -> None:
+        text = " ".join(field.text().split())
+        field.setModified(False)
+        if text != str(self._shown.get(key, "")):
+            self.values_changed.emit({key: text or None})
+
+    def _combo(self, key: str, name: str, names: Mapping[str, str]) -> Combo:
+        combo = Combo(self.theme, name, items=[MenuItem(one, tr(names[one])) for one in names])
+        combo.chosen.connect(lambda one: self._choose(key, None if one == _USUAL else one))
+        return combo
+
+    def _choose(self, key: str, value: str | None) -> None:
+        self.values_changed.emit({key: value})
+
+    def _choose_model(self, key: str) -> None:
+        provider, _, model = key.partition("/")
+        self.values_changed.emit({"provider": provider or None, "model": model or None})
+
+    def _limit(self, key: str, name: str, whole: bool) -> Field:
+        field = Field(self.theme, name=name)
+        field.editingFinished.connect(lambda: self._number(key, field, whole))
+        return field
+
+    def _number(self, key: str, field: Field, whole: bool) -> None:
+        text = field.text().strip().replace(",", "").replace("\u00a0", "")
+        try:
+            value = (int(text) if whole else float(text)) if text else None
+        except ValueError:
+            field.set_error(tr("This is not a number."))
+            return
+        field.set_error()
+        field.setModified(False)
+        if value != self._shown.get(key):
+            self.values_changed.emit({key: value})

@@ -1,0 +1,290 @@
+"""The Agents page: files are edited with their problems in sight, saved, tried and copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from studio.agent.agent_files import AgentFiles
+from studio.simulator import Text, Turn
+from studio.ui.pages.agents.page import AgentsPage
+from support.waiting import until
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, message, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+PROOF = """\
+---
+name: Proofreader   # not Reader
+description: Finds mistakes
+modle: sonnet   # a good one
+tools: [list, read, serach]
+hue: rust
+---
+# Proofreader\u00a0one
+
+You read texts, and **change** nothing.
+"""
+TEAM = "---\nname: Team\npermissions: {allow: [run]}\n---\nWork together.\n"
+
+
+def write_files(home: Path) -> Path:
+    """The person's proof.md with two problems, and a folder's team.md; the path of the first."""
+    own = home / "studio" / "agents"
+    theirs = home / "work" / ".agents" / "agents"
+    own.mkdir(parents=True)
+    theirs.mkdir(parents=True)
+    (theirs / "team.md").write_text(TEAM)
+    file = own / "proof.md"
+    file.write_bytes(PROOF.replace("\n", "\r\n").encode())
+    return file
+
+
+async def page_of(person: Person) -> AgentsPage:
+    person.press(Key.Key_2, CTRL)
+    page = await until(
+        lambda: next(
+            (p for p in [person.window.pages.currentWidget()] if isinstance(p, AgentsPage)), None
+        )
+    )
+    await until(lambda: page.document is not None, what="an agent is shown")
+    return page
+
+
+async def choose(page: AgentsPage, name: str) -> None:
+    row = next(row for row in page.gallery.agents.rows if row.path and row.name == name)
+    assert row.path is not None
+    page.gallery.choose(row.path)
+    shown: Callable[[], bool] = lambda: (  # noqa: E731
+        page.document is not None
+        and page.document.path == row.path
+        and page.checked.frontmatter is not None
+        and page.checked.frontmatter.text == page.document.text
+    )
+    await until(shown, what=f"{name} is shown")
+
+
+def rows(page: AgentsPage) -> list[tuple[str, str]]:
+    return [(row.name, row.problem) for row in page.gallery.agents.rows]
+
+
+async def says(page: AgentsPage, words: str) -> None:
+    await until(lambda: words in page.notice.text, what=words)
+
+
+async def checked(page: AgentsPage, count: int) -> None:
+    await until(
+        lambda: (
+            len(page.foot.problems) == count
+            and page.document is not None
+            and page.checked.frontmatter is not None
+            and page.checked.frontmatter.text == page.document.text
+        ),
+        what=f"{count} problems",
+    )
+
+
+@on_window_loop
+async def test_w11_problems_are_fixed_and_values_changed_word_by_word(tmp_path: Path) -> None:
+    """W-8, T-6: one step of undo each; line ends, comments and hard blanks stay."""
+    file = write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        assert ("In " in rows(page)[0][0]) and ("Team", "") in rows(page)
+        assert ("proof.md", "Line 4: no key “modle”. Did you mean “model”?") in rows(page)
+        await choose(page, "proof.md")
+        person.press(Key.Key_Return)  # into the text
+        assert person.focused() is page.editor and not page.save_button.isEnabled()
+        await checked(page, 2)
+        assert page.foot.line.text() == "Line 4: no key “modle”. Did you mean “model”?"
+        person.click(page.foot.line)
+        assert page.editor.textCursor().selectedText() == "modle"
+        person.click(page.foot.fix)
+        await checked(page, 1)
+        assert page.foot.line.text() == "Line 5: there is no tool serach. Did you mean “search”?"
+        assert page.title.accessibleName() == "proof.md, Edited" and page.save_button.isEnabled()
+        person.click(page.foot.fix)
+        await checked(page, 0)
+        assert page.foot.line.text() == "No problems" and not page.foot.fix.isVisible()
+        person.press(Key.Key_Z, CTRL)
+        await checked(page, 1)
+        person.press(Key.Key_Z, CTRL | SHIFT)
+        await checked(page, 0)
+
+        panel = page.properties
+        panel.name.setFocus(Qt.FocusReason.TabFocusReason)
+        panel.name.selectAll()
+        person.type("Proof: two")
+        person.press(Key.Key_Return)
+        await until(lambda: 'name: "Proof: two"   # not Reader\n' in page.editor.text())
+        person.click(panel.hues[0])
+        await until(lambda: "hue: blue\n" in page.editor.text())
+        page.properties.tools["run"].chosen.emit("deny")
+        await until(lambda: "search, run]\npermissions: {deny: [run]}\n" in page.editor.text())
+        await until(lambda: panel.tools["run"].verdict == "deny")
+        person.press(Key.Key_Return)
+        page.editor.setFocus()
+        for _ in range(3):  # a tool, a hue, a name
+            person.press(Key.Key_Z, CTRL)
+        await until(lambda: "name: Proofreader   # not Reader\n" in page.editor.text())
+        assert "hue: rust\n" in page.editor.text() and "permissions" not in page.editor.text()
+
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: page.title.accessibleName() == "proof.md")
+        fixed = PROOF.replace("modle", "model").replace("serach", "search")
+        assert file.read_bytes() == fixed.replace("\n", "\r\n").encode()
+        await until(lambda: ("Proofreader", "") in rows(page))
+
+        page.which.segment(1).click()
+        assert page.views.currentWidget() is not page.editor
+        assert page._preview is not None and page._preview.about.text() == "Finds mistakes"
+        page.which.segment(0).click()
+
+        # A stranger's file is marked, and is copied only after a question.
+        await choose(page, "Team")
+        await says(page, "do not trust")
+        page.duplicate()
+        box = await until(message)
+        assert "allows itself" in box.informativeText()
+        box.reject()
+        await until(lambda: message() is None)
+
+        # A shipped agent cannot be changed; its copy is the person's.
+        await choose(page, "Coder")
+        assert page.editor.isReadOnly() and not panel.name.isEnabled()
+        person.click(page.copy_button)
+        mine = file.parent / "coder.md"
+        await until(lambda: page.document is not None and page.document.path == mine)
+        assert not page.editor.isReadOnly() and mine.read_text().startswith("---\nname: Coder\n")
+        panel.more.setFocus()
+        page.discard()
+        await says(page, "Coder is in the trash.")
+        assert not mine.exists()
+        person.click(page.notice.buttons[0])
+        await until(mine.exists)
+        await until(lambda: page.document is not None and page.document.path == mine)
+
+
+@on_window_loop
+async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
+    """With mistakes it is kept, also through a restart; a change outside is merged or asked."""
+    file = write_files(tmp_path)
+    good = PROOF.replace("modle", "model").replace("serach", "search")
+    file.write_text(good)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Proofreader")
+        page.editor.setFocus()
+        person.press(Key.Key_End, CTRL)
+        person.type("wings")
+        page.editor.apply(page_edit(page, "hue: rust", "hue: pink"))
+        await checked(page, 1)
+        person.press(Key.Key_S, CTRL)
+        await says(page, "Kept, not saved. Line 6: hue is one of")
+        assert file.read_text() == good
+        assert any(row.unsaved for row in page.gallery.agents.rows)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Proofreader")
+        assert page.editor.text() == good.replace("rust", "pink") + "wings"
+        page.editor.apply(page_edit(page, "pink", "teal"))
+        await checked(page, 0)
+
+        file.write_text(good.replace("Finds mistakes", "Finds all mistakes"))
+        await says(page, "proof.md changed on disk.")
+        person.click(page.notice.buttons[0])  # Merge
+        merged = good.replace("Finds mistakes", "Finds all mistakes").replace("rust", "teal")
+        await until(lambda: page.editor.text() == merged + "wings")
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: file.read_text() == merged + "wings")
+
+        page.editor.apply(page_edit(page, "wings", "mine"))
+        file.write_text("another")
+        await says(page, "changed on disk.")
+        person.press(Key.Key_S, CTRL)
+        await says(page, "changed on disk.")
+        assert file.read_text() == "another"
+        person.click(page.notice.buttons[1])  # Keep mine
+        await until(lambda: not page.notice.text)
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: file.read_text() == merged + "mine")
+
+        await until(lambda: not page.title.accessibleName().endswith("Edited"))
+        file.write_text(good)  # nothing is unsaved: it is shown at once
+        await until(lambda: page.editor.text() == good)
+
+
+def page_edit(page: AgentsPage, old: str, new: str):
+    from studio.agent.agent_edit import Edit
+
+    start = page.editor.text().index(old)
+    return Edit(start, start + len(old), new)
+
+
+@on_window_loop
+async def test_t6_a_new_agent_is_made_tried_and_kept_as_a_chat(tmp_path: Path) -> None:
+    """By keys; the request has what the editor shows, and the chat stands in the list."""
+    script = [Turn(Text("I am **new**.")), Turn(Text("Still here."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        page = await page_of(person)
+        await page.create()
+        path = person.engine.paths.agents / "new-agent.md"
+        assert page.document is not None and page.document.path == path
+        found = await AgentFiles(tmp_path / "none", path.parent).load()
+        assert list(found.by_name) == ["New agent"] and not found.problems
+        person.type("Poet")
+        person.press(Key.Key_Tab)
+        await until(lambda: "name: Poet\n" in page.editor.text())
+        page.editor.setFocus()
+        person.press(Key.Key_End, CTRL)
+        person.type("Answer in rhymes.")
+        person.click(page.try_it)
+        chat = await until(lambda: page.try_chat)
+        await until(lambda: person.focused() is chat.editor)
+        assert "Answer in rhymes." in path.read_text()
+        person.type("Who are you?")
+        person.press(Key.Key_Return)
+        await until(lambda: chat.session is not None and not chat.running)
+        await until(lambda: chat.send.isVisible() and not chat.send.stops)
+        assert "Answer in rhymes." in person.asked[0] and "Who are you?" in person.asked[0]
+        chat.view.flush()
+        assert any("I am **new**." in item.source() for item in chat.view.canvas.items)
+        await until(lambda: "Try Poet" in person.chats())
+        person.press(Key.Key_Escape)
+        await until(lambda: not chat.isVisible() and page.properties.isVisible())
+        person.click(page.try_it)
+        await until(chat.isVisible)
+        person.click(chat.whole)
+        await until(lambda: person.window.pages.shows_chat)
+        assert person.session.info.agent == "Poet"
+
+
+@on_window_loop
+async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None:
+    """Nothing overlaps where there is room; else properties and list lie over the text."""
+    write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", [], size=(1000, 640)) as person:
+        page = await page_of(person)
+        assert not page.properties.isVisible() and page.panel_button.isVisible()
+        person.click(page.panel_button)
+        assert page.properties.isVisible() and page.properties.geometry().right() < page.width()
+        assert page._centre.geometry().right() + 1 == page.width()
+        person.click(page.panel_button) if page.panel_button.isVisible() else None
+        person.window.resize(1432, 860)
+        await until(lambda: page.width() > 1000)
+        page._panel_wanted = None
+        page._place()
+        assert page.properties.isVisible()
+        assert page._centre.geometry().right() < page.properties.x()
+        person.window.theme.set(scale=1.6)
+        person.window.resize(900, 640)
+        await until(lambda: page.list_button.isVisible() and not page._list.isVisible())
+        QTest.mouseClick(page.list_button, Qt.MouseButton.LeftButton)
+        await until(lambda: page._list.isVisible() and page.gallery.hasFocus())
+        assert QApplication.focusWidget() is page.gallery
