@@ -95,6 +95,8 @@ def describe(words: str, listing: str | None, read: list[tuple[str, str]]) -> st
         rows = ["| File | Lines | Begins with |", "| --- | ---: | --- |"]
         rows += [_row(path, body) for path, body in read]
         found.append("\n".join(rows))
+        if len(found) == 1:
+            found.insert(0, "This is what they hold.")
     for path, text in read:
         kind = path.rpartition(".")[2]
         if kind == "py" and (names := _DEFINED.findall(_body(text))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
+from studio.ui.markdown.parser import Cell
 from studio.ui.theme import Theme
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -25,6 +26,8 @@ class PaintStyle:
         self._colors: dict[str, QColor] = {}
         self._fonts: dict[str, QFont] = {}
         self._metrics: dict[str, QFontMetricsF] = {}
+        self.cells: dict[tuple[Cell, bool], tuple[float, float]] = {}
+        """Widths of cells of tables, in a heading or not: of the longest word, and of all."""
         self.body_line = self.theme.line("body")
         self.code_line = self.theme.px(18)
         self.code_block_line = self.theme.px(20)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout
+from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout, QTextOption
 
-from studio.ui.markdown.parser import CODE, Block, Cell, utf16
+from studio.ui.markdown.parser import Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
 from .formulas import Formulas
@@ -17,6 +18,8 @@ from .text_layout import Leaf, LineLayout, coloured, formats, formula_boxes
 
 CODE_HEADER = 32
 CODE_PAD = 12
+MOST_CELLS = 2000
+"""Cells of tables whose widths are kept."""
 
 
 class ParagraphLeaf(Leaf):
@@ -255,22 +258,21 @@ class TableLeaf(Leaf):
         ]
 
     def _columns(self, style: PaintStyle, width: float) -> list[float]:
+        """The widths of the columns; a word is broken only where the longest do not fit."""
         count = max((len(row) for row in self.block.sample), default=1)
-        pad = 2 * style.px(10)
-        natural = [float(pad)] * count
+        pad = 2.0 * style.px(10)
+        least, natural = [pad] * count, [pad] * count
         for number, row in enumerate(self.block.sample):
-            role = "body_strong" if number == 0 else "body"
-            for index, (text, spans) in enumerate(row):
-                extra = 1.12 if any(flags & CODE for _, _, flags, _ in spans) else 1.02
-                natural[index] = max(natural[index], extra * style.width(role, text) + pad)
-        total = sum(natural)
-        if total <= width:
+            for index, cell in enumerate(row):
+                words, whole = cell_widths(cell, number == 0, style)
+                least[index] = max(least[index], words + pad)
+                natural[index] = max(natural[index], whole + pad)
+        if sum(natural) <= width:
             return natural
-        floor = min(width / count, style.px(64) + pad)
-        spare = max(0.0, width - floor * count)
-        over = [max(0.0, value - floor) for value in natural]
-        whole = sum(over) or 1.0
-        return [floor + spare * value / whole for value in over]
+        if sum(least) > width:
+            return _capped(least, width)
+        share = (width - sum(least)) / (sum(natural) - sum(least))
+        return [low + share * (high - low) for low, high in zip(least, natural, strict=True)]
 
     def lay(self, style: PaintStyle, width: float) -> None:
         self._indent = self.indent(style)
@@ -354,6 +356,40 @@ class TableLeaf(Leaf):
                         if url and any(r.contains(at) for r in words.rects(start, start + size)):
                             return url
         return ""
+
+
+def cell_widths(cell: Cell, head: bool, style: PaintStyle) -> tuple[float, float]:
+    """How wide the longest word of a cell is in its fonts, and the whole cell on one line."""
+    if (found := style.cells.get((cell, head))) is not None:
+        return found
+    text, spans = cell
+    ranges, chips = formats(style, spans)
+    layout = QTextLayout(text, style.font("body_strong" if head else "body"))
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WordWrap)
+    layout.setTextOption(option)
+    layout.setFormats(ranges)
+    layout.beginLayout()
+    while (line := layout.createLine()).isValid():
+        line.setLineWidth(1e6)
+    layout.endLayout()
+    around = 4.0 if chips else 0.0  # the tint of code is wider than its text
+    widths = ceil(layout.minimumWidth()) + around, ceil(layout.maximumWidth()) + around
+    if len(style.cells) >= MOST_CELLS:
+        style.cells.clear()
+    style.cells[cell, head] = widths
+    return widths
+
+
+def _capped(widths: list[float], room: float) -> list[float]:
+    """The widths with the largest cut to one size, so that all fit into the room."""
+    left, cap = room, room
+    for done, width in enumerate(sorted(widths)):
+        cap = left / (len(widths) - done)
+        if width > cap:
+            break
+        left -= width
+    return [min(width, cap) for width in widths]
 
 
 def leaf(
