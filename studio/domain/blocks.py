@@ -102,6 +102,8 @@ class ToolBlock:
     reply: str | None = None
     allowed_by: str = ""
     step: int = 0
+    started: bool = False
+    """Whether the tool began its work; one that was refused or stopped before did nothing."""
     whole: bool = False
     """Whether the model wrote the whole call."""
     external: bool = False

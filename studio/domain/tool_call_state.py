@@ -77,7 +77,9 @@ class ToolCallState:
                     whole=True,
                 )
             case ToolStarted():
-                return self._change(event.call_id, state="running", allowed_by=event.allowed_by)
+                return self._change(
+                    event.call_id, state="running", started=True, allowed_by=event.allowed_by
+                )
             case ToolOutput():
                 index = self._places.get(event.call_id)
                 if index is not None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from studio.agent.changes.draft_store import DraftStore
-from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess
+from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
 from studio.agent.permission.policy import target_of
 from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.services import Services
@@ -192,9 +191,10 @@ class ToolRunner:
             raise
 
     async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
-        began, refused_by = time.monotonic(), ""
+        refused_by = ""
+        clock = WorkClock(paused=True)  # before it starts it may wait for the person
         try:
-            result = await self._check_and_run(call, before)
+            result = await self._check_and_run(call, before, clock)
             if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
                 text = result.text
             else:  # a big or unusual value can take long
@@ -209,13 +209,12 @@ class ToolRunner:
             result = _failed(text)
         if len(text) > RESULT_LIMIT:
             text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._access.spill)
-        seconds = time.monotonic() - began
         self._emit(
             ToolFinished(
                 call.id,
                 text,
                 result.is_error,
-                seconds,
+                clock.seconds,
                 result.summary,
                 result.sources or self._source(call, result),
                 tuple(result.images),
@@ -232,7 +231,9 @@ class ToolRunner:
         spec = self._tools[call.name].spec
         return (target_of(spec, call.arguments or {}) or spec.name,)
 
-    async def _check_and_run(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
+    async def _check_and_run(
+        self, call: ToolCall, before: Sequence[asyncio.Event], clock: WorkClock
+    ) -> Result:
         if call.name not in self._offered:
             known = ", ".join(sorted(self._offered)) or "none"
             raise ToolFailed(f"There is no tool called {call.name}. The tools are: {known}.")
@@ -260,12 +261,13 @@ class ToolRunner:
             await event.wait()
         async with self._slots:
             self._emit(ToolStarted(call.id, permit.by))
+            clock.resume()
             if known := self.reads.get(tool.spec, checked):
                 return known
             age = self.reads.age
             try:
                 with self.reads.around(tool.spec):
-                    result = await self._work(tool, checked, permit)
+                    result = await self._work(tool, checked, permit, clock)
             except NothingRead:
                 raise
             except ToolFailed as failure:  # its text may quote what was read
@@ -290,8 +292,16 @@ class ToolRunner:
         source = source if len(result.sources) < 2 else spec.name
         return await asyncio.to_thread(content_filter.filter_result, result, source or spec.name)
 
-    async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
-        """Run the tool inside its time limit."""
+    async def _work(self, tool: Tool, call: ToolCall, permit: Permit, clock: WorkClock) -> Result:
+        """Run the tool inside its time limit; ``clock`` stands while the person is asked."""
+
+        async def ask(text: str, choices: Sequence[str]) -> str:
+            clock.pause()
+            try:
+                return await self.approvals.ask(call.id, text, choices)
+            finally:
+                clock.resume()
+
         access, workspace = self._access, self._access.workspace
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
@@ -305,7 +315,7 @@ class ToolRunner:
                 permit.approve,
             ),
             emit=self._output_emitter(tool.spec, call),
-            ask=lambda text, choices: self.approvals.ask(call.id, text, choices),
+            ask=ask,
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
             sandbox=access.sandbox,

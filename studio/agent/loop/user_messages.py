@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 
 
 UNSAVED = "This could not be saved"
+INTERRUPTED = "The program ended during this turn. You can go on from here."
+"""The notice in a session whose program ended, or was killed, while a turn ran."""
 
 
 def describe_error(error: Exception) -> Failed:

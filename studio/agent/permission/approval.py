@@ -98,10 +98,10 @@ class Refused(ToolFailed):
 class WorkClock:
     """Counts the seconds of work; it is paused during questions to the person (L-11)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, paused: bool = False) -> None:
         self._worked = 0.0
-        self._since: float | None = time.monotonic()
-        self._waits = 0
+        self._since: float | None = None if paused else time.monotonic()
+        self._waits = int(paused)
 
     @property
     def seconds(self) -> float:

@@ -18,7 +18,7 @@ from studio.agent.attachments import repair_text
 from studio.agent.changes.draft_review import DraftReview
 from studio.agent.changes.undo import Undo
 from studio.agent.loop.turn import Turn
-from studio.agent.loop.user_messages import describe_error
+from studio.agent.loop.user_messages import INTERRUPTED, describe_error
 from studio.agent.permission.policy import Policy
 from studio.agent.services import Services
 from studio.agent.session.event_channel import EventEnvelope
@@ -86,7 +86,7 @@ class Session:
                 self.transcript.apply(TurnComplete("error"))
         elif interrupted:
             state.record(TurnComplete("error", "The program ended during this turn."))
-            state.record(Notice("The program ended during this turn. You can go on from here."))
+            state.record(Notice(INTERRUPTED))
 
     # State, and what the session is based on
 

@@ -137,6 +137,7 @@ class ChatPage(PaintedWidget):
         view.item_actions.file_opened.connect(lambda part: model.run(self._open_file(part)))
         view.item_actions.files_action.connect(actions.undo_files)
         view.item_actions.path_opened.connect(self._open_path)
+        view.item_actions.output_opened.connect(self._open_output)
         view.item_actions.summary_action.connect(self._summary)
         view.item_actions.pin_wanted.connect(actions.pin)
         view.item_actions.left.connect(self.composer.setFocus)
@@ -395,6 +396,12 @@ class ChatPage(PaintedWidget):
         """Have the system show a file of the chat's folder."""
         if self.session is not None:
             self.model.run(self._show_path(self.session.info.folder, path))
+
+    def _open_output(self, name: str) -> None:
+        """Have the system show the whole of an output, which is kept beside the chat."""
+        if self.session is not None and self.model.engine is not None:
+            kept = self.model.engine.services.spill(self.session.info.id)
+            self.model.run(self._show_path(str(kept), name))
 
     async def _show_path(self, folder: str, path: str) -> None:
         if problem := await self._viewer.show(folder, path):

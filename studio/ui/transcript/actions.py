@@ -53,6 +53,8 @@ class Actions(QObject):
     files_action = Signal(str, str)
     """A turn's id and ``undo`` or ``redo`` for its changes of files, or ``later`` to undo the
     later turns first."""
+    output_opened = Signal(str)
+    """The name of the file with the whole of an output that was shortened."""
     path_opened = Signal(str)
     """A path in the folder that the person wants to see."""
     summary_action = Signal(str, str)
@@ -122,6 +124,8 @@ class Actions(QObject):
         elif action in EDITING:
             viewport.focus.item = item
             self.summary_action.emit(str(value), EDITING[action])
+        elif action == "open_output":
+            self.output_opened.emit(str(value))
         elif action == "open_path":
             self.path_opened.emit(str(value))
         elif action == "toggle" and isinstance(value, int):

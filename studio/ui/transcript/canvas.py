@@ -136,7 +136,7 @@ class Canvas:
         if count > known:
             # Only the newest end, error or retry has buttons, and there is a newer block now.
             older = self.items[max(0, len(self.items) - 12) :]
-            newest = EndItem | FailureItem | RetryItem
+            newest = EndItem | FailureItem | NoticeItem | RetryItem
             touched |= {item for item in older if isinstance(item, newest)}
         new = self._blocks[known:count]
         if any(isinstance(block, FilesBlock) for block in new) or any(

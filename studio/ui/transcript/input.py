@@ -86,7 +86,7 @@ class KeyboardInput:
             self._actions.pin(item)
             return True
         if key == Qt.Key.Key_R:
-            return any(self._press(item, name) for name in ("try_now", "try_again"))
+            return any(self._press(item, name) for name in ("try_now", "try_again", "go_on"))
         return False
 
     def _press(self, item: Item, action: str) -> bool:

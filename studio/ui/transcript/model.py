@@ -31,6 +31,7 @@ from studio.domain.blocks import (
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
 from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.formatting import clock, duration, whole_seconds
+from studio.ui.translation import tr
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
@@ -153,13 +154,19 @@ def explored(calls: Sequence[ToolBlock]) -> str:
 
 
 def verb(call: ToolBlock) -> str:
-    """The first word of a row: “Running” while it goes on, “Ran” after."""
+    """The first word of a row: “Running” while it goes on, “Ran” after.
+
+    “Run” for a call that waits or never ran. A reading that failed did not read: it is “Read”
+    or “Fetch”, too; a command that failed ran.
+    """
     plain = call.name.replace("_", " ").capitalize()
     if call.external:
         return plain  # its words are the client's, and it has none
-    if call.finished:
+    if call.state == "running":
+        return call.verb or plain
+    if call.state == "done" or (call.finished and call.started and call.effect == "act"):
         return call.done or plain
-    return call.verb or plain
+    return plain
 
 
 BY_CLIENT = "Run by the client"
@@ -200,11 +207,19 @@ def row_status(call: ToolBlock, elapsed: float | None) -> str:
         case "cancelled":
             return "Stopped"
         case "error":
-            return call.summary.partition("\n")[0] or "Failed"
+            return _result(call) or "Failed"
         case "done":
-            return call.summary.partition("\n")[0] or duration(call.seconds)
+            return _result(call) or duration(call.seconds)
         case _:
             assert_never(call.state)
+
+
+def _result(call: ToolBlock) -> str:
+    """The first line of the summary; “Exit 1 · 14 s” for what took its time."""
+    line = call.summary.partition("\n")[0]
+    if not line or call.effect != "act" or call.seconds < 0.05:
+        return line
+    return f"{line[0].upper()}{line[1:]} · {duration(call.seconds)}"
 
 
 STATES = {
@@ -322,6 +337,13 @@ def context_full(block: EndBlock) -> bool:
 
 
 GO_ON = CardAction(RecoveryAction.GO_ON, "Go on")
+
+
+def continue_turn() -> CardAction:
+    """The button where a turn was stopped or cut off: the model goes on from there."""
+    return CardAction(RecoveryAction.GO_ON, tr("Continue"))
+
+
 _LIMITS = CardAction(RecoveryAction.SETTINGS, "Settings…", "ghost")
 
 
@@ -333,6 +355,8 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
     if block.reason in ("step_limit", "time_limit"):
         inline = CardAction(RecoveryAction.GO_ON_BACKGROUND, "Continue in background")
         return (inline,) if block.mode == "inline" else (GO_ON,)
+    if block.reason == "cancelled":
+        return (continue_turn(),)
     if block.reason == "stalled":
         return CardAction(RecoveryAction.CHOOSE_MODEL, "Try another model"), GO_ON
     match block.cap:
@@ -349,10 +373,12 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
     return ()
 
 
-def error_card(block: FailureBlock | EndBlock, shortened: bool = False) -> ErrorCard:
+def error_card(
+    block: FailureBlock | EndBlock, shortened: bool = False, *, cut_off: bool = False
+) -> ErrorCard:
     """An error, or a turn that ended because the context is full.
 
-    ``shortened`` says that room was made since.
+    ``shortened`` says that room was made since, ``cut_off`` that a part of the answer came.
     """
     if isinstance(block, EndBlock) or block.fault == "too_long":
         told = block.detail if isinstance(block, EndBlock) else block.title
@@ -362,6 +388,8 @@ def error_card(block: FailureBlock | EndBlock, shortened: bool = False) -> Error
             return ErrorCard(icon, "neutral", "This chat was full", "It has room again.", actions)
         return ErrorCard(icon, tint, "This chat is full", told, actions)
     icon, tint, actions = failure_style(block.fault)
+    if cut_off:
+        actions = tuple(continue_turn() if action is AGAIN else action for action in actions)
     title, rest = split_title(block.title)
     detail = " ".join(filter(None, (rest, block.detail)))
     return ErrorCard(icon, tint, title.rstrip("."), detail, actions)

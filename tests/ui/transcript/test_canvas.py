@@ -405,7 +405,7 @@ def test_a_draft_of_a_record_is_a_card_like_a_files(shown: TranscriptWindow) -> 
         (TurnComplete("money_limit", "Enough.", cap="day"), ["settings", "go_on"]),
         (TurnComplete("request_limit", "Enough.", cap="hour"), ["settings", "go_on"]),
         (TurnComplete("stalled"), ["choose_model", "go_on"]),
-        (TurnComplete("cancelled"), []),
+        (TurnComplete("cancelled"), ["go_on"]),
     ],
 )
 def test_l14_an_end_offers_the_ways_on(

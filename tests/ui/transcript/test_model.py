@@ -80,11 +80,20 @@ def test_adjacent_finished_reads_merge() -> None:
 
 def test_words_of_rows() -> None:
     assert model.verb(call(state="running")) == "Reading"
-    assert model.verb(call(state="error")) == "Read"
+    assert model.verb(call(state="done")) == "Read"
     assert model.row_status(call(state="running"), 72.4) == "1:12"
     assert model.row_status(call(state="error", summary="exit 1\nmore"), None) == "exit 1"
     assert model.row_status(call(seconds=2.44), None) == "2.4 s"
-    failed = call("pytest", state="error", done="Ran", summary="exit 1")
+    failed = call(
+        "pytest",
+        state="error",
+        done="Ran",
+        summary="exit 1",
+        effect="act",
+        started=True,
+        seconds=14.2,
+    )
+    assert model.row_status(failed, None) == "Exit 1 · 14 s"
     assert (
         model.spoken_row(model.ToolRow((failed,)), False) == "Ran pytest, failed, exit 1, collapsed"
     )
@@ -145,3 +154,19 @@ def test_the_first_sentence_is_the_title() -> None:
         "Gemini had an error of its own", "Try 2.5. Later. Kept.",
     )  # fmt: skip
     assert model.split_title("No end") == ("No end", "")
+
+
+def test_only_what_ran_ran() -> None:
+    """A command that waits, or never began, is “Run”; one that failed or was stopped ran."""
+
+    def word(state: str, effect: str = "act", *, started: bool = True) -> str:
+        block = ToolBlock("c", "run", verb="Running", done="Ran", effect=effect)  # type: ignore[arg-type]
+        block.state, block.started = state, started  # type: ignore[assignment]
+        return model.verb(block)
+
+    assert [word(state, started=False) for state in ("writing", "queued", "waiting")] == 3 * ["Run"]
+    assert [word(state) for state in ("running", "done")] == ["Running", "Ran"]
+    assert [word(state) for state in ("error", "cancelled")] == ["Ran", "Ran"]
+    never = [word(state, started=False) for state in ("denied", "error", "cancelled")]
+    assert never == 3 * ["Run"]
+    assert word("error", "fetch") == "Run"  # nothing was fetched

@@ -23,11 +23,13 @@ class _Run:
 
     session: Session
     begun: float
-    """When the present turn began."""
+    """When the present turn began, later by the time that the person took for answers."""
     task: asyncio.Task[None] | None = None
     """The last task that was started; it waits for the one before."""
     waiting_since: float | None = None
     """When its last wait or silence began."""
+    asked_at: float | None = None
+    """When the person was asked something that is not answered yet."""
 
 
 class TurnRunner:
@@ -87,7 +89,14 @@ class TurnRunner:
         if run is None or not run.session.running:
             return ""
         steps = max(1, run.session.transcript.steps)
-        return f"Step {steps}, {clock(time.monotonic() - run.begun)}"
+        return f"Step {steps}, {clock(self.worked(session_id) or 0.0)}"
+
+    def worked(self, session_id: str) -> float | None:
+        """Seconds for which a turn has run, without those in which it waited for an answer."""
+        run = self._runs.get(session_id)
+        if run is None or not run.session.running:
+            return None
+        return (run.asked_at or time.monotonic()) - run.begun
 
     async def _run_turns(
         self,
@@ -106,16 +115,29 @@ class TurnRunner:
         self, run: _Run, message: Sequence[Said] | MessageQueued, mode: Mode | None = None
     ) -> bool:
         """Whether the turn came to its own end."""
-        from studio.domain.events import RetryScheduled, Silent, TurnComplete
+        from studio.domain.events import (
+            AwaitingPermission,
+            AwaitingReply,
+            PermissionResolved,
+            ReplyGiven,
+            RetryScheduled,
+            Silent,
+            TurnComplete,
+        )
 
         done, session = False, run.session
-        run.begun, run.waiting_since = time.monotonic(), None
+        run.begun, run.waiting_since, run.asked_at = time.monotonic(), None, None
         async for envelope in session.turn(message, mode=mode or self.modes.get(session.info.id)):
             event = envelope.event
             if isinstance(event, RetryScheduled):
                 run.waiting_since = time.monotonic()
             elif isinstance(event, Silent):
                 run.waiting_since = time.monotonic() - event.seconds
+            elif isinstance(event, AwaitingPermission | AwaitingReply):
+                run.asked_at = time.monotonic()
+            elif isinstance(event, PermissionResolved | ReplyGiven) and run.asked_at is not None:
+                run.begun += time.monotonic() - run.asked_at
+                run.asked_at = None
             elif isinstance(event, TurnComplete):
                 done = event.reason == "done"
             self._on_event(session, event)

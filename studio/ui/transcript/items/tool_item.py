@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.block_types import OutputLeaf
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets.painting import paint_spinner
 
 from . import media_tiles
@@ -24,6 +26,10 @@ TAIL_LINES = 6
 """Lines shown of a tool that runs."""
 MOST_LINES = 80
 """Lines shown of a result before “Show all”."""
+END_LINES = 24
+"""Lines shown of what a command printed, from its end."""
+_SPILLED = re.compile(r"The whole text is in .*?([0-9a-f]{16}\.txt) …\]")
+"""What ``shorten`` writes into a text that it cut."""
 FEW = 3
 """Rows shown of a merged row before “4 more”."""
 
@@ -169,6 +175,12 @@ class ToolsItem(Item[ToolBlock]):
         output, hidden = self._output(call, context)
         if output:
             y += style.px(6) if command else 0
+            if hidden < 0:
+                text = tr_plural("{count} earlier line", "{count} earlier lines", -hidden)
+                wide = style.width("small_medium", text)
+                link = QRectF(left + pad_x, y, wide, style.px(20))
+                self.hits.append(Hit(link, "show_all", id(call), text, "link"))
+                y += style.px(20)
             leaf = OutputLeaf(output, call.state == "error")
             self._outputs[len(self.leaves)] = call
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
@@ -205,21 +217,27 @@ class ToolsItem(Item[ToolBlock]):
         return json.dumps(call.arguments, ensure_ascii=False, indent=1) if call.arguments else ""
 
     def _output(self, call: ToolBlock, context: ItemContext) -> tuple[str, int]:
-        """What is shown of the output, and how many lines are not."""
+        """What is shown of the output, and how many lines follow; below 0 if they precede it.
+
+        What a command did is at the end of what it printed.
+        """
         text = call.output.rstrip("\n")
-        if not text:
-            return "", 0
         lines = text.split("\n")
-        if not call.finished:
-            return "\n".join(lines[-TAIL_LINES:]), 0
-        if len(lines) > MOST_LINES and id(call) not in context.whole:
-            return "\n".join(lines[:MOST_LINES]), len(lines) - MOST_LINES
-        return text, 0
+        ends = not call.finished or call.effect == "act"
+        most = (END_LINES if call.finished else TAIL_LINES) if ends else MOST_LINES
+        if len(lines) <= most + 1 or id(call) in context.whole:
+            return text, 0
+        if ends:
+            return "\n".join(lines[-most:]), most - len(lines)
+        return "\n".join(lines[:most]), len(lines) - most
 
     def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[CardAction, object, str]]:
         out: list[tuple[CardAction, object, str]] = []
-        if hidden:
-            out.append((CardAction("show_all", f"Show {hidden} more lines", "ghost"), id(call), ""))
+        if hidden > 0:
+            words = tr_plural("Show {count} more line", "Show {count} more lines", hidden)
+            out.append((CardAction("show_all", words, "ghost"), id(call), ""))
+        if call.finished and (cut := _SPILLED.search(call.output)):
+            out.append((CardAction("open_output", tr("Open all of it"), "ghost"), cut[1], ""))
         if call.finished and call.output.strip():
             out.append((CardAction("copy_output", "Copy output", "ghost"), id(call), ""))
         return out
@@ -266,6 +284,8 @@ class ToolsItem(Item[ToolBlock]):
                     painter.fillRect(
                         QRectF(hit.rect.left(), base, hit.rect.width(), 1), style.color(color)
                     )
+                if hit.same(paint.focus):
+                    style.focus_ring(painter, hit.rect.adjusted(0, 3, 0, -3), 6)
             elif hit.style != "row":
                 paint_button(hit, paint, style)
 

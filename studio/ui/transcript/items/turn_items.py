@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.agent.context.truncation import SHORTENED
-from studio.agent.loop.user_messages import describe_end
-from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock, RetryBlock
+from studio.agent.loop.user_messages import INTERRUPTED, describe_end
+from studio.domain.blocks import (
+    AgentBlock,
+    EndBlock,
+    FailureBlock,
+    NoticeBlock,
+    RetryBlock,
+    TextBlock,
+    ToolBlock,
+)
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ErrorCard, RecoveryAction
 
@@ -30,35 +40,18 @@ class NoteItem(Item[BlockT]):
         self.paint_leaves(paint, context)
 
 
-class NoticeItem(NoteItem[NoticeBlock]):
-    """A remark of the program."""
+class _WayOnItem(NoteItem[BlockT]):
+    """A note with buttons, while nothing has followed it."""
 
-    @property
-    def name(self) -> str:
-        return self.block.text
-
-
-class EndItem(NoteItem[EndBlock]):
-    """How a turn ended, with buttons to go on where it ended at a limit."""
-
-    @property
-    def icon(self) -> str:  # type: ignore[override]  # depends on the block here
-        return "square" if self.block.reason == "cancelled" else "circle-alert"
-
-    @property
-    def name(self) -> str:
-        return describe_end(self.block.reason, self.block.detail)
+    def ways(self, context: ItemContext) -> Sequence[CardAction]:
+        raise NotImplementedError
 
     def lay(self, context: ItemContext) -> None:
         super().lay(context)
         self.hits = []
-        block, style = self.block, context.style
+        style = context.style
         over = any(isinstance(b, AgentBlock) for b in self.blocks[self.span.last :])
-        ways = (
-            ()
-            if over or context.read_only
-            else model.end_actions(block, context.raised(block.reason))
-        )
+        ways = () if over or context.read_only else self.ways(context)
         if ways:
             top = self.height + style.px(8)
             self.hits = button_row(style, 0, top, [(way, None, "") for way in ways])
@@ -68,6 +61,32 @@ class EndItem(NoteItem[EndBlock]):
         super().paint(paint, context)
         for hit in self.hits:
             paint_button(hit, paint, context.style)
+
+
+class NoticeItem(_WayOnItem[NoticeBlock]):
+    """A remark of the program; one about a turn that was cut off has a button to go on."""
+
+    @property
+    def name(self) -> str:
+        return self.block.text
+
+    def ways(self, context: ItemContext) -> Sequence[CardAction]:
+        return (model.continue_turn(),) if self.block.text == INTERRUPTED else ()
+
+
+class EndItem(_WayOnItem[EndBlock]):
+    """How a turn ended, with buttons to go on where it was stopped or ended at a limit."""
+
+    @property
+    def icon(self) -> str:  # type: ignore[override]  # depends on the block here
+        return "square" if self.block.reason == "cancelled" else "circle-alert"
+
+    @property
+    def name(self) -> str:
+        return describe_end(self.block.reason, self.block.detail)
+
+    def ways(self, context: ItemContext) -> Sequence[CardAction]:
+        return model.end_actions(self.block, context.raised(self.block.reason))
 
 
 class CardItem(Item[BlockT]):
@@ -97,7 +116,17 @@ class FailureItem(CardItem[FailureBlock | EndBlock]):
     def card(self) -> ErrorCard:
         after = self.blocks[self.span.last :]
         shortened = bool(after) and isinstance(after[0], NoticeBlock) and after[0].text == SHORTENED
-        return model.error_card(self.block, shortened)
+        return model.error_card(self.block, shortened, cut_off=self._cut_off)
+
+    @property
+    def _cut_off(self) -> bool:
+        """Whether a part of the answer came before the error."""
+        for block in reversed(self.blocks[: self.span.first]):
+            if isinstance(block, AgentBlock):
+                return False
+            if isinstance(block, TextBlock | ToolBlock):
+                return True
+        return False
 
     @property
     def name(self) -> str:

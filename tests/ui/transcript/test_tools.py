@@ -1,0 +1,99 @@
+"""Rows of tool calls: what is shown of an output, and the way to the rest of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+
+from studio.domain.events import (
+    Failed,
+    Notice,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+)
+from studio.tools.sdk.result import shorten
+from support.transcript_window import TranscriptWindow, shown
+
+__all__ = ["shown"]
+
+LINES = "\n".join(f"line {n}" for n in range(200))
+
+
+def texts(shown: TranscriptWindow) -> str:
+    return "\n".join(leaf.text for leaf in shown.view.canvas.items[-1].leaves)
+
+
+def opened(shown: TranscriptWindow) -> None:
+    shown.view.canvas_viewport.focus_on(len(shown.view.canvas.items) - 1)
+    shown.key(Qt.Key.Key_Right)
+
+
+def test_what_a_command_printed_is_shown_from_its_end(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(
+        ToolQueued("c1", "run", {}, "make", "act", "Running", "Ran", "terminal"),
+        ToolStarted("c1"),
+        ToolOutput("c1", LINES),
+    )
+    opened(shown)
+    assert texts(shown).split("\n")[-1] == "line 199" and "line 100" not in texts(shown)
+    shown.tell(ToolFinished("c1", LINES, True, 14.2, "exit 1"))
+    assert texts(shown).split("\n")[-1] == "line 199" and "line 100" not in texts(shown)
+    assert any("earlier lines" in hit.text for hit in shown.view.canvas.items[-1].hits)
+    shown.view.canvas_viewport.scroll_to(0)
+    shown.click("show_all")
+    assert texts(shown) == LINES
+
+
+def test_what_was_read_is_shown_from_its_beginning(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(
+        ToolQueued("c1", "read", {}, "a.txt", "read", "Reading", "Read", "file-text"),
+        ToolStarted("c1"),
+        ToolFinished("c1", LINES, False, 0.1),
+    )
+    opened(shown)
+    assert texts(shown).startswith("line 0\n") and "line 199" not in texts(shown)
+
+
+def test_a_shortened_output_can_be_opened_whole(shown: TranscriptWindow, tmp_path: object) -> None:
+    cut = shorten("x\n" * 40_000, 30_000, tmp_path)  # type: ignore[arg-type]
+    (file,) = tmp_path.iterdir()  # type: ignore[attr-defined]
+    wanted: list[str] = []
+    shown.view.item_actions.output_opened.connect(wanted.append)
+    shown.ask()
+    shown.tell(
+        ToolQueued("c1", "run", {}, "make", "act", "Running", "Ran", "terminal"),
+        ToolStarted("c1"),
+        ToolFinished("c1", cut, False, 1.0, "exit 0"),
+    )
+    opened(shown)
+    shown.view.canvas_viewport.scroll_to_end()
+    shown.click("open_output")
+    assert wanted == [file.name]
+
+
+def test_a_turn_that_was_cut_off_can_be_continued(shown: TranscriptWindow) -> None:
+    """Where it was stopped, where the program ended, where the connection did."""
+    wanted: list[str] = []
+    shown.view.item_actions.recovery_wanted.connect(wanted.append)
+    notice = "The program ended during this turn. You can go on from here."
+    for ends in (
+        (TurnComplete("cancelled"),),
+        (TurnComplete("error", "The program ended during this turn."), Notice(notice)),
+        (Failed("network", "The connection broke off.", ""), TurnComplete("error")),
+    ):
+        shown.ask()
+        shown.tell(TextDelta("Half of"), *ends)
+        last = shown.view.canvas.items[-1]
+        words = [hit.text for hit in last.hits]
+        assert words[0] == "Continue" and "Try again" not in words
+        shown.click(last.hits[0].action)
+        shown.ask()
+        assert not last.hits
+    assert wanted == ["go_on", "go_on", "go_on"]
+    shown.tell(Failed("network", "It cannot be reached.", ""), TurnComplete("error"))
+    assert shown.view.canvas.items[-1].hits[0].text == "Try again"  # nothing came yet
