@@ -11,6 +11,7 @@ from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import Http, from_environment
+from studio.providers.reachability import is_reachable
 from studio.providers.registry import KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
@@ -82,6 +83,12 @@ class ProviderFactory:
             return chosen
         variable = PROVIDERS[name].address_variable if name in PROVIDERS else ""
         return from_environment(variable) if variable else ""
+
+    async def reachable(self, name: str) -> bool:
+        """Whether the provider's server takes connections; one inside this program always does."""
+        if name in self._local or name not in PROVIDERS:
+            return True
+        return await is_reachable(self.base_url(name) or PROVIDERS[name].address)
 
     def make(self, name: str, key: str, base_url: str) -> Provider:
         """A provider with a key that is not stored: to test one that is being typed."""

@@ -21,6 +21,7 @@ What they share:
 - ``answer_limits``: unpacks what a server sends piece by piece, and reads no more than is of use.
 - ``sse``: posts JSON, and reads server-sent events and JSON lines.
 - ``errors``: turns whatever went wrong into one ``ProviderError`` in plain words.
+- ``reachability``: finds out whether a server takes connections.
 - ``media``: encodes pictures and files, and says which a model cannot read.
 - ``history_rebuild``: prepares a conversation for another provider's native history.
 - ``call_identity``: makes the name and id of a call ones that may go back to a provider.

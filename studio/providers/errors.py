@@ -285,6 +285,12 @@ class ErrorFactory:
             return self._network(f"The connection to {self.title} broke off.")
         return self.error("protocol")
 
+    @property
+    def _key_end(self) -> str:
+        """Which key it was, by its last four characters; nothing of a short one is told."""
+        key = self.key.strip()
+        return f" The key ending in {key[-4:]} does not work." if len(key) >= 16 else ""
+
     def _network(self, text: str) -> ProviderError:
         return ProviderError("network", text, provider=self.provider)
 
@@ -292,7 +298,7 @@ class ErrorFactory:
         title = self.title
         texts: dict[ProviderFault, str] = {
             "no_key": f"There is no API key for {title}. Add one in the settings.",
-            "bad_key": f"{title} rejected the API key.",
+            "bad_key": f"{title} rejected the API key.{self._key_end}",
             "forbidden": f"{title} does not permit this.",
             "not_found": (
                 f"{title} has no model called {model}." if model else f"{title} did not find it."
@@ -304,7 +310,7 @@ class ErrorFactory:
             "bad_request": f"{title} did not accept the request.",
             "bad_history": f"{title} did not accept the conversation's history.",
             "no_credit": f"The {title} account has no credit left.",
-            "network": f"Can't reach {title}. Check the connection.",
+            "network": f"Can't reach {title} at {self.host}. Check the connection.",
             "server": f"{title} had an error of its own.",
             "protocol": (
                 f"The server at {self.host} did not answer like {title}. Check the base URL."

@@ -219,6 +219,8 @@ class ChatPage(PaintedWidget):
                 self._show_chat(reloaded=change.reloaded)
             case "turn":
                 self.view.turned()
+            case "offline":
+                self.view.set_offline(self.model.offline)
             case "state":
                 self._show_state()
             case "input":
@@ -247,6 +249,7 @@ class ChatPage(PaintedWidget):
 
             view.set_transcript(Transcript())
         else:
+            view.context.offline = self.model.offline
             value, below = view.scroller.value, view.scroller.below
             view.set_transcript(
                 session.transcript,
@@ -310,6 +313,9 @@ class ChatPage(PaintedWidget):
                 recovery.try_now()
             case RecoveryAction.STOP:
                 self.model.stop()
+            case RecoveryAction.REMOVE_FROM_QUEUE:
+                recovery.take_back()
+                self.composer.setFocus()
             case RecoveryAction.RAISE_CAP:
                 recovery.raise_cap()
             case RecoveryAction.COMPACT:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import Button, IconButton, Label, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
@@ -96,6 +97,8 @@ class QueueView(PaintedWidget):
     def _row(self, message: QueuedMessage) -> QueueRow:
         if message.steers:
             row = QueueRow(self.theme, f"Goes out at the next step: {message.text}", "", "", self)
+        elif self._model.queue.offline:
+            row = QueueRow(self.theme, tr("Queued: {text}").format(text=message.text), "", "", self)
         elif self._model.queue.running:
             tip = "The agent reads it at its next step"
             row = QueueRow(self.theme, f"Queued: {message.text}", "Send now", tip, self)

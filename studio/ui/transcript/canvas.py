@@ -21,7 +21,7 @@ from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
 from .items.tool_item import ToolsItem
 from .items.turn_items import EndItem, FailureItem, NoticeItem, RetryItem
-from .model import CALLS, Kind, item_spans
+from .model import RUNS, Kind, item_spans
 
 TOP = 24
 BOTTOM = 24
@@ -120,13 +120,13 @@ class Canvas:
             index = self.index_of_block(block)
             if index is None:
                 continue
-            if self.items[index].span.kind in CALLS:
+            if self.items[index].span.kind in RUNS:
                 runs.append(self._run(index))
             else:
                 touched.add(self.items[index])
         if count > known:
             start = known
-            if self.items and self.items[-1].span.kind in CALLS:
+            if self.items and self.items[-1].span.kind in RUNS:
                 start = self._run(len(self.items) - 1)[0]
             runs = [run for run in runs if run[0] < start]
             runs.append((start, count))
@@ -160,11 +160,11 @@ class Canvas:
         return indexes
 
     def _run(self, index: int) -> tuple[int, int]:
-        """The blocks of the run of tool calls around an item."""
+        """The blocks of the run of such items around an item."""
         first = last = index
-        while first > 0 and self.items[first - 1].span.kind in CALLS:
+        while first > 0 and self.items[first - 1].span.kind in RUNS:
             first -= 1
-        while last + 1 < len(self.items) and self.items[last + 1].span.kind in CALLS:
+        while last + 1 < len(self.items) and self.items[last + 1].span.kind in RUNS:
             last += 1
         return self.items[first].span.first, self.items[last].span.last
 

@@ -29,16 +29,16 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
-from studio.providers.registry import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES, PROVIDERS
 from studio.ui.formatting import clock, duration, whole_seconds
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_plural
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
     "summary", "failure", "retry", "end",
 ]  # fmt: skip
-CALLS: frozenset[Kind] = frozenset({"tools", "prompt", "ask"})
-"""Items made of tool calls: their borders move while the calls go on."""
+RUNS: frozenset[Kind] = frozenset({"tools", "prompt", "ask", "retry"})
+"""Items of several blocks, or between such: their borders move while a turn goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ def item_spans(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[
     out: list[ItemSpan] = []
     for index in range(start, end):
         kind = kind_of(blocks[index])
-        if kind == "tools" and out and out[-1].kind == "tools":
-            out[-1] = ItemSpan("tools", out[-1].first, index + 1)
+        if kind in ("tools", "retry") and out and out[-1].kind == kind:
+            out[-1] = ItemSpan(kind, out[-1].first, index + 1)
         else:
             out.append(ItemSpan(kind, index, index + 1))
     return out
@@ -268,6 +268,7 @@ class RecoveryAction(StrEnum):
     REPLACE_KEY = auto()
     CHOOSE_FOLDER = auto()
     SETTINGS = auto()
+    REMOVE_FROM_QUEUE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +374,20 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
     return ()
 
 
+def offline_card(block: FailureBlock) -> ErrorCard:
+    """A message that goes out when its provider can be reached again."""
+    back = CardAction(RecoveryAction.REMOVE_FROM_QUEUE, tr("Remove from queue"), "ghost")
+    provider = PROVIDERS.get(block.provider)
+    if provider is not None and provider.local:
+        title = tr("{provider} does not answer").format(provider=provider.title)
+        detail = tr("The message is queued and goes out when it does.")
+    else:
+        title = tr("You’re offline")
+        detail = tr("The message is queued and goes out when the network is back.")
+    reason = block.title if block.title.endswith(".") else f"{block.title}."
+    return ErrorCard("wifi-off", "neutral", title, f"{detail}\n{reason}", (OTHER, back))
+
+
 def error_card(
     block: FailureBlock | EndBlock, shortened: bool = False, *, cut_off: bool = False
 ) -> ErrorCard:
@@ -415,14 +430,22 @@ def countdown(block: RetryBlock, left: float) -> str:
     return f"{when} Attempt {block.attempt} of {block.attempts}."
 
 
-def retry_line(block: RetryBlock) -> str:
-    """A wait before another attempt in one line: what happened, what came of it."""
+def retry_line(waits: Sequence[RetryBlock]) -> str:
+    """Waits before further attempts in one line: what happened last, what came of it."""
+    block, more = waits[-1], len(waits) - 1
     if block.state == "waiting":
         return f"{block.title} Waiting to try again. Attempt {block.attempt} of {block.attempts}."
     happened = _HAPPENED.get(block.fault, "") if block.provider else ""
     what = happened.format(PROVIDER_TITLES.get(block.provider, block.provider)) or block.title
+    if block.state == "stopped" and more:
+        stopped = ("Tried again once, then stopped.", "Tried again {count} times, then stopped.")
+        return f"{what} {tr_plural(*stopped, more)}"
     if block.state == "stopped":
         return f"{what} Stopped before trying again."
+    if more:
+        times = tr("{what} Tried again {count} times in {time}.")
+        seconds = duration(sum(wait.seconds for wait in waits))
+        return times.format(what=what, count=len(waits), time=seconds)
     return f"{what} Tried again after {duration(block.seconds)}."
 
 

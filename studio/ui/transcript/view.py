@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QMenu, QToolTip, QWidget
 
-from studio.domain.blocks import RetryBlock, TranscriptBlock
+from studio.domain.blocks import FailureBlock, RetryBlock, TranscriptBlock
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 
@@ -122,6 +122,16 @@ class TranscriptView(QAbstractScrollArea):
             self._start_countdown(self._transcript.blocks[index], self.context.now())
         self._dirty.add(index)
         self._schedule()
+
+    def set_offline(self, offline: bool) -> None:
+        """Show that the last message waits until its provider can be reached, or no more."""
+        if offline != self.context.offline:
+            self.context.offline = offline
+            blocks = self._transcript.blocks if self._transcript is not None else ()
+            for index in range(len(blocks) - 1, -1, -1):
+                if isinstance(blocks[index], FailureBlock):
+                    self.changed(index)
+                    break
 
     def turned(self) -> None:
         """A turn began or ended: buttons that need a finished turn are painted again."""

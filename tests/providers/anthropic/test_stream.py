@@ -415,7 +415,9 @@ async def test_a_rejected_key(http: Http) -> None:
     async with Simulator([]) as sim:
         error = await fails(provider(sim, http, "bad-key-12345"))
         assert (error.fault, error.status, error.provider) == ("bad_key", 401, "anthropic")
-        assert str(error) == "Anthropic rejected the API key."
+        assert str(error) == "Anthropic rejected the API key."  # too short to tell a part of it
+        error = await fails(provider(sim, http, "bad-key-1234567890-7Q4A"))
+        assert str(error).endswith("rejected the API key. The key ending in 7Q4A does not work.")
         with pytest.raises(ProviderError, match="rejected the API key"):
             await provider(sim, http, "bad-key-12345").models()
         assert (await fails(provider(sim, http, ""))).fault == "no_key"
@@ -433,7 +435,9 @@ async def test_a_web_page(http: Http, at: Any) -> None:
 
 async def test_no_network(http: Http) -> None:
     error = await fails(AnthropicProvider("key", "http://127.0.0.1:9", http))
-    assert (error.fault, str(error)) == ("network", "Can't reach Anthropic. Check the connection.")
+    where = "127.0.0.1:9"
+    words = f"Can't reach Anthropic at {where}. Check the connection."
+    assert (error.fault, str(error)) == ("network", words)
     with pytest.raises(ProviderError, match="Can't reach"):
         await AnthropicProvider("key", "http://127.0.0.1:9", http).models()
     assert (await fails(AnthropicProvider("key", "htp:/x", http))).fault == "protocol"

@@ -338,7 +338,9 @@ async def test_a_web_page(http: Http, code: int) -> None:
 
 async def test_no_network(http: Http) -> None:
     error = await fails(GeminiProvider("key", "http://127.0.0.1:9", http))
-    assert (error.fault, str(error)) == ("network", "Can't reach Gemini. Check the connection.")
+    where = "127.0.0.1:9"
+    words = f"Can't reach Gemini at {where}. Check the connection."
+    assert (error.fault, str(error)) == ("network", words)
     with pytest.raises(ProviderError, match="Can't reach"):
         await GeminiProvider("key", "http://127.0.0.1:9", http).models()
     assert (await fails(GeminiProvider("key", "htp:/x", http))).fault == "protocol"

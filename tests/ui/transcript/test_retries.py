@@ -85,12 +85,26 @@ def test_nothing_moves_while_attempt_after_attempt_fails(shown: TranscriptWindow
     shown.tell(Retried(1.0))
     assert shown.view.scroller.value == place
     shown.tell(SCHEDULED)
-    assert shown.view.scroller.value > place and not first.hits
-    second = retry(shown)
-    shown.tell(Retried(1.0))
-    assert second.hits
+    assert shown.view.scroller.value == place and retry(shown) is first and first.hits
+    tall = first.height
+    shown.tell(Retried(1.5))
+    assert first.hits and first.height == tall
     shown.tell(TurnComplete("done"))
-    assert not second.hits and second.height < first.height * 2
+    assert not first.hits and first.height < tall / 3
+
+
+def test_many_attempts_leave_one_line(shown: TranscriptWindow) -> None:
+    shown.ask()
+    for seconds in (1.0, 2.0, 4.0):
+        shown.tell(SCHEDULED, Retried(seconds))
+    shown.tell(TextDelta("At last."))
+    assert shown.kinds() == ["user", "agent", "retry", "text"]
+    line = shown.view.canvas.items[2].name
+    assert line == "Anthropic was overloaded. Tried again 3 times in 7.0 s."
+    shown.ask()
+    shown.tell(SCHEDULED, Retried(1.0), SCHEDULED, TurnComplete("cancelled"))
+    line = shown.view.canvas.items[-2].name
+    assert line == "Anthropic was overloaded. Tried again once, then stopped."
 
 
 def test_a_wait_that_was_stopped_says_so(shown: TranscriptWindow) -> None:

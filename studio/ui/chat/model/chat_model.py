@@ -82,6 +82,8 @@ class ChatModel:
     def attach(self, engine: Engine) -> None:
         """Give the model its engine: from now on a message can be sent."""
         self._chat.engine = engine
+        self._chat.runner.reachable = engine.providers.reachable
+        self._chat.runner.offline_changed = self._offline_changed
         self._chat.notify("engine")
 
     def start_new(
@@ -137,6 +139,10 @@ class ChatModel:
         elif change.part == "turn":
             self._chat.notify("options")
 
+    def _offline_changed(self, session_id: str) -> None:
+        if self.session is not None and self.session.info.id == session_id:
+            self._chat.notify("offline")
+
     async def _find_parent(self, session: Session) -> None:
         parent, engine = session.info.parent, self.engine
         found = await engine.store.get(parent) if engine is not None and parent else None
@@ -178,6 +184,11 @@ class ChatModel:
         return self._chat.runner.waiting_since(session.info.id)
 
     @property
+    def offline(self) -> bool:
+        """Whether the message of this chat waits until its provider can be reached."""
+        return self.session is not None and self._chat.runner.is_offline(self.session.info.id)
+
+    @property
     def placeholder(self) -> str:
         """What stands in the empty input."""
         if self.input.closed or self.engine is None:
@@ -204,8 +215,8 @@ class ChatModel:
 
     def submit(self, *, now: bool = False) -> None:
         """Send what is typed; while a turn runs, queue it, to join its next step if ``now``."""
-        if self.input.ready and self.input.state == "running":
-            self.queue.add(now=now)
+        if self.input.ready and (self.input.state == "running" or self.offline):
+            self.queue.add(now=now and not self.offline)
         elif self.input.ready:
             self.input.send()
 

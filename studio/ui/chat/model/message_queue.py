@@ -33,7 +33,9 @@ class MessageQueue:
         self._steering: tuple[str, frozenset[str]] = ("", frozenset())
         """The id of a turn, and those of the messages that are to join it."""
         self._shown: object = ((), frozenset[str](), False)
-        chat.subscribe(lambda _: self._update(), "chat", "event", "state")
+        self.offline = False
+        """Whether the messages wait until the provider can be reached."""
+        chat.subscribe(lambda _: self._update(), "chat", "event", "state", "offline")
 
     def _update(self) -> None:
         session = self._chat.session
@@ -42,9 +44,10 @@ class MessageQueue:
         else:
             queued, running = session.transcript.queued, self._input.state != "idle"
             steering = self._steered(session) if running else frozenset[str]()
-        shown = (tuple(queued), steering & queued.keys(), running)
+        offline = session is not None and self._chat.runner.is_offline(session.info.id)
+        shown = (tuple(queued), steering & queued.keys(), running, offline)
         if shown != self._shown:
-            self._shown, self.running = shown, running
+            self._shown, self.running, self.offline = shown, running, offline
             self.messages = [
                 QueuedMessage(id_, _in_one_line(parts), id_ in steering)
                 for id_, parts in queued.items()

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 Part: TypeAlias = Literal[
     "engine", "chat", "event", "turn", "state", "session", "sent", "input", "attachments",
-    "queue", "options", "chosen", "status", "summary", "parent", "caret",
+    "queue", "options", "chosen", "status", "summary", "parent", "caret", "offline",
 ]  # fmt: skip
 
 
@@ -44,6 +44,7 @@ class Change:
     - ``sent``: a message was sent.
     - ``chosen``: the person chose another agent, model, mode or folder.
     - ``options``: agents, models or the choice between them may have changed.
+    - ``offline``: the message begins to wait until the provider can be reached, or ends that.
     - ``input``, ``caret``, ``attachments``, ``queue``, ``status``, ``summary``: what these
       parts show.
     """

@@ -32,6 +32,14 @@ class RecoveryActions:
         if self._chat.session is not None:
             self._chat.session.try_now()
 
+    def take_back(self) -> None:
+        """Send the message that waits for the network no more; put it into an empty input."""
+        session = self._chat.session
+        if session is not None:
+            self._chat.runner.stop(session.info.id)
+            if not self._input.text and not self._input.attachments.blocks:
+                self.recall()
+
     # Limits
 
     @property

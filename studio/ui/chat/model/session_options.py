@@ -303,6 +303,8 @@ class SessionOptions:
         from studio.domain.blocks import RetryBlock
 
         session = self._chat.session
+        if session is not None:
+            self._chat.runner.look_again(session.info.id)
         if session is None or not session.running or not session.transcript.blocks:
             return
         last = session.transcript.blocks[-1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from studio.ui.formatting import clock
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from studio.domain.agents import Mode
     from studio.domain.events import Event, MessageQueued
     from studio.domain.messages import Said
+
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
+"""Seconds between two looks whether a provider can be reached again; doubled each time."""
 
 
 @dataclass(slots=True)
@@ -30,13 +35,20 @@ class _Run:
     """When its last wait or silence began."""
     asked_at: float | None = None
     """When the person was asked something that is not answered yet."""
+    failed_at: str = ""
+    """The provider whose connection failed in the last turn; empty if it did not."""
+    offline: bool = False
+    """Whether its message waits until the provider can be reached."""
+    look: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to look at once whether the provider can be reached, or to wait no longer."""
 
 
 class TurnRunner:
     """Runs turns and the queued messages that follow; sessions call their listeners themselves.
 
     ``on_event`` gets what happens in any session, on screen or not. ``modes``
-    are those that the person chose for the next turns, by session.
+    are those that the person chose for the next turns, by session. ``reachable`` finds out
+    whether a provider can be reached: a message waits while it cannot.
     """
 
     def __init__(
@@ -45,6 +57,9 @@ class TurnRunner:
         on_event: Callable[[Session, Event], None],
     ) -> None:
         self.modes: dict[str, Mode] = {}
+        self.reachable: Callable[[str], Awaitable[bool]] | None = None
+        self.offline_changed: Callable[[str], None] = lambda session_id: None
+        """Called with the id of a session that begins to wait for its provider, or ends that."""
         self._runs: dict[str, _Run] = {}
         self._closing = False
         self._on_error = on_error
@@ -70,9 +85,20 @@ class TurnRunner:
         return [run.session for run in self._runs.values() if run.session.running]
 
     def stop(self, session_id: str) -> None:
-        """End the turn that runs in a session, if one does."""
+        """End the turn that runs in a session, or its wait for the network."""
         if (run := self._runs.get(session_id)) is not None:
             run.session.stop()
+            self._set_offline(run, offline=False)
+
+    def is_offline(self, session_id: str) -> bool:
+        """Whether a session's message waits until its provider can be reached."""
+        run = self._runs.get(session_id)
+        return run is not None and run.offline
+
+    def look_again(self, session_id: str) -> None:
+        """Look at once whether the provider of a session that waits can be reached."""
+        if (run := self._runs.get(session_id)) is not None:
+            run.look.set()
 
     def stop_all(self) -> None:
         for session in self.running:
@@ -107,9 +133,49 @@ class TurnRunner:
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        done = await self._run_turn(run, message, mode)
+        done = await self._run_until_sent(run, message, mode)
         while done and not self._closing and (queued := run.session.queue.next):
-            done = await self._run_turn(run, queued)
+            done = await self._run_until_sent(run, queued)
+
+    async def _run_until_sent(
+        self, run: _Run, message: Sequence[Said] | MessageQueued, mode: Mode | None = None
+    ) -> bool:
+        """Run a turn, and again each time its provider can be reached after it could not be.
+
+        Returns whether it came to its own end.
+        """
+        done = await self._run_turn(run, message, mode)
+        while run.failed_at and await self._wait_for_network(run):
+            done = await self._run_turn(run, (), mode)
+        return done
+
+    async def _wait_for_network(self, run: _Run) -> bool:
+        """Wait until the session's provider can be reached; False if it could be all the time.
+
+        False also if the person does not want to wait, or the window closes.
+        """
+        if self.reachable is None or await self.reachable(run.session.info.provider):
+            return False
+        run.look.clear()
+        self._set_offline(run, offline=not self._closing)
+        pause = FIRST_PAUSE
+        while run.offline:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await run.look.wait()
+            run.look.clear()
+            pause = min(2 * pause, LONGEST_PAUSE)
+            if run.offline and await self.reachable(run.session.info.provider):
+                break
+        back = run.offline  # else the person, or the end of the program, ended the wait
+        self._set_offline(run, offline=False)
+        return back
+
+    def _set_offline(self, run: _Run, *, offline: bool) -> None:
+        if run.offline != offline:
+            run.offline = offline
+            run.look.set()
+            self.offline_changed(run.session.info.id)
 
     async def _run_turn(
         self, run: _Run, message: Sequence[Said] | MessageQueued, mode: Mode | None = None
@@ -118,6 +184,7 @@ class TurnRunner:
         from studio.domain.events import (
             AwaitingPermission,
             AwaitingReply,
+            Failed,
             PermissionResolved,
             ReplyGiven,
             RetryScheduled,
@@ -127,6 +194,7 @@ class TurnRunner:
 
         done, session = False, run.session
         run.begun, run.waiting_since, run.asked_at = time.monotonic(), None, None
+        run.failed_at = ""
         async for envelope in session.turn(message, mode=mode or self.modes.get(session.info.id)):
             event = envelope.event
             if isinstance(event, RetryScheduled):
@@ -138,6 +206,8 @@ class TurnRunner:
             elif isinstance(event, PermissionResolved | ReplyGiven) and run.asked_at is not None:
                 run.begun += time.monotonic() - run.asked_at
                 run.asked_at = None
+            elif isinstance(event, Failed):
+                run.failed_at = event.provider if event.fault == "network" else ""
             elif isinstance(event, TurnComplete):
                 done = event.reason == "done"
             self._on_event(session, event)
@@ -152,6 +222,8 @@ class TurnRunner:
     def close(self) -> None:
         """Begin no more turns; what is queued waits for the program's next start."""
         self._closing = True
+        for run in list(self._runs.values()):
+            self._set_offline(run, offline=False)
 
     async def finish(self) -> None:
         """Wait for every turn; each was asked to stop before."""

@@ -64,6 +64,8 @@ class ItemContext:
     """Whether the turn at the end goes on."""
     blocking: Callable[[str], Sequence[str]] = lambda turn_id: ()
     """The turns to be undone before a turn by its id, see ``Undo.blocking``."""
+    offline: bool = False
+    """Whether the last message waits until its provider can be reached."""
     raised: Callable[[str], str] = lambda reason: ""
     """What the chat's limit is raised to after a turn that ended for this reason."""
     read_only: bool = False

@@ -112,8 +112,20 @@ class CardItem(Item[BlockT]):
 class FailureItem(CardItem[FailureBlock | EndBlock]):
     """An error in its place, with what to do about it."""
 
+    def card(self, context: ItemContext) -> ErrorCard:
+        """What it shows: that the message waits for the network, or what went wrong."""
+        block = self.block
+        if context.offline and isinstance(block, FailureBlock) and not self._is_over:
+            return model.offline_card(block)
+        return self._error
+
     @property
-    def card(self) -> ErrorCard:
+    def _is_over(self) -> bool:
+        """Whether another turn or error followed."""
+        return any(isinstance(b, AgentBlock | FailureBlock) for b in self.blocks[self.span.last :])
+
+    @property
+    def _error(self) -> ErrorCard:
         after = self.blocks[self.span.last :]
         shortened = bool(after) and isinstance(after[0], NoticeBlock) and after[0].text == SHORTENED
         return model.error_card(self.block, shortened, cut_off=self._cut_off)
@@ -130,7 +142,7 @@ class FailureItem(CardItem[FailureBlock | EndBlock]):
 
     @property
     def name(self) -> str:
-        card = self.card
+        card = self._error
         end = "" if card.title.endswith(".") else "."
         return f"{card.title}{end} {card.detail}" if card.detail else card.title
 
@@ -138,22 +150,21 @@ class FailureItem(CardItem[FailureBlock | EndBlock]):
         return context.style.px(96)
 
     def lay(self, context: ItemContext) -> None:
-        card, style = self.card, context.style
+        card, style = self.card(context), context.style
         self.leaves, self.places = [], []
         left, y = style.px(54), style.px(12)
         detail = card.detail.replace("\n", "\u2028")
         y = self.head(card.title, detail, left, y, context)
         y += style.px(7)
         # Only the newest error can still be acted on, and only before the next turn.
-        over = any(isinstance(b, AgentBlock | FailureBlock) for b in self.blocks[self.span.last :])
-        actions = () if over or context.read_only else card.actions
+        actions = () if self._is_over or context.read_only else card.actions
         self.hits = button_row(style, left, y, [(action, None, "") for action in actions])
         if self.hits:
             y += style.theme.height(28) + style.px(5)
         self.height = y + style.px(7)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        card, style = self.card, context.style
+        card, style = self.card(context), context.style
         self.paint_card(paint, card.icon, card.tint, context)
         for hit in self.hits:
             paint_button(hit, paint, style)
@@ -167,15 +178,25 @@ _ACTIONS = (
 
 
 class RetryItem(CardItem[RetryBlock]):
-    """Counts down only a wait that was seen to begin, so never one that was loaded.
+    """Waits that followed each other: the last one counts down, a line is left of all.
 
-    It stays a card until something comes of the attempt: what is above would
-    jump if it shrank with each attempt and grew again with each failure.
+    Counts down only a wait that was seen to begin, so never one that was loaded. It stays a
+    card until something comes of the attempt: what is above would jump if it shrank with each
+    attempt and grew again with each failure.
     """
 
     @property
+    def block(self) -> RetryBlock:
+        return self._waits[-1]
+
+    @property
+    def _waits(self) -> list[RetryBlock]:
+        found = self.blocks[self.span.first : self.span.last]
+        return [block for block in found if isinstance(block, RetryBlock)]
+
+    @property
     def name(self) -> str:
-        return model.retry_line(self.block)
+        return model.retry_line(self._waits)
 
     @property
     def animated(self) -> bool:
