@@ -225,6 +225,7 @@ class ChatPage(PaintedWidget):
                 self._show_state()
             case "input":
                 self._state = self.model.input.state
+                self._show_sending()
             case "options":
                 self._show_options()
             case "chosen":
@@ -250,10 +251,12 @@ class ChatPage(PaintedWidget):
             view.set_transcript(Transcript())
         else:
             view.context.offline = self.model.offline
+            view.context.sending = self.model.input.state == "running"
             value, below = view.scroller.value, view.scroller.below
             view.set_transcript(
                 session.transcript,
                 self.model.waiting_since,
+                quiet_since=self.model.quiet_since,
                 read_only=bool(session.damage),
                 blocking=session.undo.blocking,
             )
@@ -280,8 +283,12 @@ class ChatPage(PaintedWidget):
             self._enable_undo()
         self.event_seen.emit(event)
 
+    def _show_sending(self) -> None:
+        self.view.set_sending(self.model.input.state == "running")
+
     def _show_state(self) -> None:
         """Put the keyboard where it is needed now."""
+        self._show_sending()
         before, self._state = self._state, self.model.input.state
         answered = before == "waiting" and self._state == "running"
         if self._state == "waiting" and not self.composer.text:

@@ -24,7 +24,8 @@ from .items.turn_items import EndItem, FailureItem, NoticeItem, RetryItem
 from .model import RUNS, Kind, item_spans
 
 TOP = 24
-BOTTOM = 24
+BOTTOM = 46
+"""Room below the last item, at normal text size: for the line that says that a turn works."""
 NEAR = 400
 """Pixels above and below the window that are laid out in advance."""
 FAR = 8000
@@ -72,7 +73,12 @@ class Canvas:
 
     @property
     def total(self) -> float:
-        return TOP + self.heights.total + BOTTOM
+        return self.bottom + self.context.style.px(BOTTOM)
+
+    @property
+    def bottom(self) -> float:
+        """Where the last item ends."""
+        return TOP + self.heights.total
 
     def top(self, index: int) -> float:
         """The height at which the item begins, below the gap above it."""

@@ -99,6 +99,24 @@ def item_spans(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[
     return out
 
 
+def works_unseen(blocks: Sequence[TranscriptBlock]) -> bool:
+    """Whether nothing at the end of a running turn moves by itself or waits for the person."""
+    for block in reversed(blocks):
+        match block:
+            case ToolBlock():
+                if not block.finished:
+                    return False
+            case TextBlock() | ReasoningBlock():
+                return block is not blocks[-1] or not block.live
+            case RetryBlock():
+                return block.state != "waiting"
+            case UserBlock() | AgentBlock():
+                return True
+            case _:
+                pass
+    return True
+
+
 # -- tool rows -----------------------------------------------------------------
 
 

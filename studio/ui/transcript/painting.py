@@ -6,7 +6,9 @@ from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.widgets.painting import AnimationTimer
+from studio.ui.formatting import whole_seconds
+from studio.ui.translation import tr
+from studio.ui.widgets.painting import AnimationTimer, paint_spinner
 
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Item, PaintPass
@@ -33,6 +35,8 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
             if canvas.items[index].height:
                 _paint_item(viewport, painter, widget, index, low - top, high - top, primary)
             index += 1
+    if viewport.working_since is not None:
+        _paint_work(viewport, painter, area, widget, viewport.working_since)
     if scroller.below > 1:
         strip = QRectF(0, scroller.height - FADE, scroller.width, FADE)
         if strip.intersects(area):
@@ -43,6 +47,25 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
     if found is not None:
         pill, rect = found
         pill.paint(painter, viewport.style, rect, viewport.over_pill)
+
+
+def _paint_work(
+    viewport: Viewport, painter: QPainter, area: QRectF, widget: QWidget, since: float
+) -> None:
+    """A spinner and “Working… 4 s”, below all items."""
+    style, line = viewport.style, viewport.work_line
+    if not line.intersects(area):
+        return
+    side = style.px(16)
+    spinner = QRectF(line.left(), line.center().y() - side / 2, side, side)
+    paint_spinner(painter, style.theme, widget, spinner)
+    words, seconds = tr("Working…"), int(viewport.context.now() - since)
+    if seconds >= 1:
+        words = tr("Working… {time}").format(time=whole_seconds(seconds))
+    text = line.adjusted(style.px(24), 0, 0, 0)
+    width = style.text(painter, text, words, "ui digits", "text2")
+    text.setWidth(width + style.px(8))
+    AnimationTimer.of(style.theme).request_frame(widget, text.toAlignedRect())
 
 
 def primary_of(waiting: list[Item], focused: Item | None) -> Item | None:

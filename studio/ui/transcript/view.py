@@ -95,13 +95,15 @@ class TranscriptView(QAbstractScrollArea):
         transcript: Transcript,
         since: float | None = None,
         *,
+        quiet_since: float | None = None,
         read_only: bool = False,
         blocking: Callable[[str], Sequence[str]] = lambda turn_id: (),
     ) -> None:
         """Show another transcript, scrolled to its end.
 
         ``since`` is the time, by ``time.monotonic``, at which the wait of a retry at its end
-        began. ``blocking`` returns the turns that have to be undone before a turn.
+        began, ``quiet_since`` that at which its turn showed something last. ``blocking``
+        returns the turns that have to be undone before a turn.
         """
         self._transcript = transcript
         self.context.read_only, self.context.blocking = read_only, blocking
@@ -112,6 +114,8 @@ class TranscriptView(QAbstractScrollArea):
         self._announced = {question.id for question in transcript.questions}
         self._fit()
         self.canvas_viewport.set_blocks(transcript.blocks)
+        self.canvas_viewport.working_since = None
+        self.canvas_viewport.find_work(quiet_since)
         if since is not None and transcript.blocks:
             self._start_countdown(transcript.blocks[-1], since)
             self.changed(len(transcript.blocks) - 1)
@@ -122,6 +126,12 @@ class TranscriptView(QAbstractScrollArea):
             self._start_countdown(self._transcript.blocks[index], self.context.now())
         self._dirty.add(index)
         self._schedule()
+
+    def set_sending(self, sending: bool) -> None:
+        """Show that a message is on its way, before its turn has begun."""
+        if sending != self.context.sending:
+            self.context.sending = sending
+            self._schedule()
 
     def set_offline(self, offline: bool) -> None:
         """Show that the last message waits until its provider can be reached, or no more."""
@@ -191,6 +201,7 @@ class TranscriptView(QAbstractScrollArea):
         if self._flushes % 32 == 0:
             self.scroller.drop_far()
         self._announce(changed)
+        self.canvas_viewport.find_work()
         self.canvas_viewport.find_pill()
         covered = bool(pill or self.canvas_viewport.pill or self.focus or turned)
         self._repaint(None if covered else unchanged_above, round(self.scroller.value - value))

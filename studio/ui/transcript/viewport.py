@@ -17,6 +17,7 @@ from .canvas import Canvas
 from .finder import Finder
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Caret, Hit, Item, ItemContext, TextRange
+from .model import works_unseen
 from .scroller import FADE, STICK, Pill, Scroller
 
 _BUTTONS = ("primary", "secondary", "ghost", "icon", "link")
@@ -185,6 +186,8 @@ class Viewport(QObject):
         """The keys that go to what waits, shown on its pill."""
         self.fresh = False
         """Whether something new came below while the end was out of view."""
+        self.working_since: float | None = None
+        """Since when the turn works without anything of it to be seen, by the context's clock."""
 
     # -- contents ---------------------------------------------------------------------
 
@@ -327,6 +330,24 @@ class Viewport(QObject):
             self.fresh = False
         self.find_pill()
         self.outdated.emit()
+
+    # -- work that is not seen ---------------------------------------------------------------
+
+    def find_work(self, since: float | None = None) -> None:
+        """Set since when the turn works unseen: ``since``, or now if that has just begun."""
+        context = self.context
+        unseen = works_unseen(self.canvas.blocks) if context.running else context.sending
+        if not unseen:
+            self.working_since = None
+        elif self.working_since is None:
+            self.working_since = context.now() if since is None else since
+
+    @property
+    def work_line(self) -> QRectF:
+        """Where the line stands that says that the turn works, in the widget."""
+        px = self.style.px
+        top = self.canvas.bottom + px(10) - self.scroller.value
+        return QRectF(self.column_left, top, self.context.width, px(24))
 
     # -- the pill -------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 
 from studio.domain.events import (
     Failed,
@@ -97,3 +98,35 @@ def test_a_turn_that_was_cut_off_can_be_continued(shown: TranscriptWindow) -> No
     assert wanted == ["go_on", "go_on", "go_on"]
     shown.tell(Failed("network", "It cannot be reached.", ""), TurnComplete("error"))
     assert shown.view.canvas.items[-1].hits[0].text == "Try again"  # nothing came yet
+
+
+def test_something_moves_until_the_first_word_and_counts_seconds(shown: TranscriptWindow) -> None:
+    """From Send on, and again after each call, until something of the turn is to be seen."""
+    viewport, now = shown.view.canvas_viewport, [1000.0]
+    shown.view.context.now = lambda: now[0]
+
+    def line() -> QImage:
+        return shown.view.viewport().grab(viewport.work_line.toAlignedRect()).toImage()
+
+    empty = line()
+    shown.view.set_sending(True)
+    shown.view.flush()
+    shown.view.theme.set(still=True)  # only the words change now
+    first = line()
+    assert first != empty
+    now[0] += 4.5
+    assert line() != first
+    room = shown.view.canvas.total - shown.view.canvas.bottom
+    shown.ask()
+    assert viewport.working_since == 1000.0  # it goes on counting
+    shown.tell(TextDelta("A word"))
+    assert viewport.working_since is None
+    queued = ToolQueued("c1", "run", {}, "make", "act", "Running", "Ran", "terminal")
+    shown.tell(queued, ToolStarted("c1"))
+    assert viewport.working_since is None  # its row has a clock
+    shown.tell(ToolFinished("c1", "x", False, 1.0, "exit 0"))
+    assert viewport.working_since == now[0]
+    shown.view.set_sending(False)
+    shown.tell(TurnComplete("done"))
+    assert viewport.working_since is None
+    assert shown.view.canvas.total - shown.view.canvas.bottom == room  # so nothing jumped

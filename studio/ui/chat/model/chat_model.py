@@ -184,6 +184,11 @@ class ChatModel:
         return self._chat.runner.waiting_since(session.info.id)
 
     @property
+    def quiet_since(self) -> float | None:
+        """When the running turn last showed something, by ``time.monotonic``."""
+        return self.session and self._chat.runner.quiet_since(self.session.info.id)
+
+    @property
     def offline(self) -> bool:
         """Whether the message of this chat waits until its provider can be reached."""
         return self.session is not None and self._chat.runner.is_offline(self.session.info.id)

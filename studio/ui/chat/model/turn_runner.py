@@ -31,6 +31,8 @@ class _Run:
     """When the present turn began, later by the time that the person took for answers."""
     task: asyncio.Task[None] | None = None
     """The last task that was started; it waits for the one before."""
+    quiet_since: float = 0.0
+    """When its last event came."""
     waiting_since: float | None = None
     """When its last wait or silence began."""
     asked_at: float | None = None
@@ -108,6 +110,11 @@ class TurnRunner:
         """When the last wait or silence of a running turn began, by ``time.monotonic``."""
         run = self._runs.get(session_id)
         return None if run is None else run.waiting_since
+
+    def quiet_since(self, session_id: str) -> float | None:
+        """When the last event of a running turn came, by ``time.monotonic``."""
+        run = self._runs.get(session_id)
+        return None if run is None else run.quiet_since
 
     def progress(self, session_id: str) -> str:
         """“Step 3, 1:12” of a turn that runs; empty for a session at rest."""
@@ -194,9 +201,10 @@ class TurnRunner:
 
         done, session = False, run.session
         run.begun, run.waiting_since, run.asked_at = time.monotonic(), None, None
-        run.failed_at = ""
+        run.failed_at, run.quiet_since = "", time.monotonic()
         async for envelope in session.turn(message, mode=mode or self.modes.get(session.info.id)):
             event = envelope.event
+            run.quiet_since = time.monotonic()
             if isinstance(event, RetryScheduled):
                 run.waiting_since = time.monotonic()
             elif isinstance(event, Silent):

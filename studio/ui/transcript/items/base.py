@@ -64,6 +64,8 @@ class ItemContext:
     """Whether the turn at the end goes on."""
     blocking: Callable[[str], Sequence[str]] = lambda turn_id: ()
     """The turns to be undone before a turn by its id, see ``Undo.blocking``."""
+    sending: bool = False
+    """Whether a message is on its way that no turn has taken yet."""
     offline: bool = False
     """Whether the last message waits until its provider can be reached."""
     raised: Callable[[str], str] = lambda reason: ""

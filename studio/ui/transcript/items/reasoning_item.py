@@ -7,6 +7,7 @@ from PySide6.QtCore import QPointF, QRectF
 from studio.domain.blocks import ReasoningBlock
 from studio.ui.formatting import whole_seconds
 from studio.ui.transcript.paint_style import LEFT
+from studio.ui.widgets.painting import paint_spinner
 
 from .base import Hit, Item, ItemContext, PaintPass
 
@@ -71,7 +72,12 @@ class ReasoningItem(Item[ReasoningBlock]):
         row, hit = self._row, self.hits[0] if self.hits else None
         over = hit is not None and hit.same(paint.hover)
         color = "text1" if over else "text2"
-        style.icon(paint.painter, QPointF(style.px(8), row.center().y()), "brain", color, 16)
+        side = style.px(16)
+        if block.live and paint.widget is not None:
+            spinner = QRectF(0, row.center().y() - side / 2, side, side)
+            paint_spinner(paint.painter, style.theme, paint.widget, spinner)
+        else:
+            style.icon(paint.painter, QPointF(side / 2, row.center().y()), "brain", color, 16)
         line = row.adjusted(style.px(24), 0, style.px(60), 0)
         width = style.text(paint.painter, line, self.title(context), "ui", color, LEFT)
         if hit is None:
