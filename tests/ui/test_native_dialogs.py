@@ -33,6 +33,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import message_box
+from support.pixels import pixels
 from support.waiting import HANG_MS
 
 
@@ -55,10 +56,7 @@ def luminance(color: QColor) -> float:
 def check_readable(theme: Theme, widget: QWidget | None) -> None:
     """Words stand on an opaque ground of the theme, with enough contrast."""
     assert widget is not None
-    image = widget.grab().toImage()
-    seen = Counter(
-        image.pixelColor(x, y).rgba() for x in range(image.width()) for y in range(image.height())
-    )
+    seen = Counter(pixels(widget.grab().toImage()))
     ground = QColor.fromRgba(seen.most_common(1)[0][0])
     assert ground.alpha() == 255, f"{widget}: nothing is painted behind the words"
     here = luminance(ground)

@@ -37,6 +37,7 @@ from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.transcript.items.files_item import FilesItem
 from studio.ui.transcript.items.turn_items import EndItem, FailureItem, RetryItem
 from support.other_program import other_program
+from support.pixels import pixels
 from support.waiting import HANG, until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
@@ -241,9 +242,7 @@ class Photographer:
         """The right size, many colours, and the grounds where they belong."""
         theme = self.person.window.theme
         assert image.size() == size * image.devicePixelRatio()
-        small = image.scaled(360, 225)
-        colours = {small.pixel(x, y) for x in range(0, 360, 3) for y in range(0, 225, 3)}
-        assert len(colours) > 40
+        assert len(set(pixels(image.scaled(120, 75)))) > 40
         assert at(image, 4, size.height() - 4) == theme.color("window")
         surface = self.person.window.chat.mapTo(self.person.window, QPoint(6, 400))
         assert at(image, surface.x(), surface.y()) == theme.color("surface")
@@ -259,11 +258,7 @@ def at(image: QImage, x: int, y: int) -> QColor:
 
 def has_colour(image: QImage, place: QRect, colour: QColor) -> bool:
     """Whether a colour is somewhere in a part of a picture."""
-    return any(
-        image.pixelColor(x, y) == colour
-        for y in range(max(0, place.top()), min(image.height(), place.bottom()))
-        for x in range(max(0, place.left()), min(image.width(), place.right()), 1)
-    )
+    return colour.rgba() in pixels(image.copy(place & image.rect()))
 
 
 def place_in_window(person: Person, widget: QWidget) -> QRect:

@@ -37,6 +37,7 @@ from studio.ui.settings.key_row import masked, provider_of_key
 from studio.ui.settings.pages.provider_models import ModelList, abilities, mark
 from studio.ui.settings.registry import PAGES, SettingsServices
 from studio.ui.theme import Theme
+from support.pixels import pixels
 from support.waiting import HANG, within
 
 SHOWN = ("general", "providers", "budgets", "appearance")
@@ -451,11 +452,7 @@ def test_p5_marks_are_painted_where_there_is_room(theme: Theme, qtbot: QtBot) ->
 
     def painted(width: int, colour: str) -> bool:
         shown.resize(width, shown.height())
-        image = shown.grab().toImage()
-        wanted = theme.color(colour).rgb()
-        return any(
-            image.pixel(x, y) == wanted for x in range(image.width()) for y in range(image.height())
-        )
+        return theme.color(colour).rgba() in pixels(shown.grab().toImage())
 
     shown.show()
     assert painted(600, "warn_soft") and painted(600, "accent_soft")
