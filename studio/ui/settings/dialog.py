@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import (
     QEvent,
@@ -155,6 +155,19 @@ LIST_WIDTH = 196
 LEAST = QSize(720, 420)
 
 
+class _Pages(dict[str, "SettingsPage"]):
+    """Pages by their keys; each is made when it is first asked for: all at once would take
+    as long as the start of the program."""
+
+    def __init__(self, make: Callable[[str], SettingsPage]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: str) -> SettingsPage:
+        page = self[key] = self._make(key)
+        return page
+
+
 class SettingsDialog(QDialog):
     """Shows the pages; is not modal. Changes apply at once and are saved.
 
@@ -195,10 +208,13 @@ class SettingsDialog(QDialog):
         right = column_of([(self._stack, 1), self._message], spacing=0)
         row_of([left, Hairline(theme, upright=True), (right, 1)], spacing=0, on=self)
 
-        self.pages: dict[str, SettingsPage] = {}
-        for entry in registry.PAGES if pages is None else pages:
-            self._add(entry, services)
-        self.list.choose("general")
+        entries = registry.PAGES if pages is None else pages
+        self._entries = {entry.key: entry for entry in entries}
+        self._services = services
+        self.pages: dict[str, SettingsPage] = _Pages(self._make)
+        """By their keys: those that were shown, and any other that is asked for."""
+        for entry in entries:
+            self.list.add(entry.key, tr(entry.title), entry.icon)
         theme.changed.connect(self._theme_changed)
         app = QApplication.instance()
         assert isinstance(app, QApplication)
@@ -228,15 +244,17 @@ class SettingsDialog(QDialog):
         super().showEvent(event)
         self._update_minimum_width()
 
-    def _add(self, entry: PageEntry, services: SettingsServices) -> None:
-        page = self.pages[entry.key] = entry.load()(self.theme, services)
+    def _make(self, key: str) -> SettingsPage:
+        page = self._entries[key].load()(self.theme, self._services)
         page.changed.connect(lambda: self._changed(page))
         page.page_wanted.connect(self.list.choose)
         self._stack.addWidget(page)
-        self.list.add(entry.key, page.title, entry.icon)
+        return page
 
     def _show_page(self, key: str) -> None:
         self._stack.setCurrentWidget(self.pages[key])
+        if self.isVisible():
+            self._update_minimum_width()
 
     def _focus_moved(self, _old: QWidget | None, now: QWidget | None) -> None:
         page = self._stack.currentWidget()

@@ -143,7 +143,8 @@ class FormCard(Card):
         if isinstance(title, str):
             title = Label(self.theme, title, role, wrap=role == "code")
         below = Label(self.theme, line, "small", "text2", wrap=True)
-        below.setVisible(bool(line))
+        if not line:  # to show it, still without a parent, would open a window
+            below.hide()
         inner.addLayout(column_of([title, below], spacing=1), 1)
         inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
         self._sizes.append((row, control, least))

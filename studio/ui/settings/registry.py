@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StudioError
+from studio.ui.translation import tr_later
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -83,9 +84,13 @@ class SettingsServices:
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """One page: ``source`` is its module and class, ``icon`` the name of an icon."""
+    """One page: ``source`` is its module and class, ``icon`` the name of an icon.
+
+    The title is the one that the page gives itself; the list shows it before the page is made.
+    """
 
     key: str
+    title: str
     icon: str
     source: str
 
@@ -97,14 +102,14 @@ class PageEntry:
 
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry("general", "sliders-horizontal", "general:GeneralPage"),
-    PageEntry("providers", "plug", "providers:ProvidersPage"),
-    PageEntry("permissions", "shield", "permissions:PermissionsPage"),
-    PageEntry("web", "globe", "web:WebPage"),
-    PageEntry("server", "server", "server:ServerPage"),
-    PageEntry("budgets", "wallet", "budgets:BudgetsPage"),
-    PageEntry("appearance", "palette", "appearance:AppearancePage"),
-    PageEntry("shortcuts", "keyboard", "shortcuts:ShortcutsPage"),
-    PageEntry("data", "hard-drive", "data:DataPage"),
-    PageEntry("about", "info", "about:AboutPage"),
+    PageEntry("general", tr_later("General"), "sliders-horizontal", "general:GeneralPage"),
+    PageEntry("providers", tr_later("Providers"), "plug", "providers:ProvidersPage"),
+    PageEntry("permissions", tr_later("Permissions"), "shield", "permissions:PermissionsPage"),
+    PageEntry("web", tr_later("Web"), "globe", "web:WebPage"),
+    PageEntry("server", tr_later("Server"), "server", "server:ServerPage"),
+    PageEntry("budgets", tr_later("Budgets"), "wallet", "budgets:BudgetsPage"),
+    PageEntry("appearance", tr_later("Appearance"), "palette", "appearance:AppearancePage"),
+    PageEntry("shortcuts", tr_later("Shortcuts"), "keyboard", "shortcuts:ShortcutsPage"),
+    PageEntry("data", tr_later("Data"), "hard-drive", "data:DataPage"),
+    PageEntry("about", tr_later("About"), "info", "about:AboutPage"),
 )

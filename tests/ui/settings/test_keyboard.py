@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -153,4 +153,34 @@ async def test_a_fields_font_follows_the_text_size_after_an_error_too(tmp_path: 
         assert field.font().pixelSize() == theme.font("ui").pixelSize()
         theme.set(scale=1.0)
         assert field.font().pixelSize() == theme.font("ui").pixelSize()
+        dialog.close()
+
+
+class Windows(QObject):
+    """Notes each window that appears, were it for a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.seen.append(f"{type(watched).__name__} {watched.accessibleName()}")
+        return False
+
+
+@on_window_loop
+async def test_a_page_that_is_made_shows_no_window_of_its_own(tmp_path: Path) -> None:
+    """It would flash, and take the focus from where the person is."""
+    async with at_window(tmp_path, "ollama", [], setup=with_rules) as person:
+        dialog, app = await opened(person), QApplication.instance()
+        assert app is not None
+        windows = Windows()
+        app.installEventFilter(windows)
+        try:
+            for name in KEYS:
+                await show(dialog, name)
+        finally:
+            app.removeEventFilter(windows)
+        assert windows.seen == [] and dialog.isActiveWindow()
         dialog.close()
