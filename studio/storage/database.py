@@ -200,6 +200,14 @@ class Database:
         """All rows that a query finds, like ``read``."""
         return await self.read(lambda db: db.execute(query, values).fetchall())
 
+    async def compact(self) -> None:
+        """Leave nothing in the file of what was deleted, and give its space back.
+
+        Raises StorageError while another program uses the file, for example; it is whole then,
+        and not smaller.
+        """
+        await self.write(_compact)
+
     async def alive(self, owners: set[str]) -> set[str]:
         """Those of ``owners`` whose program still has the database open."""
         return await asyncio.to_thread(self.living, owners)
@@ -375,3 +383,13 @@ class Database:
                     raise StorageError(f"{self.path} is closed.")
                 self._jobs.put((before, repaired))
             repaired.result()
+
+
+def _compact(db: Connection) -> None:
+    """The file is written anew, which no transaction can hold; the next statement begins one."""
+    db.execute("COMMIT")
+    try:
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        db.execute("BEGIN IMMEDIATE")

@@ -357,3 +357,32 @@ def test_sqlites_words_for_a_full_disk(
 def test_a_file_that_no_longer_fits_is_no_fault_of_the_program(number: int) -> None:
     told = describe_error(OSError(number, os.strerror(number), "a.txt"))
     assert (told.fault, told.detail) == ("storage", "The disk is full. Free some space.")
+
+
+async def test_what_was_deleted_is_not_in_a_compacted_file(tmp_path: Path) -> None:
+    path = tmp_path / "studio.db"
+    database = Database(path, MIGRATIONS, patience=0.2)
+    await database.open()
+    secret = "a word that nobody is to find"
+    query = "INSERT INTO windows VALUES (?)"
+    await database.write(
+        lambda db: [db.execute(query, (f"{n} {secret} " * 500,)) for n in range(50)]
+    )
+    await database.execute("INSERT INTO windows VALUES ('stays')")
+    await database.execute("DELETE FROM windows WHERE owner != 'stays'")
+    await database.compact()
+    files = [file.read_bytes() for file in tmp_path.glob("studio.db*") if file.is_file()]
+    assert not any(secret.encode() in data for data in files)
+    assert sum(map(len, files)) < 700_000
+    assert await database.rows("SELECT owner FROM windows") == [("stays",)]
+    await database.execute("INSERT INTO windows VALUES ('later')")  # it goes on
+
+    other = sqlite3.connect(path)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(StorageError):
+            await database.compact()
+    finally:
+        other.close()
+    assert len(await database.rows("SELECT owner FROM windows")) == 2
+    await database.close()

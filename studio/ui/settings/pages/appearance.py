@@ -76,7 +76,7 @@ class _Swatch(PaintedButton):
             fill = QColor.fromRgb(tokens.ACCENTS[self._accent][t.dark])
         self.paint_overlay(painter, rect)
         if self.isChecked():
-            ring = centred(QRectF(0, 0, side, side), t.px(16) + 6)
+            ring = centred(QRectF(0, 0, side, side), t.px(24))
             paint_rounded(painter, ring, ring.height() / 2, None, t.color("accent_text"), 2)
         dot = centred(QRectF(0, 0, side, side), t.px(16))
         paint_rounded(painter, dot, dot.height() / 2, fill, t.color("control"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -457,6 +458,8 @@ class DataPage(SettingsPage):
             await self._engine.sessions.delete(session_id)
             gone += 1
             self.work.show_progress(tr("Deleting"), done, len(ids))
+        with suppress(StudioError):  # another program uses the file: it stays as large as it is
+            await self._engine.database.compact()
         return tr_plural("{count} chat was deleted.", "{count} chats were deleted.", gone)
 
     def _open(self, chooser: QFileDialog) -> None:
