@@ -11,10 +11,11 @@ import sqlite3
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from studio.simulator import Call, RequestView, Text, Think, Turn, drip
+from studio.simulator import Call, RequestView, Said, Text, Think, Turn, drip
 from studio.storage.paths import Paths
 from support.command import Command, at_provider
 from support.engine_home import PROTOCOLS, reply_requests
@@ -62,16 +63,21 @@ TOOLS = [Call("list", {}), Call("read", {"path": "a.txt"}), Call("run", {"comman
 ANSWER = " ".join(f"word{number}" for number in range(2_000))
 
 
-def shown(terminal: Command) -> list[str]:
-    """What the stored transcript shows of each answer."""
+def stored(terminal: Command) -> list[dict[str, Any]]:
+    """The events that are stored."""
     database = Paths.below(terminal.home).database
     if not database.exists():
         return []
     with closing(sqlite3.connect(database)) as db:
         tables = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'transcript'").fetchall()
         rows = db.execute("SELECT body FROM transcript ORDER BY seq").fetchall() if tables else []
+    return [json.loads(body) for (body,) in rows]
+
+
+def shown(terminal: Command) -> list[str]:
+    """What the stored transcript shows of each answer."""
     answers: list[str] = []
-    for event in (json.loads(body) for (body,) in rows):
+    for event in stored(terminal):
         if event["event"] == "step_started":
             answers.append("")
         elif event["event"] == "text_delta":
@@ -94,7 +100,10 @@ async def test_h5_killed_in_the_middle_of_an_answer(tmp_path: Path, provider: st
     """At any moment: the next request has every word that the transcript has, and is accepted."""
     chance = random.Random(provider)
 
+    views: list[RequestView] = []
+
     def script(view: RequestView) -> Turn:
+        views.append(view)
         if "And now" in view.last_user:
             return Turn(Text("The end."))
         thought = [Think("Hm.")] if chance.random() < 0.5 else []
@@ -123,12 +132,15 @@ async def test_h5_killed_in_the_middle_of_an_answer(tmp_path: Path, provider: st
         known = shown(terminal)
         ended = await terminal("run", *session, "And now")
         assert (ended.code, ended.out) == (0, "The end.\n"), ended
-        sent = str(reply_requests(simulator)[-1].json)
         assert known and not simulator.violations, simulator.violations
+        said = [one for one in views[-1].items if isinstance(one, Said)]
+        own = "".join(one.text for one in said if one.role == "assistant")
         for words in known:
-            assert words.strip() in sent, words[-80:]
-        for number in range(KILLS):
-            assert sent.count(f"Write ({number}).") == 1, number
+            assert words.strip() in own, words[-80:]
+        asked = "".join(one.text for one in said if one.role == "user")
+        begun = [event["said"][0]["text"] for event in stored(terminal) if event.get("said")]
+        assert len(begun) > KILLS // 2
+        assert [asked.count(words) for words in begun] == [1] * len(begun)
 
 
 async def test_h5_killed_between_the_transcript_and_the_history(tmp_path: Path) -> None:

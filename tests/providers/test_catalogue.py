@@ -328,6 +328,13 @@ async def test_p3_what_a_provider_needs_is_no_wait_for_its_answer(
     await catalogue.close()
 
 
+async def test_p3_what_nobody_could_name_is_not_listed(tmp_path: Path, clock: Clock) -> None:
+    catalogue = Catalogue(tmp_path / "models.json", SNAPSHOT, clock)
+    catalogue.refresh("cloud", Source("a", "", "b\x1b[2J", "c" * 100_000).make, "key")
+    assert ids(await settled(catalogue)) == ["a", "big", "small"]
+    await catalogue.close()
+
+
 async def test_p3_no_answer(tmp_path: Path, clock: Clock) -> None:
     catalogue = Catalogue(tmp_path / "models.json", SNAPSHOT, clock, patience=0.05)
     source = Source("a")

@@ -8,6 +8,7 @@ from studio.domain.errors import RETRYABLE, ProviderError
 from studio.providers.errors import (
     ErrorFactory,
     apply_retry_advice,
+    error_message,
     fault_of_bad_request,
     is_bad_history,
 )
@@ -106,3 +107,10 @@ def test_l12_the_servers_word_on_another_try() -> None:
     )
     assert isinstance(error, ProviderError)
     assert error.fault not in RETRYABLE
+
+
+def test_of_a_providers_words_only_so_many_are_looked_at() -> None:
+    """Each is searched for what it may mean, and megabytes of them took long."""
+    words = "x" * 1_000_000
+    for body in (words, {"error": {"message": words}}, {"message": words}):
+        assert 0 < len(error_message(body)) <= 20_000
