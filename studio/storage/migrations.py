@@ -323,6 +323,14 @@ def _unsent(db: Connection) -> None:
         db.execute(statement)
 
 
+def _counted_events(db: Connection) -> None:
+    """Count what nobody counted: an older version had told its epochs all that it stored."""
+    db.execute(
+        """UPDATE epochs SET events = (SELECT coalesce(max(seq), 0) FROM transcript
+        WHERE transcript.session_id = epochs.session_id) WHERE events IS NULL"""
+    )
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -338,5 +346,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _usage_stays,
     _known_events,
     _unsent,
+    _counted_events,
 )
 LATEST = len(MIGRATIONS)

@@ -154,6 +154,20 @@ async def test_a_client_that_vanished_goes_on_where_it_was(tmp_path: Path, strea
         assert not server.house.simulator.violations
 
 
+async def test_an_hour_that_was_used_up_is_gone_on_from(tmp_path: Path) -> None:
+    """L-14: with the same key, once there are requests again; what ran is not run twice."""
+    async with running_server(tmp_path, Counted()) as server:
+        body = await prepare(server)
+        values = server.house.engine.settings.values
+        values.requests_per_hour = 1
+        first = await post(server, body)
+        assert "Your limit of 1 request an hour" in first.text and ran(server) == 1
+        values.requests_per_hour = 0
+        again = await post(server, body)
+        assert again.status_code == 200 and words(again).endswith("It has run.")
+        assert ran(server) == 1
+
+
 async def test_an_answer_that_failed_is_tried_again(tmp_path: Path) -> None:
     async with running_server(tmp_path, Counted(fails=1)) as server:
         body = await prepare(server)

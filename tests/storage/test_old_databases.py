@@ -161,7 +161,11 @@ async def test_a_database_of_step_3_knows_the_doors(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", [Turn(Words("Two."))]) as home:
         session = await only(home)
         assert (session.info.origin, session.info.instructions) == ("window", "")
+        await session.change(agent="Nobody")
+        await say(session, "Not answered")
+        await session.change(agent="Coder")
         events = await say(session)
+        assert str(home.asked[-1].json).count("Not answered") == 1
         assert events[-1].reason == "done" and not session.damage  # type: ignore[union-attr]
         engine, session_id = home.engine, session.info.id
         assert not await engine.questions.has_window()
