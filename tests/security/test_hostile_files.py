@@ -280,6 +280,7 @@ PDFS: dict[str, tuple[Callable[[], bytes], str, int]] = {
     "many forms": (lambda: pages(b"/X Do " * 500, 1, b"/XObject<</X 6 0 R>>", stream(b"")), BIG, 1),
     "many operators": (lambda: pages(b"q " * 11_000), BIG, 1),
     "many words": (lambda: pages(HELLO * 4_000), BIG, 1),
+    "many blanks": (lambda: pages(b" " * 150_000), "too big to be read", 1),
     "many names": (lambda: pages(b"/" * 11_000), BIG, 1),
     "packed twice": (
         lambda: pages(b"").replace(FLATE, b"/Filter[/FlateDecode/ASCII85Decode]", 1),
@@ -300,7 +301,8 @@ async def test_a_document_is_so_much_work_and_no_more(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages, operators and forms are counted; the rest of a document is read on with."""
-    for name, limit in {"_PAGES": 50, "_PAGE": 5_000, "_READING": 4_000}.items():
+    smaller = {"_PAGES": 50, "_PAGE": 5_000, "_READING": 4_000, "_CONTENT": 100_000}
+    for name, limit in smaller.items():
         monkeypatch.setattr(pdf, name, limit)  # smaller, so that the tables are
     limits = {
         name: limit // 40 if isinstance(limit, int) else limit
