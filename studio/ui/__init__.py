@@ -4,6 +4,7 @@
 - ``chat``: Shows the chat on screen: transcript, composer, queue and what can be done in it.
 - ``transcript``: Lays out and paints what was said and done in a chat.
 - ``pages``: Shows agents, drafts, the audit and the first start.
+- ``palette``: Finds actions, chats, agents and files by a few of their letters.
 - ``sidebar``: Lists the chats and leads to the pages.
 - ``inspector``: Shows a chat's run, its events and the history that its provider gets.
 - ``settings``: Shows and changes the settings.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 
 from studio.simulator import Text, Think, Turn
 from support.waiting import until
@@ -55,3 +57,63 @@ async def test_find_in_chat_by_keys(tmp_path: Path) -> None:
         person.window.new_chat()
         await until(lambda: chat.session is None)
         assert strip.isHidden()
+
+
+@on_window_loop
+async def test_the_palette_leads_everywhere_by_keys(tmp_path: Path) -> None:
+    """Ctrl+K: actions, chats, agents, models, folders, settings, files; prefixes; Esc; recent."""
+    script = [Turn(Text("One.")), Turn(Text("Two."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        window = person.window
+        (person.folder / "deep").mkdir()
+        (person.folder / "deep" / "notes.md").write_text("words")
+        person.say("Fix the flaky retry test")
+        await person.done()
+        first = person.session.info.id
+        person.type("half a message")
+
+        async def palette(text: str, title: str) -> None:
+            """Open it, type, and wait until the first entry is this."""
+            person.press(Key.Key_K, CTRL)
+            box = window._palette
+            assert box is not None and box.field.hasFocus()
+            person.type(text)
+            await until(lambda: box.list.currentIndex().data() and titles()[:1] == [title], title)
+
+        def titles() -> list[str]:
+            assert window._palette is not None
+            rows = window._palette.results.rows
+            return [row.entry.title for row in rows if not isinstance(row, str)]
+
+        await palette("#flky", "Fix the flaky retry test")
+        person.press(Key.Key_Escape)
+        assert person.composer.editor.hasFocus() and person.composer.text == "half a message"
+        await palette(">new ch", "New chat")
+        person.press(Key.Key_Return)
+        await until(lambda: window.chat.session is None)
+        await palette("fftr", "Fix the flaky retry test")
+        person.press(Key.Key_Return)
+        await until(lambda: window.chat.session is not None)
+        assert person.session.info.id == first
+        await palette("@review", "Reviewer")
+        person.press(Key.Key_Return)
+        assert window.chat.model.options.agent == "Reviewer"
+        await palette("@notes", "deep/notes.md")
+        person.press(Key.Key_Return)
+        await until(lambda: window.chat.model.attachments.items)
+        await palette("appear", "Appearance")
+        person.press(Key.Key_Return)
+        dialog = await until(lambda: window.preferences.dialog)
+        assert dialog.isVisible()
+        dialog.close()
+        window.activateWindow()
+        await until(window.isActiveWindow)
+        await palette(">", "New chat")  # what was chosen last stands first
+        assert "Go to…" not in titles()
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Up)
+        person.press(Key.Key_Up)
+        box = window._palette
+        assert box is not None and box.list.currentIndex().row() == len(box.results.rows) - 1
+        QTest.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+        assert box.isHidden()

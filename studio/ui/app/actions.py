@@ -25,6 +25,7 @@ class Action(Enum):
     CHOOSE_FOLDER = auto()
     SETTINGS = auto()
     QUIT = auto()
+    PALETTE = auto()
     SEARCH_CHATS = auto()
     FIND = auto()
     FIND_NEXT = auto()
@@ -78,6 +79,7 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("File"),
         MenuEntry("File", Action.SETTINGS, "Settings…", "Ctrl+,"),
         MenuEntry("File", Action.QUIT, "Quit", "Ctrl+Q"),
+        MenuEntry("Edit", Action.PALETTE, tr("Go to…"), "Ctrl+K"),
         MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F"),
         MenuEntry("Edit", Action.FIND_NEXT, tr("Find next"), "F3"),
         MenuEntry("Edit", Action.FIND_PREVIOUS, tr("Find previous"), "Shift+F3"),

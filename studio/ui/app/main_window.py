@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.ui.inspector.inspector import Inspector
+    from studio.ui.palette.palette import Palette
     from studio.ui.remote_approvals import RemoteApprovals
 
 
@@ -61,6 +62,7 @@ class MainWindow(QMainWindow):
         self.runner = TurnRunner(self._show_error, self._on_event)
         self.remote_approvals: RemoteApprovals | None = None
         """None before ``ready``."""
+        self._palette: Palette | None = None
         self._tasks = BackgroundTasks()
         self._closing: asyncio.Task[None] | None = None
 
@@ -273,6 +275,7 @@ class MainWindow(QMainWindow):
             Action.SETTINGS: self.preferences.open,
             Action.QUIT: self.close,
             Action.SEARCH_CHATS: self._find_chats,
+            Action.PALETTE: self.show_palette,
             Action.FIND: self._find_in_chat,
             Action.FIND_NEXT: lambda: self.chat.find_next(1),
             Action.FIND_PREVIOUS: lambda: self.chat.find_next(-1),
@@ -298,6 +301,25 @@ class MainWindow(QMainWindow):
             Action.ALL_KEYS: self._show_keys,
             Action.ABOUT: self._show_about,
         }
+
+    def show_palette(self) -> None:
+        """Open the palette; it is made when it is first wanted."""
+        if self._palette is None:
+            from studio.ui.palette.entries import Entries
+            from studio.ui.palette.palette import Palette
+
+            entries = Entries(self.chat, self.menu_actions, self)
+            entries.session_wanted.connect(self.open_session)
+            entries.settings_wanted.connect(self.preferences.open)
+            entries.folder_wanted.connect(self._new_chat_in)
+            self._palette = Palette(self.theme, entries, self)
+        self._palette.entries.read_registries()
+        self._palette.open()
+        self._later(self._palette.entries.read_stored())
+
+    def _new_chat_in(self, folder: str) -> None:
+        self._later(self.chat.model.start_new(folder=folder))
+        self._show_new()
 
     def _find_in_chat(self) -> None:
         self.pages.show_chat()

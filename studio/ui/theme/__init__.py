@@ -379,6 +379,7 @@ QLineEdit {{ placeholder-text-color: {color("text3")};
 }}
 QLineEdit:focus {{ border: 2px solid {color("accent_text")}; padding: 3px 5px; }}
 QLineEdit[error="true"] {{ border: 2px solid {color("err")}; padding: 3px 5px; }}
+QLineEdit[plain="true"] {{ border: none; background: transparent; padding: 0; }}
 QLineEdit:disabled {{ color: {color("text3")}; }}
 """
     thumb = _rgba(theme.overlay(18 if not theme.dark else 22))

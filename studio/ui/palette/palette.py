@@ -1,0 +1,375 @@
+"""Palette: the box over the window in which a person types what to do or where to go."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEasingCurve,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    QVariantAnimation,
+)
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from studio.ui.theme import Theme, elided, joined
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import Index, OverlayBar, make_transparent
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    keycaps_width,
+    paint_keycaps,
+    paint_rounded,
+    paint_text,
+    paint_tile,
+)
+
+from .entries import GROUPS, Entries, FoundEntry
+
+WIDTH = 620
+TOP = 0.16
+"""The top edge, as a part of the window's height."""
+FADE = 90
+"""Milliseconds in which the page behind is dimmed."""
+FIELD, FOOT, PAD = 51, 37, 8
+ROW, HEADING = 36, 28
+
+
+class ResultList(QAbstractListModel):
+    """Headings and entries. A heading is a text, and nobody can choose it."""
+
+    RowRole = int(Qt.ItemDataRole.UserRole)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.rows: list[str | FoundEntry] = []
+
+    def show(self, found: list[FoundEntry]) -> None:
+        self.beginResetModel()
+        self.rows = []
+        group = ""
+        for one in found:
+            if one.entry.group != group:
+                group = one.entry.group
+                self.rows.append(tr(GROUPS[group]))
+            self.rows.append(one)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
+        row = self.rows[index.row()] if 0 <= index.row() < len(self.rows) else None
+        if role == self.RowRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            if isinstance(row, FoundEntry):
+                return joined((row.entry.title, row.entry.detail, row.entry.keys))
+            return row
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if isinstance(index.data(self.RowRole), FoundEntry):
+            return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        return Qt.ItemFlag.NoItemFlags
+
+
+class ResultRow(QStyledItemDelegate):
+    """Paints an entry with its matching letters strong, and headings."""
+
+    def __init__(self, theme: Theme, parent: QObject) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        entry = isinstance(index.data(ResultList.RowRole), FoundEntry)
+        return QSize(100, self._theme.height(ROW if entry else HEADING))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, rect = self._theme, QRectF(option.rect)
+        row = index.data(ResultList.RowRole)
+        if isinstance(row, str):
+            place = rect.adjusted(t.px(18), t.px(4), -t.px(18), 0)
+            paint_text(painter, t, place, row, "label", "text2")
+            return
+        if not isinstance(row, FoundEntry):
+            return
+        entry = row.entry
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, rect.adjusted(8, 0, -8, 0), 6, t.color("accent_soft"))
+        side = t.px(20 if entry.hue else 16)
+        middle = t.px(26)
+        mark = QRectF(middle - side / 2, rect.center().y() - side / 2, side, side)
+        if entry.hue:
+            paint_tile(painter, t, mark, entry.icon, entry.hue)
+        else:
+            t.paint_icon(painter, mark, entry.icon, "text2")
+        left, right = float(t.px(46)), rect.right() - t.px(18)
+        if entry.keys:
+            right -= keycaps_width(t, entry.keys)
+            at = QPointF(right, rect.center().y())
+            paint_keycaps(painter, t, at, entry.keys)
+            right -= t.px(12)
+        left += self._paint_title(
+            painter, row, QRectF(left, rect.top(), right - left, rect.height())
+        )
+        place = QRectF(left + t.px(10), rect.top(), right - left - t.px(10), rect.height())
+        if place.width() > t.px(30):
+            detail = " ".join(entry.detail.split())
+            paint_text(painter, t, place, detail, "small", "text2", room=place.width())
+
+    def _paint_title(self, painter: QPainter, row: FoundEntry, place: QRectF) -> float:
+        """The title in its place, cut to fit; returns its width."""
+        t = self._theme
+        text = elided(t.metrics("ui_strong"), " ".join(row.entry.title.split("\n")), place.width())
+        x, at = place.x(), 0
+        y = place.center().y() + (t.metrics("ui").ascent() - t.metrics("ui").descent()) / 2
+        painter.setPen(t.color("text1"))
+        while at < len(text):
+            strong, end = at in row.letters, at
+            while end < len(text) and (end in row.letters) == strong:
+                end += 1
+            role = "ui_strong" if strong else "ui"
+            painter.setFont(t.font(role))
+            painter.drawText(QPointF(x, round(y)), text[at:end])
+            x += t.metrics(role).horizontalAdvance(text[at:end])
+            at = end
+        return x - place.x()
+
+
+class PaletteField(QLineEdit):
+    """The field at the top of the box, without a border of its own."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setProperty("plain", True)
+        self.setPlaceholderText(tr("Search actions, chats, agents and files"))
+        self.setAccessibleName(tr("Search actions, chats, agents and files"))
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        font = self._theme.font("body")
+        font.setPixelSize(self._theme.px(16))
+        self.setFont(font)
+
+
+class Palette(PaintedWidget):
+    """Covers the window; a click beside the box, Escape or a choice closes it."""
+
+    def __init__(self, theme: Theme, entries: Entries, window: QWidget) -> None:
+        super().__init__(theme, window)
+        self.entries, self._window = entries, window
+        self._before: QWidget | None = None
+        self._dim = 1.0
+        self.field = PaletteField(theme, self)
+        self.results = ResultList(self)
+        self.list = QListView(self)
+        self.list.setModel(self.results)
+        self.list.setItemDelegate(ResultRow(theme, self.list))
+        self.list.setAccessibleName(tr("Results"))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setMouseTracking(True)
+        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        make_transparent(self.list)
+        OverlayBar(self.list)
+        self.list.entered.connect(self._choose)
+        self.list.clicked.connect(lambda _index: self.run())
+        self.field.textChanged.connect(self._search)
+        self.field.installEventFilter(self)
+        window.installEventFilter(self)
+        entries.changed.connect(self._search)
+        theme.changed.connect(self._place)
+        self._fade = QVariantAnimation(self, startValue=0.0, endValue=1.0, duration=FADE)
+        self._fade.setEasingCurve(QEasingCurve.Type.OutCubic)
+        self._fade.valueChanged.connect(self._faded)
+        self.hide()
+
+    def open(self, text: str = "") -> None:
+        """Show the box; what had the keyboard before gets it back."""
+        if self.isHidden():
+            self._before = self._window.focusWidget()
+        self.field.setText(text)
+        self._search()
+        self.setGeometry(self._window.rect())
+        self._place()
+        self.show()
+        self.raise_()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._dim = 1.0
+        if not self.theme.still:
+            self._fade.start()
+
+    def close_palette(self) -> None:
+        """Hide the box and give the keyboard back."""
+        if self.isHidden():
+            return
+        before, self._before = self._before, None
+        self.hide()
+        if before is not None and isValid(before) and before.isVisible():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def run(self) -> None:
+        """Do what the chosen line stands for."""
+        row = self.list.currentIndex().data(ResultList.RowRole)
+        if isinstance(row, FoundEntry):
+            self.close_palette()
+            self.entries.chosen(row.entry)
+            row.entry.run()
+
+    # -- list ---------------------------------------------------------------------
+
+    def _search(self) -> None:
+        self.results.show(self.entries.find(self.field.text()))
+        self._move_to(0, 1)
+        self._place()
+        self.update()
+
+    def _choose(self, index: QModelIndex) -> None:
+        if isinstance(index.data(ResultList.RowRole), FoundEntry):
+            self.list.setCurrentIndex(index)
+
+    def _move_to(self, row: int, step: int) -> None:
+        """Choose the next entry from a row on, in one direction; goes on at the other end."""
+        rows = self.results.rows
+        for away in range(len(rows)):
+            at = (row + step * away) % len(rows)
+            if isinstance(rows[at], FoundEntry):
+                self.list.setCurrentIndex(self.results.index(at))
+                top = at - 1 if at and isinstance(rows[at - 1], str) else at
+                self.list.scrollTo(self.results.index(top))
+                self.list.scrollTo(self.results.index(at))
+                name = self.results.index(at).data()
+                self.field.setAccessibleDescription(str(name))
+                return
+
+    # -- look ---------------------------------------------------------------------
+
+    def _box(self) -> QRect:
+        t = self.theme
+        width = min(t.px(WIDTH), self.width() - 2 * t.px(24))
+        top = round(self.height() * TOP)
+        field, foot = t.height(FIELD), t.height(FOOT)
+        delegate = self.list.itemDelegate()
+        heights = (
+            delegate.sizeHint(QStyleOptionViewItem(), self.results.index(at)).height()
+            for at in range(len(self.results.rows))
+        )
+        rows = sum(heights) or t.height(ROW)
+        room = self.height() - top - t.px(24) - field - foot - 2 * PAD
+        tall = min(rows, max(t.height(ROW), min(room, t.px(440))))
+        return QRect((self.width() - width) // 2, top, width, field + tall + 2 * PAD + foot)
+
+    def _place(self) -> None:
+        t, box = self.theme, self._box()
+        field, foot = t.height(FIELD), t.height(FOOT)
+        esc = keycaps_width(t, "Esc") + t.px(24)
+        left = t.px(44)
+        self.field.setGeometry(box.x() + left, box.y() + 6, box.width() - left - esc, field - 12)
+        top = box.y() + field + PAD
+        self.list.setGeometry(box.x(), top, box.width(), box.bottom() + 1 - foot - PAD - top)
+
+    def _faded(self, part: object) -> None:
+        self._dim = float(part) if isinstance(part, float) else 1.0
+        self.update()
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, box = self.theme, QRectF(self._box())
+        scrim = QColor(t.color("scrim"))
+        scrim.setAlphaF(scrim.alphaF() * self._dim)
+        painter.fillRect(rect, scrim)
+        shade = QColor(0, 0, 0, 2)
+        for grow in range(24, 0, -1):  # so many that no edge is seen
+            around = box.adjusted(-grow, 8 - grow, grow, 8 + grow)
+            paint_rounded(painter, around, 12 + grow, shade)
+        paint_rounded(painter, box, 12, t.color("raised"), t.color("control"))
+        field, foot = t.height(FIELD), t.height(FOOT)
+        side = t.px(18)
+        mark = QRectF(box.x() + t.px(17), box.y() + (field - side) / 2, side, side)
+        t.paint_icon(painter, mark, "search", "text2")
+        esc = QPointF(box.right() - t.px(16) - keycaps_width(t, "Esc"), box.y() + field / 2)
+        paint_keycaps(painter, t, esc, "Esc")
+        hair = t.color("hair")
+        painter.fillRect(QRectF(box.x() + 1, box.y() + field, box.width() - 2, 1), hair)
+        painter.fillRect(QRectF(box.x() + 1, box.bottom() - foot, box.width() - 2, 1), hair)
+        if not self.results.rows:
+            place = QRectF(self.list.geometry()).adjusted(t.px(18), 0, -t.px(18), 0)
+            paint_text(painter, t, place, tr("Nothing found."), "ui", "text2")
+        self._paint_foot(painter, QRectF(box.x(), box.bottom() - foot, box.width(), foot))
+
+    def _paint_foot(self, painter: QPainter, foot: QRectF) -> None:
+        t = self.theme
+        x, middle = foot.x() + t.px(16), foot.center().y()
+        for keys, text in (("↑+↓", tr("Move")), ("Enter", tr("Open"))):
+            paint_keycaps(painter, t, QPointF(x, middle), keys)
+            x += keycaps_width(t, keys) + t.px(7)
+            width = t.metrics("small").horizontalAdvance(text)
+            place = QRectF(x, foot.y(), width + 2, foot.height())
+            paint_text(painter, t, place, text, "small", "text2")
+            x += width + t.px(14)
+        entries = sum(isinstance(row, FoundEntry) for row in self.results.rows)
+        count = tr_plural("{count} result", "{count} results", entries)
+        hints = tr("> actions  @ agents, files  # chats")
+        if self.field.text():
+            hints = count
+        right = QRectF(x, foot.y(), foot.right() - t.px(16) - x, foot.height())
+        side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        paint_text(painter, t, right, hints, "small", "text2", side)
+
+    # -- keys and mouse -------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if not self._box().contains(event.position().toPoint()):
+            self.close_palette()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window:
+            if event.type() == QEvent.Type.Resize and self.isVisible():
+                self.setGeometry(self._window.rect())
+                self._place()
+            return False
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._key(event)
+        stays = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+        if (
+            isinstance(event, QFocusEvent)
+            and event.type() == QEvent.Type.FocusOut
+            and event.reason() not in stays
+            and self.isVisible()
+        ):
+            self._before = None  # something else has taken the keyboard
+            self.close_palette()
+        return False
+
+    def _key(self, event: QKeyEvent) -> bool:
+        key, here = event.key(), self.list.currentIndex().row()
+        if key == Qt.Key.Key_Escape:
+            self.close_palette()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.run()
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Tab):
+            self._move_to(here + 1, 1)
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Backtab):
+            self._move_to(here - 1, -1)
+        elif key == Qt.Key.Key_PageDown:
+            self._move_to(min(here + 8, len(self.results.rows) - 1), 1)
+        elif key == Qt.Key.Key_PageUp:
+            self._move_to(max(here - 8, 0), -1 if here > 8 else 1)
+        else:
+            return False
+        return True
