@@ -15,6 +15,7 @@ from studio.simulator import Call, Text, Think, Turn, stall
 from studio.ui.transcript.actions import GUARD
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
+from studio.ui.transcript.items.files_item import FilesItem
 from support.engine_home import PROTOCOLS, is_locked
 from support.model_calls import read
 from support.waiting import HANG, until
@@ -163,7 +164,8 @@ async def test_draft_approved_and_undone_by_mouse(tmp_path: Path, provider: str)
         person.say("Well?")
         await person.done(2)
         assert "approved the draft of n.txt" in person.asked[-1]
-        await person.click_hit(DraftItem, "undo")
+        await until(lambda: person.hit(DraftItem, "undo") is None)  # one Undo, not two
+        await person.click_hit(FilesItem, "undo_files")
         await until(lambda: not file.exists())
         await until(lambda: person.blocks(DraftBlock)[0].draft.status == "undone")
         assert not person.simulator.violations

@@ -106,6 +106,7 @@ class ChatPage(PaintedWidget):
         self.header.parent_clicked.connect(self.open_wanted)
         self.menus.settings_wanted.connect(self.settings_wanted)
         self.strip.trust_wanted.connect(self._ask_trust)
+        self.strip.review_wanted.connect(self._review_drafts)
         self.queue.taken_back.connect(self.composer.setFocus)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
@@ -369,6 +370,11 @@ class ChatPage(PaintedWidget):
             self.draft_wanted.emit(self.session.info.id, draft_id)
         elif action in ("approve", "discard", "undo"):
             self.model.actions.decide_draft(draft_id, action)
+
+    def _review_drafts(self) -> None:
+        """Show the drafts that wait on their page, the first of this chat chosen."""
+        if self.session is not None and (waiting := self.session.drafts.waiting()):
+            self.draft_wanted.emit(self.session.info.id, waiting[0].id)
 
     async def _edit_draft(self, session: Session, draft_id: str) -> None:
         from .dialogs import edit_draft

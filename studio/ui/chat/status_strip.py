@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import clock
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Label
 from studio.ui.widgets.layouts import row_of
 from studio.ui.widgets.painting import (
@@ -50,6 +51,8 @@ class StatusStrip(PaintedWidget):
 
     trust_wanted = Signal()
     """The person wants to trust the chat's folder."""
+    review_wanted = Signal()
+    """The person wants to see the drafts that wait, one by one."""
     changed = Signal()
     """The strip is shown, hidden, or needs another height."""
 
@@ -106,6 +109,19 @@ class StatusStrip(PaintedWidget):
                     "You are editing an earlier message. It goes out in a new chat; this one stays."
                 )
                 self._say(words, "git-branch", "neutral", (cancel,))
+            case "drafts":
+                count = status.drafts
+                every = StripButton(
+                    tr_plural("Approve {count}", "Approve all {count}", count),
+                    model.actions.approve_drafts,
+                )
+                each = StripButton(tr("Review each"), self.review_wanted.emit, "ghost")
+                words = tr_plural(
+                    "{count} draft waits. Nothing is changed until you approve.",
+                    "{count} drafts wait. Nothing is changed until you approve.",
+                    count,
+                )
+                self._say(words, "inbox", "warn", (every, each))
             case "trust":
                 words = (
                     "This folder has rules and agents of its own. They cannot widen rights until "

@@ -148,8 +148,9 @@ class Canvas:
         if any(isinstance(block, FilesBlock) for block in new) or any(
             isinstance(item, FilesItem) for item in touched
         ):
-            # What one turn can undo depends on the changes of the other turns.
-            touched |= {item for item in self._near if isinstance(item, FilesItem)}
+            # What one turn can undo depends on the changes of the other turns, and its drafts
+            # have no Undo of their own beside that of its files.
+            touched |= {item for item in self._near if isinstance(item, FilesItem | DraftItem)}
         if any(isinstance(block, SummaryBlock) for block in new) or any(
             isinstance(item, SummaryItem) for item in touched
         ):

@@ -16,6 +16,7 @@ from studio.tools.drafts.three_way_merge import three_way
 from studio.ui.pages.drafts.diff_view import split, three, unified
 from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.transcript.items.draft_item import DraftItem
+from studio.ui.transcript.items.files_item import FilesItem
 from studio.ui.widgets import Button
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -201,8 +202,39 @@ async def test_cards_say_what_they_do(tmp_path: Path) -> None:
         await until(lambda: person.blocks(DraftBlock)[-1].draft.status == "approved")
         await until(lambda: person.window.sidebar._rows["drafts"]._count == 2)
         await until(lambda: person.says("Draft that moves, c.bin → new/d.bin, 0 lines added"))
-        await person.click_hit(DraftItem, "undo")
+        await until(lambda: person.hit(DraftItem, "undo") is None)
+        await person.click_hit(FilesItem, "undo_files")
         await until((person.folder / "c.bin").exists)
+
+
+@on_window_loop
+async def test_several_drafts_are_approved_and_undone_at_once(tmp_path: Path) -> None:
+    """Above the composer while more than one waits; one Undo takes all of them back."""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        strip, folder = person.window.chat.strip, person.folder
+        await until(lambda: strip.text.startswith("3 drafts wait."))
+        person.click(person.strip_button("Review each"))
+        await until(lambda: isinstance(person.window.pages.currentWidget(), DraftsPage))
+        person.press(Key.Key_1, CTRL)
+        await until(lambda: person.window.pages.currentWidget() is person.window.chat)
+        person.click(person.strip_button("Approve all 3"))
+        await until((folder / "new" / "d.bin").exists)
+        await until(lambda: [b.draft.status for b in person.blocks(DraftBlock)] == 3 * ["approved"])
+        assert not (folder / "b.txt").exists()
+        assert "2" in (folder / "a.txt").read_text()
+        await until(lambda: not strip.isVisible())
+
+        def undos() -> list[str]:
+            person.view.flush()
+            hits = [hit for item in person.view.canvas.items for hit in item.hits]
+            return [hit.action for hit in hits if hit.text == "Undo"]
+
+        await until(lambda: undos() == ["undo_files"])
+        await person.click_hit(FilesItem, "undo_files")
+        await until((folder / "b.txt").exists)
+        await until((folder / "c.bin").exists)
+        assert "two" in (folder / "a.txt").read_text()
 
 
 @on_window_loop

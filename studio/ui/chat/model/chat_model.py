@@ -29,12 +29,15 @@ class Status(NamedTuple):
     """What is out of the ordinary with the chat on screen; one thing at a time.
 
     ``detail`` says what is damaged, or the provider that is ``silent``; ``since`` is
-    when the silence began, by ``time.monotonic``.
+    when the silence began, by ``time.monotonic``. ``drafts`` is how many of them wait.
     """
 
-    kind: Literal["damaged", "silent", "working", "went_on", "editing", "trust", "trust_again"]
+    kind: Literal[
+        "damaged", "silent", "working", "went_on", "editing", "drafts", "trust", "trust_again"
+    ]
     detail: str = ""
     since: float = 0.0
+    drafts: int = 0
 
 
 class ChatModel:
@@ -170,6 +173,8 @@ class ChatModel:
             return Status(external)
         if self.input.editing:
             return Status("editing")
+        if session is not None and len(waiting := session.drafts.waiting()) > 1:
+            return Status("drafts", drafts=len(waiting))
         question = self.trust.question
         if question == "nothing":
             return None

@@ -43,6 +43,13 @@ class TranscriptActions:
         if self._chat.session is not None:
             self._chat.run(self._chat.session.review.decide(draft_id, decision))
 
+    def approve_drafts(self) -> None:
+        """Approve every draft that waits in the open chat."""
+        session = self._chat.session
+        if session is not None and (waiting := session.drafts.waiting()):
+            ids = [draft.id for draft in waiting]
+            self._chat.run(session.review.decide_all("approve", ids))
+
     # The files that turns changed
 
     def undo_files(self, turn_id: str, action: str) -> None:

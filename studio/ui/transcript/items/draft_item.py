@@ -8,8 +8,8 @@ from typing import Literal
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextLayout
 
-from studio.domain.blocks import DraftBlock, TranscriptBlock
-from studio.domain.drafts import Draft, DraftDescription
+from studio.domain.blocks import DraftBlock, FilesBlock, TranscriptBlock
+from studio.domain.drafts import Draft, DraftDescription, FileDraft
 from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.diff import DiffLine, unfold, unified_diff
 from studio.ui.markdown.parser import Block, utf16
@@ -212,6 +212,20 @@ class DraftItem(Item[DraftBlock]):
         return self.block.draft.status == "waiting"
 
     @property
+    def _undone_with_turn(self) -> bool:
+        """Whether the row of the turn's files has the Undo for this draft, too."""
+        draft = self.block.draft
+        paths = set(draft.paths) if isinstance(draft, FileDraft) else None
+        if draft.status != "approved" or not paths:
+            return False
+        return any(
+            isinstance(block, FilesBlock)
+            and block.turn_id == self.block.turn_id
+            and paths <= set(block.paths)
+            for block in self.blocks[self.span.last :]
+        )
+
+    @property
     def name(self) -> str:
         draft = self.block.draft
         added, removed = self._counts
@@ -303,7 +317,7 @@ class DraftItem(Item[DraftBlock]):
                 y += style.px(20)
                 width = context.width - style.px(15) - left
             self._note_rect = QRectF(left, low, width, y - low)
-        elif action := _LATER.get(block.draft.status):
+        elif (action := _LATER.get(block.draft.status)) and not self._undone_with_turn:
             (button,) = button_row(style, 0, 0, [(action, block.draft.id, "")])
             right, top = context.width - style.px(36), (head - button.rect.height()) / 2
             button.rect.moveTopRight(QPointF(right, top))
