@@ -233,8 +233,13 @@ def row_status(call: ToolBlock, elapsed: float | None) -> str:
 
 
 def _result(call: ToolBlock) -> str:
-    """The first line of the summary; “Exit 1 · 14 s” for what took its time."""
+    """The first line of the summary; “Exit 1 · 14 s” for what took its time.
+
+    Of a command that went well its time says enough.
+    """
     line = call.summary.partition("\n")[0]
+    if line == "exit 0":
+        return ""
     if not line or call.effect != "act" or call.seconds < 0.05:
         return line
     return f"{line[0].upper()}{line[1:]} · {duration(call.seconds)}"

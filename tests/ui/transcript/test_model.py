@@ -94,6 +94,8 @@ def test_words_of_rows() -> None:
         seconds=14.2,
     )
     assert model.row_status(failed, None) == "Exit 1 · 14 s"
+    went_well = call("ls", summary="exit 0", effect="act", started=True, seconds=2.44)
+    assert model.row_status(went_well, None) == "2.4 s"
     assert (
         model.spoken_row(model.ToolRow((failed,)), False) == "Ran pytest, failed, exit 1, collapsed"
     )
