@@ -272,7 +272,7 @@ def test_many_paths_are_listed_on_demand_and_rows_far_away_are_not_laid_out(
     shown.view.scroller.drop_far()
     assert len(items) == 401 and sum(i.laid for i in items) < 100
     assert shown.view.canvas.total == pytest.approx(
-        48 + sum(i.height + g for i, g in zip(shown.view.canvas.items, shown.view.canvas._gaps, strict=True))
+        70 + sum(i.height + g for i, g in zip(shown.view.canvas.items, shown.view.canvas._gaps, strict=True))
     )  # fmt: skip
 
 
