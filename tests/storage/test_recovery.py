@@ -6,8 +6,6 @@ import asyncio
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from contextlib import closing
@@ -25,10 +23,10 @@ from studio.storage.migrations import MIGRATIONS
 from studio.storage.recovery.pages import PageFile, Tree
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore, digest_of
-from support.waiting import HANG
+from support.fork_server import start_python
+from support.waiting import within
 
 PAGE = 4096
-ROOT = Path(__file__).parents[2]
 CHATS, TURNS = 3, 12
 
 
@@ -327,7 +325,7 @@ async def test_programs_that_meet_it_at_once_go_on_with_one_file(path: Path) -> 
         await db.close()
 
 
-def test_killed_at_any_moment_nothing_is_lost(path: Path) -> None:
+async def test_killed_at_any_moment_nothing_is_lost(path: Path) -> None:
     """The damaged content stays until the new one is whole, and then its copy does."""
     spoil(path, middle(path, "transcript"))
     damaged = path.read_bytes()
@@ -357,9 +355,10 @@ def test_killed_at_any_moment_nothing_is_lost(path: Path) -> None:
     """
     ended, line = -signal.SIGKILL, 8
     while ended == -signal.SIGKILL:
-        run = [sys.executable, "-c", textwrap.dedent(script), str(path), str(line)]
-        env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-        ended = subprocess.run(run, env=env, timeout=HANG, check=False).returncode
+        process = await start_python("-c", textwrap.dedent(script), str(path), str(line))
+        async with within():
+            await process.communicate()
+        ended = process.returncode
         held = [path, *kept(path)]
         assert any(one.read_bytes() == damaged for one in held), line
         line = line * 3 // 2

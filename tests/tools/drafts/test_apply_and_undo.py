@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -28,6 +28,7 @@ from studio.tools import (
 )
 from studio.tools.drafts.draft_make import make_further
 from studio.tools.drafts.draft_write import read_stamp, relocate
+from support.fork_server import start_python
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links as POSIX has them")
 
@@ -426,7 +427,9 @@ while True:
 
 @posix
 @pytest.mark.parametrize("action", ["write", "delete", "move"])
-def test_killed_in_the_middle_a_file_is_old_or_new(root: Path, trash: Path, action: str) -> None:
+async def test_killed_in_the_middle_a_file_is_old_or_new(
+    root: Path, trash: Path, action: str
+) -> None:
     """T-5: never a half, and what is left over neither harms nor stays."""
     size = 60_000
     old, new = b"old\n" * size, b"new!\n" * size
@@ -437,16 +440,12 @@ def test_killed_in_the_middle_a_file_is_old_or_new(root: Path, trash: Path, acti
             if path.name in ("a", "b"):
                 path.unlink()
         (root / "a").write_bytes(old)
-        child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, str(root), str(trash), action, str(size)],
-            stdout=subprocess.PIPE,
-        )
+        child = await start_python("-c", _CHILD, str(root), str(trash), action, str(size))
         assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(0.003 * round_)  # another moment each time; any moment is a right one
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
+        assert await child.stdout.readline()
+        await asyncio.sleep(0.003 * round_)  # another moment each time; any is a right one
+        child.kill()
+        await child.communicate()
         there = {name: data for name, data in tree(root).items() if not name.startswith(".")}
         leftovers += len(tree(root)) - len(there)
         wanted = {
