@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from studio.ui.inspector.facts import ChatCosts, request_rows
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme
+from support.model_calls import read
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup
 
@@ -114,3 +116,58 @@ async def test_requests_and_histories_of_a_chat(tmp_path: Path) -> None:
         assert "First" in history.text.toPlainText()
         person.window.new_chat()
         person.window.activateWindow()
+
+
+@on_window_loop
+async def test_events_come_from_what_is_stored_with_their_details(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("the word is heron")
+    script = [Turn(read("a.txt")), Turn(Text("It is heron."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        inspector = await inspected(person)
+        person.composer.setFocus()
+        person.say("Which word?")
+        await person.done()
+        heard = lines(inspector)
+        assert "Message sent" in heard and "Done" in heard
+        assert any(line.endswith("a.txt") for line in heard)
+        person.press(Key.Key_I, CTRL)
+
+    before_restart = time.time()
+    async with at_window(tmp_path, "anthropic", []) as person:
+        window = person.window
+        await person.open_chat("Which word?")
+        await until(lambda: window.chat.session is not None)
+        inspector = await inspected(person)
+        await until(lambda: lines(inspector))
+        assert lines(inspector) == heard, "each event once, as it was seen live"
+        assert all(row.at <= before_restart for row in inspector.events.rows), "its own time"
+
+        inspector.show_page(1)
+        page = inspector.events
+        page.list.setFocus()
+        person.press(Key.Key_Home)
+        number = next(n for n, line in enumerate(heard) if line.startswith("read"))
+        for _ in range(number):
+            person.press(Key.Key_Down)
+        assert page.details.isVisible()
+        assert "heron" in page.details.toPlainText() and "a.txt" in page.details.toPlainText()
+        person.press(Key.Key_Escape)
+        assert not page.details.isVisible()
+        page.filter.setText("message")
+        assert [row for row in range(len(heard)) if not page.list.isRowHidden(row)] == [
+            n for n, line in enumerate(heard) if "message" in line.lower()
+        ]
+
+        person.click(window.sidebar._rows["agents"])
+        await until(lambda: not window.pages.shows_chat)
+        assert not inspector.isVisible(), "it is about the chat, and another page is shown"
+        person.press(Key.Key_I, CTRL)
+        assert not inspector.isVisible()
+        person.press(Key.Key_1, CTRL)
+        await until(inspector.isVisible)
+
+        window.new_chat()
+        await until(lambda: window.chat.session is None)
+        assert lines(inspector) == []
+        window.activateWindow()

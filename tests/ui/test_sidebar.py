@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from studio.domain.sessions import SearchHit, SessionInfo
+from studio.ui.inspector.events_page import EventRow
 from studio.ui.inspector.history_page import HistoryFacts
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts
@@ -224,7 +225,7 @@ def test_the_inspector_shows_run_events_and_history(theme: Theme, qtbot: QtBot) 
     inspector.show()
     inspector.run.set(RunFacts("running", "Running", "1:12", 14, 9, used=76_200, window=200_000))
     assert inspector.run.accessibleName() == "Running, 1:12, 14 steps, context 76.2k"
-    inspector.add_event(NOW, "terminal", "Ran pytest", "2.4 s")
+    inspector.events.add(EventRow(NOW, "terminal", "Ran pytest", "2.4 s"))
     inspector.history.set(HistoryFacts("anthropic", [{"role": "user", "content": "x" * 9000}]))
     inspector.show_page(2)
     text = inspector.history.text.toPlainText()

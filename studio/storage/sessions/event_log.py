@@ -82,6 +82,16 @@ def events(db: Connection, session_id: str, after: int = 0) -> list[Event]:
     return [event for (body,) in rows if (event := read_event(body)) is not None]
 
 
+def recent_events(db: Connection, session_id: str, most: int) -> list[tuple[float, Event]]:
+    """The newest events that can be read, in order, each with its time in Unix seconds."""
+    rows = db.execute(
+        "SELECT at, body FROM transcript WHERE session_id = ? ORDER BY seq DESC LIMIT ?",
+        (session_id, most),
+    )
+    found = [(at, event) for at, body in rows if (event := read_event(body)) is not None]
+    return found[::-1]
+
+
 def copy_session(db: Connection, source: str, target: str, before_turn: str) -> None:
     """Copy the events of ``source`` into the session ``target``, which has none yet.
 

@@ -182,6 +182,11 @@ class SessionStore:
         await self.flush(session_id)
         return await self._db.read(lambda db: event_log.events(db, session_id, after))
 
+    async def recent_events(self, session_id: str, most: int) -> list[tuple[float, Event]]:
+        """The newest ``most`` events in order, each with its time in Unix seconds."""
+        await self.flush(session_id)
+        return await self._db.read(lambda db: event_log.recent_events(db, session_id, most))
+
     async def damage(self, session_id: str) -> str:
         """What is wrong with a session's row and events, for the person; empty if sound (H-5).
 

@@ -91,6 +91,9 @@ class MainWindow(QMainWindow):
             self.menu_actions.by_action[Action.REDO_FILES],
         )
 
+        self.pages.currentChanged.connect(
+            lambda _: self.sides.set_inspector_fits_page(self.pages.shows_chat)
+        )
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
         self.sidebar.open_found.connect(self.open_session)

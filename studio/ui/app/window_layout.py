@@ -48,6 +48,10 @@ class WindowLayout(QWidget):
         self.sidebar_open = True
         """Whether the sidebar is wanted where there is room."""
         self.inspector_open = False
+        self.inspector_fits_page = True
+        """Whether the page is a chat: the inspector is about that."""
+        self._hidden_by_page = False
+        """Whether the inspector comes back with the chat."""
         self.sidebar_width = 0
         """In pixels, as the person dragged it; 0 if they have not."""
         self.inspector_width = INSPECTOR_WIDTH
@@ -97,6 +101,20 @@ class WindowLayout(QWidget):
         self._arrange()
         self.changed.emit()
 
+    def set_inspector_fits_page(self, fits: bool) -> None:
+        """Hide the inspector beside a page that is no chat, and show it again with a chat."""
+        if fits == self.inspector_fits_page:
+            return
+        self.inspector_fits_page = fits
+        if self._inspector is None:
+            return
+        if not fits:
+            self._hidden_by_page = self.inspector_shown
+        shown = fits and self._hidden_by_page
+        self._inspector.setVisible(shown)
+        self._arrange()
+        self.changed.emit()
+
     def show_sidebar(self, shown: bool) -> None:
         if self.width() >= SIDEBAR_BESIDE:
             self.sidebar_open = shown
@@ -121,7 +139,9 @@ class WindowLayout(QWidget):
         inspector = self._inspector
         if inspector is not None and self.roomy != (before >= INSPECTOR_BESIDE):
             self._put(inspector, beside=self.roomy, at=2)
-            inspector.setVisible(self.roomy and self.inspector_open)
+            wanted = self.roomy and self.inspector_open
+            self._hidden_by_page = wanted
+            inspector.setVisible(wanted and self.inspector_fits_page)
         self._arrange()
         if (before >= INSPECTOR_BESIDE) != self.roomy or (before >= SIDEBAR_BESIDE) != beside:
             self.changed.emit()

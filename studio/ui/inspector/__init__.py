@@ -1,6 +1,7 @@
 """The inspector beside a chat: the run, its budget, its events, the provider's own history.
 
-- ``inspector``: The inspector's widget, with its list of events and the limit of a chat's cost.
+- ``inspector``: The inspector's widget, with the limit of a chat's cost.
+- ``events_page``: Shows the events of a chat, and the details of the one that is chosen.
 - ``controller``: Keeps the inspector up to date with the chat on screen.
 - ``facts``: Makes what the inspector shows from a session, its events and costs.
 - ``run_page``: Shows the run of a chat in numbers, and lists its requests.

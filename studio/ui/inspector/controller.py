@@ -47,6 +47,8 @@ class InspectorController(QObject):
         self._context: ContextUsage | None = None
         self._epoch: int | None = None
         """The epoch of the history that is shown; None follows the newest."""
+        self._listed: Session | None = None
+        """The session whose stored events are listed; later ones follow as they come."""
         self._reads = self._shown_read = 0
         """The numbers of the newest reading, and of the one that is shown."""
         self._clock = QTimer(self, interval=1000)
@@ -61,6 +63,8 @@ class InspectorController(QObject):
     def toggle(self) -> None:
         from .inspector import Inspector
 
+        if not self._sides.inspector_fits_page:
+            return
         if self.inspector is None:
             self.inspector = Inspector(self._theme)
             self.inspector.epoch_wanted.connect(self._show_epoch)
@@ -72,10 +76,9 @@ class InspectorController(QObject):
     def show_chat(self) -> None:
         """Show another chat."""
         self._begun = self._costs = self._epoch = self._context = None
+        self._listed = None
         if self.inspector is not None:
-            self.inspector.events.clear()
-            if self._chat.session is None:
-                self.inspector.clear()
+            self.inspector.clear()
         self._read()
 
     def stop(self) -> None:
@@ -94,15 +97,16 @@ class InspectorController(QObject):
     def _on_event(self, event: Event) -> None:
         from studio.domain.events import TurnStarted
 
-        from .facts import event_line
+        from .facts import event_rows
 
         if isinstance(event, TurnStarted):
             self._begun = time.monotonic()
         session = self._chat.session
         if self.inspector is None or session is None:
             return
-        if line := event_line(event, session):
-            self.inspector.add_event(time.time(), *line)
+        for row in event_rows([(time.time(), event)], session):
+            if session is self._listed:
+                self.inspector.events.add(row)
             if not self._read_timer.isActive():
                 self._read_timer.start()
 
@@ -146,6 +150,26 @@ class InspectorController(QObject):
         session = self._chat.session
         if self._sides.inspector_shown and session is not None and self.engine is not None:
             self._later(self._read_chat(self.engine, session))
+            if self._listed is not session:
+                self._later(self._list_events(self.engine, session))
+
+    async def _list_events(self, engine: Engine, session: Session) -> None:
+        """List what is stored. Nothing can come between reading it and showing it."""
+        from .events_page import KEPT_EVENTS
+        from .facts import event_rows
+
+        seen: list[Event] = []
+        end = session.subscribe(lambda envelope: seen.append(envelope.event))
+        try:
+            stored = await engine.store.recent_events(session.info.id, KEPT_EVENTS)
+        finally:
+            end()
+        if self.inspector is None or session is not self._chat.session or self._listed is session:
+            return
+        newest = [event for _, event in stored[-len(seen) :]] if seen else []
+        late = [(time.time(), event) for event in seen if event not in newest]
+        self._listed = session
+        self.inspector.events.set(event_rows([*stored, *late], session))
 
     def _show_epoch(self, number: int) -> None:
         self._epoch = number

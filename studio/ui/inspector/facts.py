@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from studio.agent.context.compaction import ContextUsage
@@ -15,6 +17,7 @@ from studio.agent.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import UsageTotal, format_dollars, request_total, total
 from studio.domain.blocks import TextBlock, UserBlock
+from studio.domain.codec import encode_event
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -65,6 +68,7 @@ from studio.storage.sessions.native_history import EpochInfo, StoredHistory
 from studio.ui.formatting import clock, short_count, whole_seconds
 from studio.ui.transcript.items.draft_item import icon_of
 
+from .events_page import EventRow
 from .history_page import HistoryFacts
 from .run_page import RequestRow, RunFacts
 
@@ -118,6 +122,10 @@ STATES = {
     "cancelled": ("stopped", "Stopped"),
     "error": ("failed", "Failed"),
 }
+
+
+LONGEST = 8_000
+"""Characters of one fact of an event that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +248,31 @@ def history_facts(native: StoredHistory, epochs: Sequence[EpochInfo]) -> History
         for number, epoch in enumerate(epochs, 1)
     ]
     return HistoryFacts(native.provider, native.items, native.epoch, remark, others)
+
+
+def event_rows(events: Iterable[tuple[float, Event]], session: Session) -> list[EventRow]:
+    """The lines of events, each with its time in seconds since the epoch."""
+    rows: list[EventRow] = []
+    for at, event in events:
+        if line := event_line(event, session):
+            rows.append(EventRow(at, *line, partial(event_details, event, session)))
+    return rows
+
+
+def event_details(event: Event, session: Session) -> str:
+    """What is stored of an event; of a tool's end, also what it was called with and gave."""
+    facts = encode_event(event)
+    tool = session.transcript.tool(event.call_id) if isinstance(event, ToolFinished) else None
+    if tool is not None:
+        facts = {**facts, "arguments": tool.arguments, "output": tool.output}
+    shown = {name: value for name, value in facts.items() if value not in (None, "", [], {})}
+    lines: list[str] = []
+    for name, value in shown.items():
+        words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        if len(words) > LONGEST:
+            words = f"{words[:LONGEST]}…"
+        lines.append(f"{name}:\n{words}" if "\n" in words else f"{name}: {words}")
+    return "\n".join(lines)
 
 
 def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
