@@ -241,6 +241,7 @@ class MainWindow(QMainWindow):
             assert self.engine is not None
             if self.chat.session is not None and self.chat.session.info.id == session_id:
                 await self.chat.model.start_new()
+            self.runner.stop(session_id)
             await self.engine.sessions.delete(session_id)
             await self.chat_list.refresh()
 
