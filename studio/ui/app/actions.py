@@ -121,12 +121,13 @@ def keys_in_force(chosen: Mapping[str, str]) -> dict[str, str]:
     A key that a person chose is taken from the action that has it from the start. A name that
     no action has is passed over: it may be one of another version.
     """
+    own = {name: QKeySequence(keys).toString() for name, keys in chosen.items()}
+    taken = set(own.values())
     found: dict[str, str] = {}
-    taken = set(chosen.values())
     for entry in menu_entries():
         keys = QKeySequence(entry.keys).toString()
         if entry.name:
-            found[entry.name] = chosen.get(entry.name, "" if keys in taken else keys)
+            found[entry.name] = own.get(entry.name, "" if keys in taken else keys)
     return found
 
 

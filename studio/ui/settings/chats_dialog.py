@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSortFilterProxyModel, Qt, Signal
+from PySide6.QtCore import QSize, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWidget
 
@@ -36,6 +36,7 @@ class ChatsDialog(QDialog):
             row.setData(info.id, _ID)
             row.setCheckable(True)
             row.setEditable(False)
+            row.setSizeHint(QSize(0, theme.height(30)))
             self.rows.appendRow(row)
         self.rows.itemChanged.connect(self._count)
         self._found = QSortFilterProxyModel(self)

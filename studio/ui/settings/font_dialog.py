@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import (
     QModelIndex,
     QPersistentModelIndex,
+    QSize,
     QSortFilterProxyModel,
     QStringListModel,
     Qt,
@@ -13,10 +14,13 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QFontDatabase, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWidget
 
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, typefaces
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Field, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+
+PARTS = tuple(f"{family} " for family in typefaces.SHIPPED)
+"""How single weights of the fonts that ship are called, which some systems list as families."""
 
 
 class _Families(QStringListModel):
@@ -33,6 +37,8 @@ class _Families(QStringListModel):
             font = QFont(super().data(index, Qt.ItemDataRole.DisplayRole))
             font.setPixelSize(self._theme.font("body").pixelSize())
             return font
+        if role == Qt.ItemDataRole.SizeHintRole:
+            return QSize(0, self._theme.height(30))
         return super().data(index, role)
 
 
@@ -106,5 +112,6 @@ def _families(code: bool) -> list[str]:
         name
         for name in QFontDatabase.families(latin)
         if not QFontDatabase.isPrivateFamily(name)
+        and not name.startswith(PARTS)
         and (not code or QFontDatabase.isFixedPitch(name))
     ]

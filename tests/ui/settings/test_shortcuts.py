@@ -140,6 +140,8 @@ def test_no_key_is_given_twice() -> None:
     chosen = {"quit": "Ctrl+N", "of another version": "Ctrl+B"}
     found = keys_in_force(chosen)
     assert (found["quit"], found["new_chat"]) == ("Ctrl+N", "")
+    by_hand = keys_in_force({"quit": "ctrl+n", "settings": "no such key"})
+    assert (by_hand["quit"], by_hand["new_chat"], by_hand["settings"]) == ("Ctrl+N", "", "")
     back = with_keys(with_keys({}, "quit", "Ctrl+N"), "new_chat", "Ctrl+N")
     assert back == {"quit": ""}, "the last one has it, and a first key is not stored"
     assert with_keys(back, "quit", "Ctrl+Q") == {}
