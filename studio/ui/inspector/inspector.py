@@ -52,10 +52,9 @@ class Inspector(PaintedWidget):
         self.setAccessibleName("Inspector")
         self.tabs = Segmented(theme, ["Run", "Events", "History"], wide=True)
         self.tabs.chosen.connect(self.show_page)
-        head = widget_of(row_of([self.tabs], margins=(15, 0, 16, 0)))
-        head.setFixedHeight(max(48, theme.px(48)))
+        self._head = widget_of(row_of([self.tabs], margins=(15, 0, 16, 0)))
         self._pages = QStackedWidget()
-        parts = (head, Hairline(theme), (self._pages, 1))
+        parts = (self._head, Hairline(theme), (self._pages, 1))
         column_of(parts, spacing=0, margins=(1, 0, 0, 0), on=self)
 
         self.run = RunPage(theme)
@@ -77,7 +76,8 @@ class Inspector(PaintedWidget):
         self.history = HistoryPage(theme)
         self.epoch_wanted = self.history.wanted
         self._pages.addWidget(self.history)
-        theme.changed.connect(self.update)
+        self._follow()
+        theme.changed.connect(self._follow)
 
     def clear(self) -> None:
         """Show nothing of the chat before: this one has not begun."""
@@ -86,6 +86,10 @@ class Inspector(PaintedWidget):
         self.requests.set([])
         self.history.set(HistoryFacts())
         self.events.set([])
+
+    def _follow(self) -> None:
+        self._head.setFixedHeight(self.theme.px(48))  # as tall as the chat's header
+        self.update()
 
     def show_page(self, index: int) -> None:
         """0 Run, 1 Events, 2 History."""

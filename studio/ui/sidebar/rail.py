@@ -23,10 +23,10 @@ class Rail(PaintedWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
-        self.sidebar = IconButton(theme, "panel-left", tr("Sidebar (Ctrl+B)"))
+        self.sidebar = IconButton(theme, "panel-left", tr("Sidebar"))
         self.sidebar.setCheckable(True)
         self.sidebar.clicked.connect(self.sidebar_wanted)
-        new = IconButton(theme, "square-pen", tr("New chat (Ctrl+N)"))
+        new = IconButton(theme, "square-pen", tr("New chat"))
         new.clicked.connect(self.new_chat)
         column_of([self.sidebar, new, STRETCH], spacing=6, margins=(8, 11, 9, 8), on=self)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)

@@ -58,6 +58,7 @@ async def test_zoom_dresses_nothing_anew_and_lays_the_chat_out_once(tmp_path: Pa
         show_chat(person, 50)
         window, theme = person.window, person.window.theme
         person.composer.set_text("lines\n" * 8)  # it grows with the text, and the chat makes room
+        person.press(Key.Key_I, CTRL)
         polishes = Polishes()
         window.sidebar.installEventFilter(polishes)
         menu = window.menuBar().findChild(QMenu)
@@ -69,6 +70,9 @@ async def test_zoom_dresses_nothing_anew_and_lays_the_chat_out_once(tmp_path: Pa
         assert window.chat.view.canvas.total > 1.3 * lines
         assert menu.actionGeometry(menu.actions()[0]).height() > 1.4 * before.height()
         await until(lambda: window.sidebar.field.height() > 1.4 * field)
+        assert window.inspector is not None
+        tops = window.inspector._head.height(), window.chat.header.sizeHint().height() - 1
+        assert tops[0] == tops[1] == theme.px(48)
         person.press(Key.Key_0, CTRL)
         await until(lambda: window.sidebar.field.height() == field)
         assert menu.actionGeometry(menu.actions()[0]).height() == before.height()
