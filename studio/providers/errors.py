@@ -296,6 +296,7 @@ class ErrorFactory:
 
     def _text(self, fault: ProviderFault, model: str) -> str:
         title = self.title
+        at = "" if self.host == title else f" at {self.host}"
         texts: dict[ProviderFault, str] = {
             "no_key": f"There is no API key for {title}. Add one in the settings.",
             "bad_key": f"{title} rejected the API key.{self._key_end}",
@@ -310,7 +311,7 @@ class ErrorFactory:
             "bad_request": f"{title} did not accept the request.",
             "bad_history": f"{title} did not accept the conversation's history.",
             "no_credit": f"The {title} account has no credit left.",
-            "network": f"Can't reach {title} at {self.host}. Check the connection.",
+            "network": f"Can't reach {title}{at}. Check the connection.",
             "server": f"{title} had an error of its own.",
             "protocol": (
                 f"The server at {self.host} did not answer like {title}. Check the base URL."

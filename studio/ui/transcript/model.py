@@ -401,7 +401,7 @@ def offline_card(block: FailureBlock) -> ErrorCard:
     """A message that goes out when its provider can be reached again."""
     back = CardAction(RecoveryAction.REMOVE_FROM_QUEUE, tr("Remove from queue"), "ghost")
     provider = PROVIDERS.get(block.provider)
-    if provider is not None and provider.local:
+    if provider is not None and (provider.local or not provider.address):
         title = tr("{provider} does not answer").format(provider=provider.title)
         detail = tr("The message is queued and goes out when it does.")
     else:
