@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit
 from studio.domain.blocks import FailureBlock, RetryBlock, TextBlock, ToolBlock
 from studio.simulator import Call, Table, Text, Turn, When, html, stall, status
 from studio.storage.migrations import LATEST
+from studio.ui.app.key_sheet import KeySheet
 from studio.ui.pages.first_run import FirstRun
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.transcript.items.approval_item import ApprovalItem, QuestionItem
@@ -547,9 +548,9 @@ async def test_a_whole_conversation_by_keyboard(tmp_path: Path) -> None:
         person.press(Key.Key_Down, ALT)
         await until(lambda: window.chat.session is not None)
         person.press(Key.Key_Slash, CTRL)
-        box = await until(message)
-        assert "Ctrl+N" in box.informativeText()
-        box.close()
+        sheet = await until(lambda: window.findChild(KeySheet))
+        assert ("New chat", "Ctrl+N") in sheet.lines
+        sheet.close()
         assert not person.simulator.violations
 
 
