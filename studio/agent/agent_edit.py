@@ -75,7 +75,7 @@ def set_value(text: str, key: str, value: Scalar | list[str] | None) -> Edit:
     def edit(matter: Frontmatter) -> Edit | None:
         entry = matter.entry(key)
         if value is None:
-            return _taken_out(matter, matter.root, entry) if entry else None
+            return _taken_out(matter, matter.root, entry) if entry else Edit(0, 0, "")
         if entry is None:
             return _added(matter, key, _written(value))
         if entry.node.id != "scalar" and not isinstance(value, list):

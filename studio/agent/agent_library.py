@@ -60,7 +60,11 @@ class AgentLibrary:
         self._unsaved = data / "unsaved-agents"
 
     def read(self, path: Path) -> StoredText | None:
-        """A file's text, None if there is none; raises ToolFailed or ConfigurationError."""
+        """A file's text, None if there is none; raises ToolFailed or ConfigurationError.
+
+        A file of the person's own may be a link, such as into a repository of their settings.
+        """
+        path = self._target(path)
         stamp = draft_write.read_stamp(path, path.name)
         if stamp is None:
             return None
@@ -84,6 +88,7 @@ class AgentLibrary:
         """
         if path.parent == self.own:
             private_folder(self.own)
+        path = self._target(path)
         present = draft_write.read_stamp(path, path.name)
         if (present.digest if present else None) != (seen.digest if seen else None):
             raise DraftConflict(f"{path.name} changed on disk. Nothing was written.")
@@ -92,6 +97,9 @@ class AgentLibrary:
         if stored is None:
             raise DraftConflict(f"{path.name} was deleted on disk.")
         return stored
+
+    def _target(self, path: Path) -> Path:
+        return path.resolve() if path.parent == self.own else path
 
     def unused_path(self, name: str) -> Path:
         """A file of the person's own that is not there yet, named after an agent."""

@@ -142,6 +142,7 @@ def test_the_words_around_stay_to_the_letter() -> None:
         (set_value(FILE, "description", "Finds"), "'Finds mistakes'", "Finds"),
         (set_value(FILE, "mode", "inline"), "mode:  ", "mode: inline  "),
         (set_value(FILE, "hue", None), "hue: rust\n", ""),
+        (set_value(FILE, "effort", None), "hue", "hue"),
         (set_value(FILE, "model", "m-1"), "tools: [", "model: m-1\ntools: ["),
         (set_value(FILE, "dollars", 1.5), "hue: rust", "dollars: 1.5\nhue: rust"),
         (add_item(FILE, ("tools",), "own"), "search]", "search, own]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,22 @@ def test_unsaved_texts_are_kept_without_secrets(library: AgentLibrary, tmp_path:
     assert library.unsaved() == {}
     file.write_text('{"path": 3}')
     assert library.unsaved() == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_of_the_persons_own_stays_one(library: AgentLibrary, tmp_path: Path) -> None:
+    """Settings are often kept in a repository; a folder's links are not followed."""
+    target = tmp_path / "settings" / "a.md"
+    target.parent.mkdir()
+    target.write_text("A")
+    library.own.mkdir()
+    link = library.own / "a.md"
+    link.symlink_to(target)
+    seen = library.read(link)
+    assert seen is not None
+    library.save(link, "B", seen.stamp)
+    assert link.is_symlink() and target.read_text() == "B"
+    strange = tmp_path / "a.md"
+    strange.symlink_to(target)
+    with pytest.raises(DraftConflict, match="no ordinary file"):
+        library.read(strange)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from studio.agent.agent_library import StoredText
 from studio.domain.agents import Origin
-from studio.tools.drafts.three_way_merge import with_line_ends
+from studio.tools.drafts.three_way_merge import three_way, with_line_ends
 
 _MARK = "\ufeff"
 """Some programs begin a file with it."""
@@ -20,13 +20,17 @@ def as_shown(text: str) -> str:
 
 @dataclass(slots=True)
 class AgentDocument:
-    """One file. ``stored`` is the file as it was read or saved last, None if there is none."""
+    """One file. ``stored`` is the file from which the text was made, None if there is none.
+
+    ``outside`` is the file as another program left it since, until the person has decided.
+    """
 
     path: Path
     origin: Origin
     stored: StoredText | None
     text: str = ""
     """What the editor shows."""
+    outside: StoredText | None = None
 
     @property
     def base(self) -> str:
@@ -41,6 +45,21 @@ class AgentDocument:
     def read_only(self) -> bool:
         """Agents that ship with the program are changed in a copy."""
         return self.origin == "shipped"
+
+    def is_known(self, now: StoredText | None) -> bool:
+        """Whether the file is as it was when it was looked at last."""
+        last = self.outside or self.stored
+        return (now and now.stamp.digest) == (last and last.stamp.digest)
+
+    def take_outside(self, *, merge: bool) -> str:
+        """Go on from the file as it is on the disk; the text, with its changes to ``merge``.
+
+        Where both changed the same lines, both stand in it between marks.
+        """
+        assert self.outside is not None
+        theirs, base = as_shown(self.outside.text), self.base
+        self.stored, self.outside = self.outside, None
+        return three_way(base, theirs, self.text).text if merge else self.text
 
     def to_write(self) -> str:
         """The text with the line ends that the file has; long texts take a while."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +17,12 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
 )
 
-from studio.domain.agents import Origin
-from studio.ui.theme import Theme, joined
+from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_rounded, paint_text, paint_tile
 
-
-@dataclass(frozen=True, slots=True)
-class AgentRow:
-    """One file. ``problem`` says why it is not used; empty for an agent that can be chosen.
-
-    A row without a ``path`` heads a section.
-    """
-
-    path: Path | None
-    name: str
-    about: str = ""
-    icon: str = "sparkle"
-    hue: str = "slate"
-    origin: Origin = "own"
-    trusted: bool = True
-    problem: str = ""
-    unsaved: bool = False
-
-    @property
-    def spoken(self) -> str:
-        states = (
-            "" if self.trusted else tr("from a folder that you do not trust"),
-            tr("not saved") if self.unsaved else "",
-        )
-        return joined((self.name, self.problem or self.about, *states))
+from .agent_rows import AgentRow
 
 
 class GalleryModel(QAbstractListModel):

@@ -1,0 +1,125 @@
+"""Finds the files of agents, whether they can be used, and what each may name. Free of Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from studio.agent.agent_check import KnownNames, check_agent
+from studio.agent.agent_library import AgentLibrary
+from studio.agent.folder_files import PROJECT_AGENTS, agent_paths
+from studio.domain.agents import Agent, Origin
+from studio.domain.errors import StudioError
+from studio.providers.registry import PROVIDER_TITLES
+from studio.ui.formatting import short_path
+from studio.ui.theme import joined
+from studio.ui.translation import tr, tr_later
+
+from .foot import problem_text
+
+SECTIONS: tuple[tuple[Origin, str], ...] = (
+    ("folder", tr_later("In {folder}")),
+    ("own", tr_later("Your library")),
+    ("shipped", tr_later("Come with the studio")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """One file. ``problem`` says why it is not used; empty for an agent that can be chosen.
+
+    A row without a ``path`` heads a section.
+    """
+
+    path: Path | None
+    name: str
+    about: str = ""
+    icon: str = "sparkle"
+    hue: str = "slate"
+    origin: Origin = "own"
+    trusted: bool = True
+    problem: str = ""
+    unsaved: bool = False
+
+    @property
+    def spoken(self) -> str:
+        states = (
+            "" if self.trusted else tr("from a folder that you do not trust"),
+            tr("not saved") if self.unsaved else "",
+        )
+        return joined((self.name, self.problem or self.about, *states))
+
+
+class AgentIndex:
+    """The agents as they were read last; ``tools`` are those that one may name."""
+
+    def __init__(self, library: AgentLibrary, resources: Path, tools: Sequence[str]) -> None:
+        self._library, self._resources, self._tools = library, resources, tools
+        self._icons: tuple[str, ...] = ()
+        self.agents: Mapping[Path, Agent] = {}
+
+    def named(self, name: str) -> Path | None:
+        return next((path for path, one in self.agents.items() if one.name == name), None)
+
+    def trusts(self, path: Path) -> bool:
+        """Whether the file of a folder counts as the person's own."""
+        agent = self.agents.get(path)
+        return agent is not None and agent.trusted
+
+    def free_name(self, wanted: str) -> str:
+        """A name that no agent has."""
+        taken = {one.name.casefold() for one in self.agents.values()}
+        names = (wanted if n == 1 else f"{wanted} {n}" for n in range(1, 10_000))
+        return next(name for name in names if name.casefold() not in taken)
+
+    def known(self, path: Path) -> KnownNames:
+        """What the agent of a file may name."""
+        taken = {
+            one.name.casefold()
+            for other, one in self.agents.items()
+            if other.parent == path.parent and other != path
+        }
+        return KnownNames(self._tools, tuple(PROVIDER_TITLES), self._icons, taken)
+
+    def rows(self, agents: Mapping[Path, Agent], folder: Path | None) -> list[AgentRow]:
+        """The rows of all files, of the ``agents`` and of what cannot be used. Blocks."""
+        self.agents = agents
+        self._icons = tuple(one.stem for one in (self._resources / "icons").glob("*.svg"))
+        unsaved = self._library.unsaved()
+        places: dict[Origin, list[AgentRow]] = {key: [] for key, _ in SECTIONS}
+        for path, one in agents.items():
+            row = AgentRow(path, one.name, one.description, one.icon, one.hue, one.origin)
+            places[one.origin].append(_marked(row, trusted=one.trusted, unsaved=path in unsaved))
+        own = {path for path in unsaved if path.parent == self._library.own}
+        others: list[tuple[Origin, set[Path]]] = [
+            ("own", own | set(agent_paths(self._library.own)))
+        ]
+        if folder is not None:
+            others.append(("folder", set(agent_paths(folder / PROJECT_AGENTS))))
+        for origin, paths in others:
+            for path in paths - agents.keys():
+                row = AgentRow(path, path.name, origin=origin, problem=self._why(path))
+                places[origin].append(_marked(row, unsaved=path in unsaved))
+        found: list[AgentRow] = []
+        for key, words in SECTIONS:
+            if places[key]:
+                name = short_path(str(folder)) if folder else ""
+                found.append(AgentRow(None, tr(words).format(folder=name)))
+                found += sorted(places[key], key=lambda row: row.name.casefold())
+        return found
+
+    def _why(self, path: Path) -> str:
+        """Why a file is not among the agents."""
+        try:
+            stored = self._library.read(path)
+        except StudioError as error:
+            return str(error)
+        if stored is None:
+            return tr("Not saved yet")
+        errors = check_agent(stored.text, self.known(path)).errors
+        return problem_text(errors[0]) if errors else tr("Left out: its name is taken")
+
+
+def _marked(row: AgentRow, *, trusted: bool = True, unsaved: bool = False) -> AgentRow:
+    return replace(row, trusted=trusted, unsaved=unsaved)
