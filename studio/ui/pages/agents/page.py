@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,9 @@ from .open_file import OpenFile
 from .preview import Preview
 from .properties import Properties, usual_verdict
 from .try_chat import TryChat
+
+WEEK = 7 * 24 * 3600.0
+"""Seconds."""
 
 
 class _Title(PaintedWidget):
@@ -273,8 +277,22 @@ class AgentsPage(Page):
         self.editor.setReadOnly(document.read_only)
         self.editor.show_text(document.text)
         await self.file.check()
+        await self._show_use()
         if self.columns.chat is not None and self.try_chat is not None:
             self.try_chat.begin(self.file.name, self.file.look)
+
+    async def _show_use(self) -> None:
+        """Show what the agent used in the last week."""
+        from studio.agent.usage_costs import UsageTotal, format_dollars
+
+        name = self.file.name
+        sums = await self._engine.usage_costs.spent("agent", since=time.time() - WEEK)
+        if name == self.file.name:
+            used = sums.get(name, UsageTotal())
+            cost = format_dollars(used.cost)
+            if used.estimate and cost:
+                cost = tr("{amount}, estimate").format(amount=cost)
+            self.properties.show_use(used.requests, used.usage.total, cost)
 
     def _edited(self) -> None:
         self.file.write(self.editor.text())

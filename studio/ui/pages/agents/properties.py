@@ -13,6 +13,7 @@ from studio.agent.agent_parser import AgentText
 from studio.domain.agents import HUES
 from studio.domain.tools import ToolSpec
 from studio.ui.chat.model.session_options import EFFORT_NAMES
+from studio.ui.formatting import short_count
 from studio.ui.theme import ICONS_OF_AGENTS, Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import (
@@ -200,6 +201,7 @@ class Properties(PaintedWidget):
         for name, row in self.tools.items():
             row.chosen.connect(lambda verdict, name=name: self.tool_changed.emit(name, verdict))
         self.count = Label(theme, "", "ui", "text2", digits=True)
+        self.used = [Label(theme, "", "ui_medium", digits=True) for _ in range(3)]
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -207,6 +209,15 @@ class Properties(PaintedWidget):
 
         def heading(text: str) -> Label:
             return Label(t, text, "small_strong")
+
+        names = (tr("Requests"), tr("Tokens"), tr("Cost"))
+        figures = [
+            row_of([Label(t, name, "ui", "text2"), STRETCH, figure])
+            for name, figure in zip(names, self.used, strict=True)
+        ]
+        used = column_of([Hairline(t), 0, heading(tr("Last 7 days")), *figures], spacing=8)
+        self._used = widget_of(used)
+        self._used.hide()
 
         def named(text: str, control: QWidget) -> QWidget:
             return widget_of(column_of([Label(t, text, "small", "text2"), control], spacing=4))
@@ -233,6 +244,7 @@ class Properties(PaintedWidget):
             row_of([heading(tr("Tools")), STRETCH, self.count]),
             column_of(list(self.tools.values()), spacing=0, margins=(-6, 0, -6, 0)),
             Label(t, tr("Write tools always make a draft first."), "small", "text2", wrap=True),
+            self._used,
             STRETCH,
         ]
         inner = widget_of(column_of(parts, spacing=10, margins=(16, 14, 16, 20)))
@@ -306,6 +318,13 @@ class Properties(PaintedWidget):
             *(*self.limits.values(), *self.icons, *self.hues, *self.tools.values()),
         ):
             control.setEnabled(whole and not read_only)
+
+    def show_use(self, requests: int, tokens: int, cost: str) -> None:
+        """Show what the agent used lately; nothing if it did not run."""
+        figures = (f"{requests:,}", short_count(tokens), cost or "–")
+        for label, figure in zip(self.used, figures, strict=True):
+            label.setText(figure)
+        self._used.setVisible(requests > 0)
 
     # What the person changes
 
