@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .permission.invisible_characters import escape_line
 from .yaml_text import YamlError, compose_yaml, construct_yaml
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ MAX_FRONTMATTER = 10_000
 """Characters; to parse more takes seconds."""
 BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 """The end of a line, as YAML reads it."""
+MOST_SHOWN = 300
+"""Characters of a wrong value that are told."""
 NO_MAPPING = "the frontmatter is a list of “key: value” lines"
 _LINE = re.compile(r"[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
 
@@ -136,7 +139,8 @@ def problem_at(
     before = list(BREAK.finditer(text, 0, start))
     column = start - (before[-1].end() if before else 0) + 1
     line = len(before) + 1
-    return Problem(found.words, start, end, line, column, found.values, found.fix, warning)
+    values = {name: escape_line(value, MOST_SHOWN) for name, value in found.values.items()}
+    return Problem(found.words, start, end, line, column, values, found.fix, warning)
 
 
 def read_frontmatter(text: str) -> Frontmatter:

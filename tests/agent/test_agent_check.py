@@ -88,6 +88,12 @@ def test_w8_what_a_problem_says() -> None:
     assert wrong("run(git", "rum(git").fix == "run(git push*)"
 
 
+def test_w8_a_strangers_words_are_told_in_one_visible_line() -> None:
+    text = GOOD.replace("model:", '"mo\\u202edel\\n\\e[31m' + "x" * 5_000 + '":')
+    (found,) = check_agent(text, KNOWN).problems
+    assert str(found).isprintable() and len(str(found)) < 1_000
+
+
 def test_w8_an_error_is_told_at_its_own_key() -> None:
     """A key may begin with the letters of another one above it."""
     assert wrong("mode: inline", "mode: 7 x").line == 9

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from studio.agent.agent_files import AgentFiles
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
+from studio.ui.theme.icons import Icons
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, message, on_window_loop
 
@@ -110,6 +111,7 @@ async def test_w11_problems_are_fixed_and_values_changed_word_by_word(tmp_path: 
         await checked(page, 0)
 
         panel = page.properties
+        assert all(Icons().known(row.spec.icon) for row in panel.tools.values())
         panel.name.setFocus(Qt.FocusReason.TabFocusReason)
         panel.name.selectAll()
         person.type("Proof: two")
@@ -209,6 +211,13 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
         mine = (merged + "mine").replace("\n", "\r\n").encode()  # the line ends of the disk
         await until(lambda: file.read_bytes() == mine)
 
+        await until(lambda: not page.title.accessibleName().endswith("Edited"))
+        page.editor.apply(page_edit(page, "mine", "ours"))
+        await until(lambda: page.save_button.isEnabled())
+        file.unlink()
+        await says(page, "proof.md is not on the disk.")
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: file.exists() and file.read_text() == merged + "ours")
         await until(lambda: not page.title.accessibleName().endswith("Edited"))
         file.write_text(good)  # nothing is unsaved: it is shown at once
         await until(lambda: page.editor.text() == good)

@@ -9,6 +9,7 @@ from pathlib import Path
 from studio.agent.agent_check import KnownNames, check_agent
 from studio.agent.agent_library import AgentLibrary
 from studio.agent.folder_files import PROJECT_AGENTS, agent_paths
+from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent, Origin
 from studio.domain.errors import StudioError
 from studio.providers.registry import PROVIDER_TITLES
@@ -99,7 +100,8 @@ class AgentIndex:
             others.append(("folder", set(agent_paths(folder / PROJECT_AGENTS))))
         for origin, paths in others:
             for path in paths - agents.keys():
-                row = AgentRow(path, path.name, origin=origin, problem=self._why(path))
+                name = escape_line(path.name, 80)
+                row = AgentRow(path, name, origin=origin, problem=self._why(path))
                 places[origin].append(_marked(row, unsaved=path in unsaved))
         found: list[AgentRow] = []
         for key, words in SECTIONS:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.agent_library import StoredText
+from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Origin
 from studio.tools.drafts.three_way_merge import three_way, with_line_ends
 
@@ -31,6 +32,11 @@ class AgentDocument:
     text: str = ""
     """What the editor shows."""
     outside: StoredText | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """The name of the file, whoever chose it."""
+        return escape_line(self.path.name, 80)
 
     @property
     def base(self) -> str:

@@ -22,6 +22,8 @@ _BODY = (
 _HEADING = re.compile(r"^#{1,6}\s.*")
 _STRONG = re.compile(r"\*\*[^*]+\*\*")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+MOST = 2_000
+"""Characters of a line that are looked at: a stranger's file must not stop the window."""
 _BEFORE, _FRONT, _BODY_STATE, _CODE = -1, 1, 2, 3
 
 
@@ -49,6 +51,7 @@ class AgentHighlighter(QSyntaxHighlighter):
         return made
 
     def highlightBlock(self, text: str) -> None:
+        text = text[:MOST]
         before = self.previousBlockState()
         dashes = text.strip().lstrip("\ufeff") == "---"
         if before == _BEFORE:

@@ -122,7 +122,7 @@ class OpenFile(QObject):
         if document is None or document.read_only or not document.edited:
             return document is not None
         await self.check()
-        if self.checked.errors or document.outside is not None:
+        if self.checked.errors:
             await self.keep()
             return False
         text = document.text

@@ -271,7 +271,7 @@ class AgentsPage(Page):
             self.editor.setReadOnly(True)
             self.editor.show_text("")
             self.foot.show_problems(())
-            self.title.show_title(row.path.name, tr("Read-only"))
+            self.title.show_title(row.name, tr("Read-only"))
             self.notice.show_text(str(error), warns=True)
             return
         self.editor.setReadOnly(document.read_only)
@@ -324,7 +324,7 @@ class AgentsPage(Page):
             return
         edited = document.edited and not document.read_only
         state = tr("Read-only") if document.read_only else tr("Edited") if edited else ""
-        self.title.show_title(document.path.name, state)
+        self.title.show_title(document.shown_name, state)
         self.save_button.setVisible(not document.read_only)
         self.save_button.setEnabled(edited)
         self.copy_button.setVisible(document.read_only)
@@ -338,9 +338,12 @@ class AgentsPage(Page):
     def _show_notice(self, document: AgentDocument) -> None:
         """Say the most pressing thing about the file."""
         if document.outside is not None:
-            text = tr("{file} changed on disk.").format(file=document.path.name)
+            text = tr("{file} changed on disk.").format(file=document.shown_name)
             ways = [(tr("Merge"), self.merge), (tr("Keep mine"), self.keep_mine)]
             self.notice.show_text(text, ways, warns=True)
+        elif document.stored is None and not document.read_only:
+            text = tr("{file} is not on the disk. Save writes it.")
+            self.notice.show_text(text.format(file=document.shown_name), warns=True)
         elif document.origin == "folder" and not self.index.trusts(document.path):
             text = tr(
                 "From a folder that you do not trust: its words count as a stranger’s, and it "
@@ -447,8 +450,9 @@ class AgentsPage(Page):
             if edited and self.document is not None:
                 await self._load(self.document.path)
             return True
-        if self.document is not None and self.document.outside is None:
-            first = self.file.checked.errors[0]
+        errors = self.file.checked.errors
+        if self.document is not None and self.document.outside is None and errors:
+            first = errors[0]
             words = tr("Kept, not saved. {problem} The file stays as it was until then.")
             ways = [(tr("Show"), partial(self._reveal, first))]
             self.notice.show_text(words.format(problem=problem_text(first)), ways, warns=True)
