@@ -159,6 +159,8 @@ async def test_w11_problems_are_fixed_and_values_changed_word_by_word(tmp_path: 
         panel.more.setFocus()
         page.discard()
         await says(page, "Coder is in the trash.")
+        await page.file.check()  # as a moment later
+        assert "Coder is in the trash." in page.notice.text
         assert not mine.exists()
         person.click(page.notice.buttons[0])
         await until(mine.exists)

@@ -75,6 +75,8 @@ class AgentEditor(QTextEdit):
         super().__init__()
         self._theme = theme
         self._problems: Sequence[Problem] = ()
+        self._text = ""
+        """The text of which the page knows."""
         self.setAcceptRichText(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)  # YAML has no tabs
@@ -106,6 +108,7 @@ class AgentEditor(QTextEdit):
         self.setPlainText(text)
         self._set_lines()
         self.document().clearUndoRedoStacks()
+        self._text = self.text()
         self.document().blockSignals(False)
         self.blockSignals(False)
         self._highlighter.rehighlight()
@@ -157,9 +160,11 @@ class AgentEditor(QTextEdit):
         return cursor
 
     def _contents_changed(self, at: int, removed: int, added: int) -> None:
-        if removed or added:
-            self._numbers.update()
-            self._fit()
+        self._numbers.update()
+        self._fit()
+        text = self.text()
+        if text != self._text:  # or it has only other colours
+            self._text = text
             self.edited.emit()
 
     def _moved(self) -> None:

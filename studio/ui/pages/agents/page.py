@@ -44,7 +44,7 @@ from .document import AgentDocument
 from .editor import AgentEditor
 from .foot import Foot, problem_text
 from .gallery import Gallery
-from .notice import Notice
+from .notice import Notice, Way
 from .open_file import OpenFile
 from .preview import Preview
 from .properties import Properties, usual_verdict
@@ -99,6 +99,8 @@ class AgentsPage(Page):
         self.try_chat: TryChat | None = None
         """None until it was first wanted."""
         self.preview: Preview | None = None
+        self._deleted: tuple[str, Way] | None = None
+        """What was deleted last, in words, and the way back; until something else is done."""
         self._make_list()
         self._make_centre()
         self._make_panel()
@@ -250,6 +252,7 @@ class AgentsPage(Page):
         return Path(options.folder)
 
     def _choose(self, row: AgentRow) -> None:
+        self._deleted = None
         self.columns.list_wanted = False
         self._place()
         self._replace(self._show(row))
@@ -295,6 +298,7 @@ class AgentsPage(Page):
             self.properties.show_use(used.requests, used.usage.total, cost)
 
     def _edited(self) -> None:
+        self._deleted = None
         self.file.write(self.editor.text())
         self._show_state()
 
@@ -341,6 +345,8 @@ class AgentsPage(Page):
             text = tr("{file} changed on disk.").format(file=document.shown_name)
             ways = [(tr("Merge"), self.merge), (tr("Keep mine"), self.keep_mine)]
             self.notice.show_text(text, ways, warns=True)
+        elif self._deleted is not None:
+            self.notice.show_text(self._deleted[0], [self._deleted[1]])
         elif document.stored is None and not document.read_only:
             text = tr("{file} is not on the disk. Save writes it.")
             self.notice.show_text(text.format(file=document.shown_name), warns=True)
@@ -538,17 +544,22 @@ class AgentsPage(Page):
 
     async def _discard(self, document: AgentDocument) -> None:
         """Move the file to the trash, with a way back."""
+        if not self.file.is_checked:
+            await self.file.check()
         name = self.file.name
         await self.file.keep()
         unsaved = (await asyncio.to_thread(self.library.unsaved)).get(document.path)
+        self.file.close()  # or its end would be taken for another program's doing
         gone = None
-        if document.stored is not None:
-            gone = await asyncio.to_thread(self.library.discard, document.path)
-        await asyncio.to_thread(self.library.forget_unsaved, document.path)
-        self.file.close()
-        await self._load()
+        try:
+            if document.stored is not None:
+                gone = await asyncio.to_thread(self.library.discard, document.path)
+            await asyncio.to_thread(self.library.forget_unsaved, document.path)
+        finally:
+            await self._load()
 
         async def restore() -> None:
+            self._deleted = None
             if gone is not None:
                 await asyncio.to_thread(self.library.restore, gone)
             if unsaved is not None:
@@ -556,7 +567,9 @@ class AgentsPage(Page):
             await self._load(document.path)
 
         text = tr("{name} is in the trash.").format(name=name)
-        self.notice.show_text(text, [(tr("Undo"), lambda: self._run(restore()))])
+        self._deleted = (text, (tr("Undo"), lambda: self._run(restore())))
+        if self.document is not None:
+            self._show_notice(self.document)
 
     def _ask_more(self) -> None:
         document = self.document
