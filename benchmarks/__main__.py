@@ -17,6 +17,7 @@ WITH_ROWS = (
     "adapters",
     "step",
     "history",
+    "search",
     "stall",
     "sessions",
     "loop",

@@ -29,7 +29,8 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import canonical_json
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
-from .search import escape_like, sanitise_text
+from .search import sanitise_text
+from .search_filters import escape_like
 
 AuditState: TypeAlias = Literal[
     "queued", "waiting", "running", "done", "error", "denied", "refused", "cancelled"

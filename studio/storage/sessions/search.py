@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from sqlite3 import Connection
 from typing import TypeAlias
 
@@ -26,6 +27,8 @@ from studio.domain.events import (
 )
 from studio.domain.messages import File, Text, ToolResult
 from studio.domain.sessions import SearchHit
+
+from .search_filters import escape_like, read_filters
 
 Passage: TypeAlias = tuple[str, str]
 """The kind of its block (``said``, ``answer``, ``reasoning``, ``call``, ``result``,
@@ -128,24 +131,29 @@ def _words(call: ToolQueued) -> str:
 def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
     """Sessions whose title or content has every word of ``text``, best first.
 
-    The last word may be a prefix. Any text is a valid query.
+    The last word may be a prefix. Any text is a valid query; words such as ``agent:Coder`` limit
+    it to some sessions, see ``search_filters``. With filters alone all of these are found.
     """
-    text = sanitise_text(text).strip()
-    if not text:
+    filters = read_filters(sanitise_text(text).strip(), time.time())
+    text, where, values = filters.words, filters.where, filters.values
+    if not text and not filters.limited:
         return []
     hits: dict[str, SearchHit] = {}
-    titles = "SELECT id, CAST(title AS TEXT) FROM sessions ORDER BY updated DESC"  # CAST: damage
-    for session_id, title in db.execute(titles):
+    titles = f"""SELECT id, CAST(title AS TEXT) FROM sessions WHERE {where}
+        ORDER BY updated DESC"""  # CAST: damage
+    for session_id, title in db.execute(titles, values):
         if all(word.casefold() in title.casefold() for word in text.split()):
             hits[session_id] = SearchHit(session_id, title, title, "title")
+    if not text:
+        return list(hits.values())[:limit]
     query = _query(text)
     if query is None:
         rows = db.execute(
-            """SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind,
+            f"""SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind,
             CAST(said.text AS TEXT)
             FROM said JOIN sessions ON sessions.id = said.session_id
-            WHERE said.text LIKE ? ESCAPE '\\' ORDER BY said.id DESC""",
-            (f"%{escape_like(text)}%",),
+            WHERE said.text LIKE ? ESCAPE '\\' AND {where} ORDER BY said.id DESC""",
+            (f"%{escape_like(text)}%", *values),
         )
         for session_id, title, kind, passage in rows:
             if session_id not in hits:
@@ -155,11 +163,12 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
     else:
         # The best passage of each session first; only those few are then marked up.
         best = db.execute(
-            """SELECT id, session_id, min(score) FROM
+            f"""SELECT id, session_id, min(score) FROM
                 (SELECT said.id AS id, said.session_id AS session_id, words.rank AS score
-                FROM words JOIN said ON said.id = words.rowid WHERE words MATCH ?)
+                FROM words JOIN said ON said.id = words.rowid WHERE words MATCH ?
+                AND said.session_id IN (SELECT id FROM sessions WHERE {where}))
             GROUP BY session_id ORDER BY 3 LIMIT ?""",
-            (query, limit + len(hits)),
+            (query, *values, limit + len(hits)),
         ).fetchall()
         for row_id, session_id, _ in best:
             if session_id not in hits:
@@ -185,11 +194,6 @@ def _query(text: str) -> str | None:
     if not words or _UNSPACED.search(text):
         return None
     return " ".join(f'"{word}"' for word in words) + "*"
-
-
-def escape_like(text: str) -> str:
-    """``text`` for a LIKE pattern with ``ESCAPE '\\'``."""
-    return re.sub(r"([\\%_])", r"\\\1", text)
 
 
 def _marked_line(marked: str) -> str:

@@ -206,7 +206,7 @@ class Entries(QObject):
             Entry(
                 "settings",
                 page.key,
-                tr(page.key.replace("_", " ").capitalize()),
+                tr(page.title),
                 page.icon,
                 lambda key=page.key: self.settings_wanted.emit(key),
                 tr("Settings"),

@@ -12,6 +12,7 @@ import time
 import types
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -447,6 +448,37 @@ async def test_search_finds_titles_words_and_unfinished_words(store: SessionStor
     ):
         assert isinstance(await store.search(odd), list)
     assert await find("%") == [] and await find("{") == [("s", "call", '[1, {"x": null}]')]
+
+
+async def test_filters_limit_a_search(store: SessionStore) -> None:
+    """By agent, model, folder, tool, day and what a chat has; other words stay words."""
+    day = datetime(2026, 11, 5, 12).timestamp()
+    told = replace(info("t", title="Told by another"), agent="Deep Researcher", model="sonnet-4",
+                   folder="/code/100%_atlas")  # fmt: skip
+    await store.create(told)
+    await store.create(replace(info("d", title="Of one day"), created=day, updated=day))
+    told_of: list[Event] = [started("u", "look at a needle: foo:bar")]
+    for session_id, story in (("s", STORY), ("t", told_of)):
+        journal = store.journal(session_id)
+        for event in story:
+            journal.append(event)
+        await journal.flush()
+
+    async def find(text: str) -> list[str]:
+        return sorted(hit.session_id for hit in await store.search(text))
+
+    assert await find("look") == ["s", "t"]
+    assert await find('look agent:"deep res"') == ["t"] == await find("agent:deep")
+    assert await find("look MODEL:sonnet") == ["t"]
+    assert await find("look folder:100%_at") == ["t"] and await find("folder:100_") == []
+    assert await find("look tool:run") == ["s"] == await find("tool:run has:draft")
+    assert await find("day after:2026-11-05 before:2026-11-06") == ["d"]
+    assert await find("day after:2026-11-06") == [] == await find("day before:2026-11")
+    assert await find("day after:2026") == ["d"] == await find("day before:2026-12")
+    assert await find("foo:bar") == ["t"]  # no filter
+    assert await find("look before:never") == []  # no day: a word that is not there
+    assert await find("needle: agent:deep") == ["t"]
+    assert await find("据 agent:deep") == []
 
 
 @pytest.fixture(scope="module")
