@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
+import unicodedata
+from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import TypeAlias
 
@@ -36,10 +38,11 @@ Passage: TypeAlias = tuple[str, str]
 
 LONGEST = 200_000  # characters of one block that are indexed
 LINE = 160  # characters of a matching line
+MANY = 1000  # passages with a word that is so frequent that its passages are not weighed
 
 # Scripts written without spaces: the index has a whole sentence as one word.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]")
-_MARK = "\x02"  # marks the match in a snippet; no text in the index holds it
+_MARK = "\x02"  # is in no stored text: searches of earlier versions marked matches with it
 
 
 def sanitise_text(text: str) -> str:
@@ -161,28 +164,48 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
             if len(hits) >= limit:
                 break
     else:
-        # The best passage of each session first; only those few are then marked up.
-        best = db.execute(
-            f"""SELECT id, session_id, min(score) FROM
-                (SELECT said.id AS id, said.session_id AS session_id, words.rank AS score
-                FROM words JOIN said ON said.id = words.rowid WHERE words MATCH ?
-                AND said.session_id IN (SELECT id FROM sessions WHERE {where}))
-            GROUP BY session_id ORDER BY 3 LIMIT ?""",
-            (query, *values, limit + len(hits)),
-        ).fetchall()
-        for row_id, session_id, _ in best:
+        # A passage of each session first; only those few are then marked up.
+        best = _passages(db, query, (where, values), limit + len(hits))
+        for row_id, session_id in best:
             if session_id not in hits:
                 row = db.execute(
-                    f"""SELECT CAST(sessions.title AS TEXT), said.kind,
-                    highlight(words, 0, '{_MARK}', '')
-                    FROM words JOIN said ON said.id = words.rowid
-                    JOIN sessions ON sessions.id = said.session_id
-                    WHERE words MATCH ? AND words.rowid = ?""",
-                    (query, row_id),
+                    """SELECT CAST(sessions.title AS TEXT), said.kind, CAST(said.text AS TEXT)
+                    FROM said JOIN sessions ON sessions.id = said.session_id WHERE said.id = ?""",
+                    (row_id,),
                 )
-                for title, kind, marked in row:  # none where the index is damaged
-                    hits[session_id] = SearchHit(session_id, title, _marked_line(marked), kind)
+                for title, kind, passage in row:  # none where the index is damaged
+                    line = _cut(passage, _first(passage, text))
+                    hits[session_id] = SearchHit(session_id, title, line, kind)
     return list(hits.values())[:limit]
+
+
+def _passages(
+    db: Connection, query: str, condition: tuple[str, Sequence[object]], limit: int
+) -> list[tuple[int, str]]:
+    """A passage of each session that has what the FTS5 query asks for, with the session's id.
+
+    The best first; of words that are in ``MANY`` passages the newest first, for to weigh them
+    all takes too long for each key.
+    """
+    where, values = condition
+    matching = f"""FROM words CROSS JOIN said ON said.id = words.rowid WHERE words MATCH ?
+        AND said.session_id IN (SELECT id FROM sessions WHERE {where})"""
+    newest: dict[str, int] = {}
+    rows = db.execute(
+        f"SELECT said.id, said.session_id {matching} ORDER BY words.rowid DESC", (query, *values)
+    )
+    for seen, (row_id, session_id) in enumerate(rows, 1):
+        newest.setdefault(session_id, row_id)
+        if seen >= MANY and len(newest) >= limit:
+            rows.close()
+            return [(row_id, session_id) for session_id, row_id in newest.items()][:limit]
+    best = db.execute(
+        f"""SELECT id, session_id, min(score) FROM
+            (SELECT said.id AS id, said.session_id AS session_id, words.rank AS score {matching})
+        GROUP BY session_id ORDER BY 3 LIMIT ?""",
+        (query, *values, limit),
+    )
+    return [(row_id, session_id) for row_id, session_id, _ in best]
 
 
 def _query(text: str) -> str | None:
@@ -196,9 +219,20 @@ def _query(text: str) -> str | None:
     return " ".join(f'"{word}"' for word in words) + "*"
 
 
-def _marked_line(marked: str) -> str:
-    at = marked.find(_MARK)
-    return _cut(marked.replace(_MARK, ""), max(at, 0))
+def _first(passage: str, text: str) -> int:
+    """Where the first of the words stands in a passage, as the index finds them; 0 if nowhere."""
+    if passage.isascii():
+        plain = passage.lower()
+    else:  # one character for each, so that places stay
+        plain = "".join(unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in passage)
+    words = unicodedata.normalize("NFD", text.lower())
+    runs = {run[0] for word in words.split() if (run := re.search(r"[^\W_]+", _unmarked(word)))}
+    found = (re.search(rf"(?<![^\W_]){re.escape(run)}", plain) for run in runs)
+    return min((hit.start() for hit in found if hit), default=0)
+
+
+def _unmarked(word: str) -> str:
+    return "".join(letter for letter in word if not unicodedata.combining(letter))
 
 
 def _line(passage: str, text: str) -> str:
