@@ -107,7 +107,7 @@ async def test_h5_killed_in_the_middle_of_an_answer(tmp_path: Path, provider: st
         if "And now" in view.last_user:
             return Turn(Text("The end."))
         thought = [Think("Hm.")] if chance.random() < 0.5 else []
-        if KILLS > 1 and chance.random() < 0.6:
+        if len(views) > 1 and chance.random() < 0.6:
             calls = chance.choices(TOOLS, k=chance.randint(1, 3))
             return Turn(*thought, Text("I look. " * 20), *calls, faults=[drip(20_000)])
         return Turn(*thought, Text(ANSWER), faults=[drip(20_000)])

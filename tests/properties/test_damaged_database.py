@@ -127,11 +127,10 @@ async def opened(template: Template, place: Path, *, whole: bool) -> None:
             changed += not same(session.transcript.blocks, template.shown[info.id])
             if session.damage:
                 session = await sessions.branch(info.id)
-            notice = home.engine.database.notice
             try:
                 *_, last = await say(session, "Go on")
-            except SessionInUse:  # the damage was met only now, and what it took is not known here
-                assert home.engine.database.notice != notice
+            except SessionInUse:  # the damage was met as it was opened
+                assert home.engine.database.notice
                 session = await sessions.open(session.info.id)
                 *_, last = await say(session, "Go on")
             assert isinstance(last, TurnComplete) and last.reason == "done", last
