@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QDate, QDateTime, QLocale
-
-from .translation import locale, tr, tr_in, tr_plural
+from .translation import locale, tr, tr_in, tr_later, tr_plural
 
 if TYPE_CHECKING:
     from studio.storage.paths import Paths
@@ -133,26 +131,53 @@ def month(date: str) -> str:
     """2026-11 as November 2026; anything else as it is."""
     year, _, number = date.partition("-")
     if number.isdigit() and 1 <= int(number) <= 12:
-        name = locale().standaloneMonthName(int(number), QLocale.FormatType.LongFormat)
+        name = locale().standaloneMonthName(int(number))
         return f"{name} {year}"
     return date
 
 
 def day(date: str) -> str:
     """2026-12-01 as 1 Dec 2026; anything else as it is."""
+    from PySide6.QtCore import QDate
+
     found = QDate.fromString(date, "yyyy-MM-dd")
     return locale().toString(found, tr_in("date", "d MMM yyyy")) if found.isValid() else date
 
 
 def day_of(at: float) -> str:
     """Seconds since 1970 as a day: 24 Nov, with its year unless it is this one."""
+    from PySide6.QtCore import QDate, QDateTime
+
     when = QDateTime.fromSecsSinceEpoch(int(at)).date()
     if when.year() == QDate.currentDate().year():
         return locale().toString(when, tr_in("date", "d MMM"))
     return locale().toString(when, tr_in("date", "d MMM yyyy"))
 
 
+KEYS = {
+    "Alt": tr_later("Alt"),
+    "Ctrl": tr_later("Ctrl"),
+    "Del": tr_later("Del"),
+    "Down": tr_later("Down"),
+    "End": tr_later("End"),
+    "Enter": tr_later("Enter"),
+    "Esc": tr_later("Esc"),
+    "Home": tr_later("Home"),
+    "Shift": tr_later("Shift"),
+    "Space": tr_later("Space"),
+    "Up": tr_later("Up"),
+}
+"""What is printed on keys."""
+
+
+def keys(shortcut: str) -> str:
+    """``Ctrl+K`` with the names of keys as they are printed on the person's keyboard."""
+    return "+".join(tr(KEYS[key]) if key in KEYS else key for key in shortcut.split("+"))
+
+
 def moment(at: float) -> str:
     """Seconds since 1970 as day and time: 24 Nov 2026, 14:05:09."""
+    from PySide6.QtCore import QDateTime
+
     when = QDateTime.fromSecsSinceEpoch(int(at))
     return locale().toString(when, tr_in("date", "d MMM yyyy, HH:mm:ss"))

@@ -15,10 +15,12 @@ import re
 import struct
 from io import BytesIO
 from pathlib import Path
-
-from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+from typing import TYPE_CHECKING
 
 import studio
+
+if TYPE_CHECKING:  # the models of the window, which are free of Qt, look up texts too
+    from PySide6.QtCore import QCoreApplication, QLocale
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 """The languages of the window, each with its own name for itself."""
@@ -28,7 +30,7 @@ _JOINT = re.compile(r'"\n"')
 
 _catalogue = gettext.NullTranslations()
 _language = "en"
-_locale = QLocale(_USUAL["en"])
+_locale: QLocale | None = None
 
 
 def tr(text: str) -> str:
@@ -39,7 +41,7 @@ def tr(text: str) -> str:
 def tr_plural(one: str, many: str, count: int, **values: object) -> str:
     """The form for this count; both are templates, into which ``{count}`` and values are put."""
     form = _catalogue.ngettext(one, many, count)
-    return form.format(count=_locale.toString(count), **values)
+    return form.format(count=locale().toString(count), **values)
 
 
 def tr_in(context: str, text: str) -> str:
@@ -59,6 +61,11 @@ def language() -> str:
 
 def locale() -> QLocale:
     """How numbers, money and dates are written in the language of the window."""
+    global _locale
+    if _locale is None:
+        from PySide6.QtCore import QLocale
+
+        _locale = QLocale(_USUAL.get(_language, "en_US"))
     return _locale
 
 
@@ -69,6 +76,8 @@ def use(wanted: str, app: QCoreApplication | None = None) -> None:
     with those of ``app``. The person's own way with numbers stays where it is of that language.
     """
     global _catalogue, _language, _locale
+    from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
+
     system = QLocale.system()
     if wanted not in LANGUAGES:
         known = [name.partition("-")[0] for name in system.uiLanguages()]

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.pages import registry
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_later
 
 
 class Action(Enum):
@@ -53,6 +53,17 @@ class Action(Enum):
     ABOUT = auto()
 
 
+MENUS = {
+    "File": tr_later("File"),
+    "Edit": tr_later("Edit"),
+    "View": tr_later("View"),
+    "Chat": tr_later("Chat"),
+    "Run": tr_later("Run"),
+    "Window": tr_later("Window"),
+    "Help": tr_later("Help"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
     """One line of a menu: an action, a page of the registry, or a separator."""
@@ -74,44 +85,44 @@ class MenuEntry:
 def menu_entries() -> tuple[MenuEntry, ...]:
     """All lines of all menus, in their order."""
     return (
-        MenuEntry("File", Action.NEW_CHAT, "New chat", "Ctrl+N"),
-        MenuEntry("File", Action.CHOOSE_FOLDER, "Choose folder…", "Ctrl+O"),
+        MenuEntry("File", Action.NEW_CHAT, tr("New chat"), "Ctrl+N"),
+        MenuEntry("File", Action.CHOOSE_FOLDER, tr("Choose folder…"), "Ctrl+O"),
         MenuEntry("File"),
-        MenuEntry("File", Action.SETTINGS, "Settings…", "Ctrl+,"),
-        MenuEntry("File", Action.QUIT, "Quit", "Ctrl+Q"),
+        MenuEntry("File", Action.SETTINGS, tr("Settings…"), "Ctrl+,"),
+        MenuEntry("File", Action.QUIT, tr("Quit"), "Ctrl+Q"),
         MenuEntry("Edit", Action.PALETTE, tr("Go to…"), "Ctrl+K"),
         MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F"),
         MenuEntry("Edit", Action.FIND_NEXT, tr("Find next"), "F3"),
         MenuEntry("Edit", Action.FIND_PREVIOUS, tr("Find previous"), "Shift+F3"),
-        MenuEntry("Edit", Action.SEARCH_CHATS, "Search chats", "Ctrl+Shift+F"),
-        MenuEntry("Edit", Action.RENAME_CHAT, "Rename chat", "F2"),
-        MenuEntry("View", Action.SIDEBAR, "Sidebar", "Ctrl+B"),
-        MenuEntry("View", Action.INSPECTOR, "Inspector", "Ctrl+I"),
+        MenuEntry("Edit", Action.SEARCH_CHATS, tr("Search chats"), "Ctrl+Shift+F"),
+        MenuEntry("Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2"),
+        MenuEntry("View", Action.SIDEBAR, tr("Sidebar"), "Ctrl+B"),
+        MenuEntry("View", Action.INSPECTOR, tr("Inspector"), "Ctrl+I"),
         MenuEntry("View"),
-        MenuEntry("View", Action.LARGER_TEXT, "Larger text", "Ctrl++"),
-        MenuEntry("View", Action.SMALLER_TEXT, "Smaller text", "Ctrl+-"),
-        MenuEntry("View", Action.NORMAL_TEXT, "Normal text", "Ctrl+0"),
-        MenuEntry("Chat", Action.WRITE_MESSAGE, "Write a message", "Ctrl+L"),
-        MenuEntry("Chat", Action.ADD_FILES, "Add files…", "Ctrl+Shift+A"),
+        MenuEntry("View", Action.LARGER_TEXT, tr("Larger text"), "Ctrl++"),
+        MenuEntry("View", Action.SMALLER_TEXT, tr("Smaller text"), "Ctrl+-"),
+        MenuEntry("View", Action.NORMAL_TEXT, tr("Normal text"), "Ctrl+0"),
+        MenuEntry("Chat", Action.WRITE_MESSAGE, tr("Write a message"), "Ctrl+L"),
+        MenuEntry("Chat", Action.ADD_FILES, tr("Add files…"), "Ctrl+Shift+A"),
         MenuEntry("Chat"),
-        MenuEntry("Chat", Action.CHAT_ABOVE, "Chat above", "Alt+Up"),
-        MenuEntry("Chat", Action.CHAT_BELOW, "Chat below", "Alt+Down"),
-        MenuEntry("Run", Action.STOP, "Stop"),
-        MenuEntry("Run", Action.RUNNING, "Running"),
-        MenuEntry("Run", Action.STOP_ALL, "Stop all"),
-        MenuEntry("Run", Action.NEXT_NEED, "Next thing that needs you", "Ctrl+J"),
+        MenuEntry("Chat", Action.CHAT_ABOVE, tr("Chat above"), "Alt+Up"),
+        MenuEntry("Chat", Action.CHAT_BELOW, tr("Chat below"), "Alt+Down"),
+        MenuEntry("Run", Action.STOP, tr("Stop")),
+        MenuEntry("Run", Action.RUNNING, tr("Running")),
+        MenuEntry("Run", Action.STOP_ALL, tr("Stop all")),
+        MenuEntry("Run", Action.NEXT_NEED, tr("Next thing that needs you"), "Ctrl+J"),
         MenuEntry("Run"),
-        MenuEntry("Run", Action.UNDO_FILES, "Undo last turn’s changes"),
-        MenuEntry("Run", Action.REDO_FILES, "Redo changes"),
+        MenuEntry("Run", Action.UNDO_FILES, tr("Undo last turn’s changes")),
+        MenuEntry("Run", Action.REDO_FILES, tr("Redo changes")),
         MenuEntry("Run"),
         *_page_entries("Run"),
-        MenuEntry("Window", Action.SHOW_CHAT, "Chat", "Ctrl+1"),
+        MenuEntry("Window", Action.SHOW_CHAT, tr("Chat"), "Ctrl+1"),
         *_page_entries("Window"),
         MenuEntry("Window"),
-        MenuEntry("Window", Action.NEXT_PANE, "Next pane", "F6"),
-        MenuEntry("Window", Action.PREVIOUS_PANE, "Previous pane", "Shift+F6"),
-        MenuEntry("Help", Action.ALL_KEYS, "All keys", "Ctrl+/"),
-        MenuEntry("Help", Action.ABOUT, "About Agent Studio"),
+        MenuEntry("Window", Action.NEXT_PANE, tr("Next pane"), "F6"),
+        MenuEntry("Window", Action.PREVIOUS_PANE, tr("Previous pane"), "Shift+F6"),
+        MenuEntry("Help", Action.ALL_KEYS, tr("All keys"), "Ctrl+/"),
+        MenuEntry("Help", Action.ABOUT, tr("About Agent Studio")),
     )
 
 
@@ -133,7 +144,7 @@ def keys_in_force(chosen: Mapping[str, str]) -> dict[str, str]:
 
 def _page_entries(menu: str) -> list[MenuEntry]:
     return [
-        MenuEntry(menu, text=page.title, keys=page.keys, page=page.key)
+        MenuEntry(menu, text=tr(page.title), keys=page.keys, page=page.key)
         for page in registry.PAGES
         if page.menu == menu
     ]
@@ -181,7 +192,7 @@ def install(
     bar, menus = window.menuBar(), dict[str, QMenu]()
     for entry in menu_entries():
         if entry.menu not in menus:
-            menus[entry.menu] = bar.addMenu(entry.menu)
+            menus[entry.menu] = bar.addMenu(tr(MENUS[entry.menu]))
         if entry.action is None and not entry.page:
             menus[entry.menu].addSeparator()
             continue
@@ -207,7 +218,7 @@ class RunningMenu(QMenu):
     """
 
     def __init__(self, parent: QWidget, runner: TurnRunner, actions: WindowActions) -> None:
-        super().__init__("Running", parent)
+        super().__init__(tr("Running"), parent)
         self._runner = runner
         self._line = actions.by_action[Action.RUNNING]
         self._all = actions.by_action[Action.STOP_ALL]
@@ -222,8 +233,9 @@ class RunningMenu(QMenu):
         self.clear()
         running = self._runner.running
         for session in running:
-            title = (session.info.title or "New chat").replace("&", "&&")
-            line = self.addAction(f"Stop “{title}”\t{self._runner.progress(session.info.id)}")
+            title = (session.info.title or tr("New chat")).replace("&", "&&")
+            words = tr("Stop “{title}”").format(title=title)
+            line = self.addAction(f"{words}\t{self._runner.progress(session.info.id)}")
             line.triggered.connect(lambda _on=False, at=session.info.id: self._runner.stop(at))
         self._line.setEnabled(bool(running))
         self._all.setEnabled(bool(running))

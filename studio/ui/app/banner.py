@@ -6,7 +6,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy
 
+from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, Label
 from studio.ui.widgets.layouts import row_of
 from studio.ui.widgets.painting import PaintedWidget
@@ -22,7 +24,7 @@ class Banner(PaintedWidget):
         self._waiting: list[str] = []
         self._label = Label(theme, wrap=True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        close = IconButton(theme, "x", "Close", clicked=self._next)
+        close = IconButton(theme, "x", tr("Close"), clicked=self._next)
         margins = (theme.px(44), theme.px(6), theme.px(10), theme.px(6))
         row_of([(self._label, 1), close], margins=margins, on=self)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -34,6 +36,7 @@ class Banner(PaintedWidget):
 
     def say(self, text: str) -> None:
         """Show a message after those that wait; one that is shown or waits is not repeated."""
+        text = tr_engine(text)
         if text in (self.text, *self._waiting):
             return
         self._waiting.append(text)

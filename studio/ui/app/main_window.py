@@ -16,11 +16,13 @@ from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.page import ChatPage
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import folder_name
 from studio.ui.inspector.controller import InspectorController
 from studio.ui.sidebar.rail import Rail
 from studio.ui.sidebar.sidebar import ChatListController, Sidebar
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import message_box
 from studio.ui.widgets.layouts import column_of, widget_of
 
@@ -138,8 +140,10 @@ class MainWindow(QMainWindow):
             engine = await building
             await asyncio.to_thread(self.chat.prepare)
         except StorageError as error:
-            more = "Nothing was changed. The window closes now."
-            box = self._show_box(QMessageBox.Icon.Critical, "Agent Studio", str(error), more)
+            more = tr("Nothing was changed. The window closes now.")
+            box = self._show_box(
+                QMessageBox.Icon.Critical, "Agent Studio", tr_engine(str(error)), more
+            )
             box.finished.connect(self.close)
             return
         self.engine = self._inspector.engine = self.chat_list.engine = engine

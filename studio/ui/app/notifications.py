@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QWi
 
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.page import ChatPage
+from studio.ui.translation import tr, tr_later
 
 if TYPE_CHECKING:
     from studio.agent.session.session import Session
@@ -33,7 +34,13 @@ log = logging.getLogger(__name__)
 TIMEOUT = 5.0
 """Seconds after which a notification service that does not answer counts as absent."""
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
-_ENDS = {"done": "is done", "error": "failed", "stalled": "got stuck", "refused": "was refused"}
+_ENDS = {
+    "done": tr_later("{title} is done"),
+    "error": tr_later("{title} failed"),
+    "stalled": tr_later("{title} got stuck"),
+    "refused": tr_later("{title} was refused"),
+}
+_AT_LIMIT = tr_later("{title} stopped at a limit")
 
 
 def notification_text(event: Event, info: SessionInfo) -> str:
@@ -41,9 +48,10 @@ def notification_text(event: Event, info: SessionInfo) -> str:
     from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete
 
     if isinstance(event, AwaitingPermission | AwaitingReply):
-        return f"{info.agent} needs your answer"
+        return tr("{agent} needs your answer").format(agent=info.agent)
     if isinstance(event, TurnComplete) and event.reason != "cancelled":
-        return f"{info.title or 'New chat'} {_ENDS.get(event.reason, 'stopped at a limit')}"
+        words = tr(_ENDS.get(event.reason, _AT_LIMIT))
+        return words.format(title=info.title or tr("New chat"))
     return ""
 
 
@@ -60,7 +68,7 @@ class DBusNotifications:
     async def notify(self, text: str) -> int:
         """Show a notification; returns its number."""
         hints = {"desktop-entry": ("s", "agent-studio")}
-        body = ("Agent Studio", 0, "agent-studio", text, "", ["default", "Open"], hints, -1)
+        body = ("Agent Studio", 0, "agent-studio", text, "", ["default", tr("Open")], hints, -1)
         (number,) = await self._call("Notify", "susssasa{sv}i", body)
         return int(number)
 

@@ -17,7 +17,9 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from studio.storage.config.server_token import ENTRY
 from studio.storage.config.settings import SettingsFile
+from studio.ui.engine_texts import tr_engine
 from studio.ui.sidebar.sidebar import Sidebar
+from studio.ui.translation import tr
 
 if TYPE_CHECKING:
     from studio.storage.config.keychain import Keychain
@@ -178,8 +180,11 @@ class ServerProcess(QObject):
         if time.monotonic() - self._started > STEADY:
             self._delay = FIRST
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
-        why = self._error or (lines[-1] if lines else f"The server ended (exit code {code}).")
-        self.problem = f"{without_secrets(why)} Next try in {self._delay:g} s."
+        why = self._error or (
+            lines[-1] if lines else tr("The server ended (exit code {code}).").format(code=code)
+        )
+        again = tr("Next try in {number} s.").format(number=f"{self._delay:g}")
+        self.problem = f"{tr_engine(without_secrets(why))} {again}"
         self._retry_timer.start(int(self._delay * 1000))
         self._delay = min(2 * self._delay, LONGEST)
         self._set("failed")
@@ -201,7 +206,7 @@ def _greeting(line: bytes) -> dict[str, str]:
         found = {str(key): str(value) for key, value in json.loads(line).items()}
     except (ValueError, AttributeError, RecursionError):
         found = {}
-    return found if "address" in found else {"error": "The server has no address.", **found}
+    return found if "address" in found else {"error": tr("The server has no address."), **found}
 
 
 class ServerController(QObject):

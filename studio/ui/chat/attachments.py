@@ -12,7 +12,9 @@ from PySide6.QtCore import QBuffer, QEvent, QMimeData, QObject, QRectF, QSize, Q
 from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from studio.ui.formatting import number
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, Label, plain_tip
 from studio.ui.widgets.painting import (
     PaintedWidget,
@@ -59,7 +61,7 @@ class AttachmentChip(PaintedWidget):
     def __init__(self, theme: Theme, attachment: Attachment, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self.attachment = attachment
-        self.remove = IconButton(theme, "x", "Remove", size=24, icon_size=14, parent=self)
+        self.remove = IconButton(theme, "x", tr("Remove"), size=24, icon_size=14, parent=self)
         self.remove.clicked.connect(self.removed)
         self.refresh()
 
@@ -67,15 +69,19 @@ class AttachmentChip(PaintedWidget):
         """Show the attachment as it is now."""
         file = self.attachment
         state = {
-            "reading": "reading",
+            "reading": tr("reading"),
             "ready": file.about,
-            "refused": f"{file.about}, refused: {file.problem}",
-            "error": f"not attached: {file.problem}",
+            "refused": tr("{about}, refused: {problem}").format(
+                about=file.about, problem=file.problem
+            ),
+            "error": tr("not attached: {problem}").format(problem=file.problem),
         }[file.state]
         self.setAccessibleName(f"{file.name}, {state}")
         self.setToolTip(plain_tip(file.name))
-        self.remove.set_tooltip(f"Remove {file.name}")
-        self.remove.setAccessibleName(f"Remove {file.name}, {state}")
+        self.remove.set_tooltip(tr("Remove {name}").format(name=file.name))
+        self.remove.setAccessibleName(
+            tr("Remove {name}, {state}").format(name=file.name, state=state)
+        )
         self.updateGeometry()
         self.update()
 
@@ -144,7 +150,7 @@ class Attachments(QWidget):
         self.chips: list[AttachmentChip] = []
         self._problems: list[AttachmentProblem] = []
         self._dialog: QFileDialog | None = None
-        self.setAccessibleName("Attached files")
+        self.setAccessibleName(tr("Attached files"))
         self.hide()
         model.attachments.describe = self._describe
         model.subscribe(lambda _: self._refresh(), "attachments")
@@ -154,7 +160,9 @@ class Attachments(QWidget):
 
     def choose_files(self) -> None:
         """Show a dialog that chooses files to go with the message."""
-        dialog = self._dialog = QFileDialog(self, "Add files", self._model.options.chooser_folder)
+        dialog = self._dialog = QFileDialog(
+            self, tr("Add files"), self._model.options.chooser_folder
+        )
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(self.add_paths)
@@ -171,7 +179,9 @@ class Attachments(QWidget):
                 inside = folder.relative_to(self._model.options.folder)
                 names.append(f"@{inside.as_posix()}/ ")
             except ValueError:
-                self._model.report(f"{folder} is outside the folder of this chat.")
+                self._model.report(
+                    tr("{folder} is outside the folder of this chat.").format(folder=folder)
+                )
         self.mentioned.emit("".join(names))
 
     def paste(self, picture: bytes | QImage) -> None:
@@ -292,10 +302,12 @@ def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
 
     weight = size(len(block.data))
     if isinstance(block, File):
-        return f"{'PDF' if block.media_type == 'application/pdf' else 'Text'}, {weight}", None
+        return f"{'PDF' if block.media_type == 'application/pdf' else tr('Text')}, {weight}", None
     about = extent(block.data)
     # Twice the side: the chip cuts a square out of it.
-    return f"{about.width():,} × {about.height():,}, {weight}", thumbnail(block.data, 2 * side)
+    return f"{number(about.width())} × {number(about.height())}, {weight}", thumbnail(
+        block.data, 2 * side
+    )
 
 
 _RAW = ("image/png", "image/jpeg", "image/webp", "image/gif")

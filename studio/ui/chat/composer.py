@@ -16,7 +16,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from studio.ui.formatting import percent
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, MenuButton, PaintedButton, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_ring, paint_rounded, paint_text
@@ -162,8 +164,8 @@ class SendButton(PaintedButton):
         """Show what a click does; ``remark`` is added to the tooltip."""
         self.stops, self.ready = stops, ready
         after = f". {remark}" if remark and not stops else ""
-        self.setAccessibleName("Stop" if stops else f"Send{after}")
-        self.setToolTip(plain_tip("Stop (Esc)" if stops else f"Send (Enter){after}"))
+        self.setAccessibleName(tr("Stop") if stops else tr("Send") + after)
+        self.setToolTip(plain_tip(tr("Stop (Esc)") if stops else tr("Send (Enter)") + after))
         self.setEnabled(stops or ready)
         self.update()
 
@@ -196,13 +198,15 @@ class ContextRing(PaintedWidget):
         self._part = part
         self.setVisible(part is not None)
         self.setToolTip(plain_tip(tooltip))
-        self.setAccessibleName(f"Context {part:.0%} used" if part is not None else "")
+        self.setAccessibleName(
+            tr("Context {part} used").format(part=percent(part)) if part is not None else ""
+        )
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
         t = self.theme
-        text = t.metrics("small_medium").horizontalAdvance(f"{self._part or 0:.0%}")
+        text = t.metrics("small_medium").horizontalAdvance(percent(self._part or 0))
         return QSize(t.px(14) + t.px(6) + text + t.px(4), t.px(28))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -213,7 +217,7 @@ class ContextRing(PaintedWidget):
         color = "warn" if self._part >= 0.8 else "text2"
         paint_ring(painter, t, QRectF(0, (self.height() - side) / 2, side, side), self._part, color)
         words = rect.translated(side + t.px(6), 0)
-        paint_text(painter, t, words, f"{self._part:.0%}", "small_medium", color)
+        paint_text(painter, t, words, percent(self._part), "small_medium", color)
 
 
 class Composer(PaintedWidget):
@@ -226,13 +230,13 @@ class Composer(PaintedWidget):
         self._model = model
         self.attachments = Attachments(theme, model, self)
         self.editor = Editor(theme, self)
-        self.editor.setAccessibleName("Message")
+        self.editor.setAccessibleName(tr("Message"))
         self._welcoming = False
-        self.add = IconButton(theme, "plus", "Add files", parent=self)
-        self.agent = MenuButton(theme, "Agent", parent=self)
-        self.model = MenuButton(theme, "Model", parent=self)
-        self.mode = MenuButton(theme, "Permissions", icon="shield", parent=self)
-        self.folder = MenuButton(theme, "Folder", icon="folder", parent=self)
+        self.add = IconButton(theme, "plus", tr("Add files"), parent=self)
+        self.agent = MenuButton(theme, tr("Agent"), parent=self)
+        self.model = MenuButton(theme, tr("Model"), parent=self)
+        self.mode = MenuButton(theme, tr("Permissions"), icon="shield", parent=self)
+        self.folder = MenuButton(theme, tr("Folder"), icon="folder", parent=self)
         self.context = ContextRing(theme, self)
         self.send = SendButton(theme, self)
 

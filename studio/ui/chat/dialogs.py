@@ -12,6 +12,7 @@ from studio.domain.drafts import Draft
 from studio.tools.drafts.three_way_merge import with_line_ends
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import Button, message_box
 from studio.ui.widgets.layouts import STRETCH, row_of
 
@@ -36,7 +37,7 @@ async def edit_text(
     if code:
         editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
     accept = Button(theme, keep, "primary", parent=dialog)
-    cancel = Button(theme, "Cancel", "ghost", parent=dialog)
+    cancel = Button(theme, tr("Cancel"), "ghost", parent=dialog)
     accept.clicked.connect(dialog.accept)
     cancel.clicked.connect(dialog.reject)
     column = QVBoxLayout(dialog)
@@ -67,9 +68,9 @@ async def edit_draft(
         theme,
         text,
         parent,
-        title=f"Edit draft of {about.name}",
+        title=tr("Edit draft of {name}").format(name=about.name),
         name=about.name,
-        keep="Keep as draft",
+        keep=tr("Keep as draft"),
         code=True,
     )
     return None if edited is None else await asyncio.to_thread(with_line_ends, edited, text)
@@ -78,7 +79,7 @@ async def edit_draft(
 def trust_box(parent: QWidget, folder: str, effects: Sequence[str]) -> QMessageBox:
     """A dialog that says what trust means, and what it brings here; accepted if the person
     trusts the folder."""
-    meaning = (
+    meaning = tr(
         "Trust says that its files are your own, not the words of strangers. "
         ".agents/permissions.yaml may then allow calls without asking you, and the agents in "
         ".agents/agents may bring rights of their own, choose a model, and take the place of "
@@ -87,8 +88,10 @@ def trust_box(parent: QWidget, folder: str, effects: Sequence[str]) -> QMessageB
         "All this holds from the next message on."
     )
     more = "\n\n".join([meaning, *effects])
-    box = message_box(parent, "Trust folder", f"Trust {short_path(folder)}?", more)
-    yes = box.addButton("Trust folder", QMessageBox.ButtonRole.AcceptRole)
+    box = message_box(
+        parent, tr("Trust folder"), tr("Trust {folder}?").format(folder=short_path(folder)), more
+    )
+    yes = box.addButton(tr("Trust folder"), QMessageBox.ButtonRole.AcceptRole)
     yes.setObjectName("trust")
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
     return box

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
+from studio.ui.translation import tr
+
 if TYPE_CHECKING:
     from studio.domain.messages import File, Image
 
@@ -41,10 +43,10 @@ class FileViewer:
         """
         shown = await asyncio.to_thread(_shown, Path(folder), path)
         if shown is None:
-            return f"{path} is no longer there."
+            return tr("{path} is no longer there.").format(path=path)
         if QDesktopServices.openUrl(QUrl.fromLocalFile(str(shown))):
             return ""
-        return f"There is no program to show {path} with."
+        return tr("There is no program to show {path} with.").format(path=path)
 
     def close(self) -> None:
         if self._folder is not None:

@@ -81,7 +81,7 @@ class FindStrip(PaintedWidget):
         self.field = CountField(theme, self)
         self.above = IconButton(theme, "chevron-up", tr("Previous hit (Shift+Enter)"), parent=self)
         self.below = IconButton(theme, "chevron-down", tr("Next hit (Enter)"), parent=self)
-        self.case = OptionButton(theme, "Aa", tr("Match case"), self)
+        self.case = OptionButton(theme, tr("Aa"), tr("Match case"), self)
         self.word = OptionButton(theme, tr("Word"), tr("Whole words only"), self)
         self.away = IconButton(theme, "x", tr("Close (Esc)"), parent=self)
         self.field.textChanged.connect(self._search)
@@ -133,7 +133,7 @@ class FindStrip(PaintedWidget):
                 ink = "err" if find.done else "text2"
         self.field.set_count(count, ink)
         folded = finder.folded if find is not None else 0
-        one, many = "{count} hit in a folded row", "{count} hits in folded rows"
+        one, many = tr("{count} hit in a folded row"), tr("{count} hits in folded rows")
         self._note = tr_plural(one, many, folded) if folded else ""
         self.above.setEnabled(total > 0)
         self.below.setEnabled(total > 0)

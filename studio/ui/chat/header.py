@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, elided
+from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, PaintedButton, Tag, plain_tip
 from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
@@ -89,13 +90,13 @@ class Header(PaintedWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self.title = Title(theme, self)
-        self.folder = FactButton(theme, "folder", "Choose another folder", self)
-        self.origin = FactButton(theme, "git-branch", "Open the chat this one came from", self)
+        self.folder = FactButton(theme, "folder", tr("Choose another folder"), self)
+        self.origin = FactButton(theme, "git-branch", tr("Open the chat this one came from"), self)
         self.origin.hide()
         self._parent_id = ""
-        self.demo = Tag(theme, "Demo", parent=self)
+        self.demo = Tag(theme, tr("Demo"), parent=self)
         self.demo.hide()
-        self.inspector = IconButton(theme, "panel-right", "Inspector", parent=self)
+        self.inspector = IconButton(theme, "panel-right", tr("Inspector"), parent=self)
         self.inspector.setCheckable(True)
         self.folder.clicked.connect(self.folder_clicked)
         self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))
@@ -108,8 +109,8 @@ class Header(PaintedWidget):
 
     def show_session(self, info: SessionInfo, folder: str, demo: bool) -> None:
         """Show a session; ``folder`` is its folder as a person reads it."""
-        self.title.set_text(info.title or "New chat")
-        self.folder.set_fact(folder, f"Folder {folder}")
+        self.title.set_text(info.title or tr("New chat"))
+        self.folder.set_fact(folder, tr("Folder {folder}").format(folder=folder))
         self.demo.setVisible(demo)
 
     def show_parent(self, info: SessionInfo | None) -> None:
@@ -117,7 +118,9 @@ class Header(PaintedWidget):
         self.origin.setVisible(info is not None)
         if info is not None:
             self._parent_id = info.id
-            self.origin.set_fact(f"Branched from {info.title or 'New chat'}")
+            self.origin.set_fact(
+                tr("Branched from {title}").format(title=info.title or tr("New chat"))
+            )
 
     def sizeHint(self) -> QSize:
         return QSize(400, self.theme.px(48) + 1)

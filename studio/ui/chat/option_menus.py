@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog
 
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
+from studio.ui.translation import locale, tr, tr_later
 from studio.ui.widgets import MenuItem, plain_tip
 
 from .composer import Composer
@@ -61,9 +63,9 @@ def model_items(
         for name, section in sections.items():
             items += [MenuItem("", PROVIDER_TITLES[name]), *section]
     elif sections:
-        items.append(MenuItem("", "Other providers"))
+        items.append(MenuItem("", tr("Other providers")))
         items += [MenuItem(n, PROVIDER_TITLES[n], items=tuple(s)) for n, s in sections.items()]
-    return [*items, MenuItem("", ""), MenuItem(OPEN_SETTINGS, "Providers and models…")]
+    return [*items, MenuItem("", ""), MenuItem(OPEN_SETTINGS, tr("Providers and models…"))]
 
 
 _EFFORT = "effort "
@@ -75,9 +77,9 @@ def effort_items(model: ModelInfo, current: Effort | None) -> list[MenuItem]:
     if not offered:
         return []
     return [
-        MenuItem("", "Thinking"),
-        MenuItem(_EFFORT, "Default", checked=current is None),
-        *(MenuItem(_EFFORT + e, EFFORT_NAMES[e], checked=e == current) for e in offered),
+        MenuItem("", tr("Thinking")),
+        MenuItem(_EFFORT, tr("Default"), checked=current is None),
+        *(MenuItem(_EFFORT + e, tr(EFFORT_NAMES[e]), checked=e == current) for e in offered),
     ]
 
 
@@ -91,9 +93,9 @@ def effort_of(key: str) -> Effort | None:
 
 
 TURN_MODES: dict[str, tuple[str, str]] = {
-    "": ("As the agent’s file says", ""),
-    "inline": ("Inline", "Short: ends soon and hands back to you"),
-    "background": ("Background", "Longer, beside what else you do"),
+    "": (tr_later("As the agent’s file says"), ""),
+    "inline": (tr_later("Inline"), tr_later("Short: ends soon and hands back to you")),
+    "background": (tr_later("Background"), tr_later("Longer, beside what else you do")),
 }
 _MODE = "mode "
 
@@ -101,9 +103,9 @@ _MODE = "mode "
 def turn_mode_items(current: str) -> list[MenuItem]:
     """How long the next messages of a chat may take, below its agents."""
     return [
-        MenuItem("", "Mode"),
+        MenuItem("", tr("Mode")),
         *(
-            MenuItem(_MODE + mode, words, detail=about, checked=mode == current)
+            MenuItem(_MODE + mode, tr(words), detail=tr(about), checked=mode == current)
             for mode, (words, about) in TURN_MODES.items()
         ),
     ]
@@ -118,12 +120,15 @@ def _window(model: object) -> str:
     tokens = getattr(model, "context_window", None)
     if not tokens:
         return ""
-    return f"{round(tokens / 1_000_000, 2):g}M" if tokens >= 1_000_000 else f"{tokens // 1000}k"
+    if tokens < 1_000_000:
+        return tr("{number}k").format(number=tokens // 1000)
+    millions = f"{round(tokens / 1_000_000, 2):g}".replace(".", locale().decimalPoint())
+    return tr("{number}M").format(number=millions)
 
 
 def folder_items(recent: Sequence[str]) -> list[MenuItem]:
     items = [MenuItem(folder, short_path(folder)) for folder in recent]
-    return [*items, *([MenuItem("", "")] if items else []), MenuItem(CHOOSE_FOLDER, "Choose…")]
+    return [*items, *([MenuItem("", "")] if items else []), MenuItem(CHOOSE_FOLDER, tr("Choose…"))]
 
 
 class OptionMenus(QObject):
@@ -136,7 +141,9 @@ class OptionMenus(QObject):
         self._composer, self._model = composer, model
         self._dialog: QFileDialog | None = None
         modes = PERMISSION_MODES.items()
-        composer.mode.set_items([MenuItem(key, text, detail=about) for key, (text, about) in modes])
+        composer.mode.set_items(
+            [MenuItem(key, tr(text), detail=tr(about)) for key, (text, about) in modes]
+        )
         composer.agent.chosen.connect(self._choose_agent)
         composer.model.chosen.connect(self.choose_model)
         composer.mode.chosen.connect(model.options.choose_permission_mode)
@@ -154,14 +161,14 @@ class OptionMenus(QObject):
         self._fill_agents()
         current = model_key(options.provider, options.model_id) if options.model_id else ""
         thinking = effort_items(options.model, options.effort)
-        face = options.model.title or "Choose a model"
+        face = options.model.title or tr("Choose a model")
         if options.effort is not None:
-            face = f"{face}, {EFFORT_NAMES[options.effort].lower()}"
+            face = f"{face}, {tr(EFFORT_NAMES[options.effort]).lower()}"
         composer.model.set_items(model_items(engine, engine.connected, current, thinking))
         composer.model.set_current(current)
         composer.model.set_face(face)
         composer.mode.set_current(options.permission_mode)
-        composer.mode.set_face(PERMISSION_MODES[options.permission_mode][0], "shield")
+        composer.mode.set_face(tr(PERMISSION_MODES[options.permission_mode][0]), "shield")
         composer.folder.set_items(folder_items(engine.settings.values.recent_folders))
         composer.folder.set_current(options.folder)
         composer.folder.set_face(options.folder_name, "folder")
@@ -173,7 +180,7 @@ class OptionMenus(QObject):
         items = [MenuItem(one.name, one.name, detail=one.about) for one in options.agents]
         button.set_items([*items, *turn_mode_items(mode)])
         chosen = next((one for one in options.agents if one.name == options.agent), None)
-        limits = (chosen.whose, ROLE_LIMITS[chosen.role]) if chosen else ()
+        limits = (tr_engine(chosen.whose), tr(ROLE_LIMITS[chosen.role])) if chosen else ()
         button.setToolTip(plain_tip(". ".join(filter(None, limits))))
         button.set_current(options.agent)
         face = f"{options.agent}, {mode}" if mode else options.agent
@@ -204,7 +211,7 @@ class OptionMenus(QObject):
     def choose_folder(self) -> None:
         """Show a dialog that chooses the chat's folder."""
         folder = self._model.options.chooser_folder
-        dialog = self._dialog = QFileDialog(self._composer, "Choose a folder", folder)
+        dialog = self._dialog = QFileDialog(self._composer, tr("Choose a folder"), folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -17,7 +17,7 @@ from shiboken6 import isValid
 
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Label, plain_tip
 from studio.ui.widgets.painting import PaintedWidget
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
 NEAR_END = 40
 """Pixels: a transcript this near to its end stays there when it is shown again."""
 
-TURN_RUNS = "Wait until the turn ends, or stop it first."
+TURN_RUNS = tr_later("Wait until the turn ends, or stop it first.")
 
 
 class ChatPage(PaintedWidget):
@@ -81,7 +81,7 @@ class ChatPage(PaintedWidget):
         """The state of the input that was shown last."""
 
         self.header = Header(theme, self)
-        self.heading = Label(theme, "What are we working on?", "display", parent=self)
+        self.heading = Label(theme, tr("What are we working on?"), "display", parent=self)
         self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.composer = Composer(theme, self.model, self)
         self.suggestions = Suggestions(theme, self)
@@ -399,9 +399,9 @@ class ChatPage(PaintedWidget):
             self.theme,
             block.text,
             self,
-            title="Edit summary",
-            name="Summary",
-            keep="Keep",
+            title=tr("Edit summary"),
+            name=tr("Summary"),
+            keep=tr("Keep"),
             code=False,
         )
         if text is not None and text != block.text:
@@ -409,7 +409,7 @@ class ChatPage(PaintedWidget):
 
     async def _open_file(self, part: Image | File) -> None:
         if not await self._viewer.open(part):
-            self.trouble.emit("There is no program to open this file with.")
+            self.trouble.emit(tr("There is no program to open this file with."))
 
     def _open_path(self, path: str) -> None:
         """Have the system show a file of the chat's folder."""
@@ -456,7 +456,7 @@ class ChatPage(PaintedWidget):
         running = self.session is not None and self.session.transcript.running
         for step, action in self._undo_actions.items():
             action.setEnabled(self.model.actions.next_files(step) is not None)
-            action.setToolTip(plain_tip(TURN_RUNS if running else ""))
+            action.setToolTip(plain_tip(tr(TURN_RUNS) if running else ""))
 
     # Events
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, IconButton, Label, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
@@ -43,8 +43,8 @@ class QueueRow(PaintedWidget):
         self.send.setVisible(bool(send))
         self.send.setToolTip(plain_tip(tip))
         self.send.setAccessibleName(f"{send}: {text}")
-        self.remove = IconButton(theme, "x", "Take back", size=24, icon_size=14, parent=self)
-        self.remove.setAccessibleName(f"Take back: {text}")
+        self.remove = IconButton(theme, "x", tr("Take back"), size=24, icon_size=14, parent=self)
+        self.remove.setAccessibleName(tr("Take back: {text}").format(text=text))
         margins = (theme.px(38), 0, theme.px(8), 0)
         parts = ((self.message, 1), self.send, self.remove)
         row_of(parts, spacing=theme.px(6), margins=margins, on=self)
@@ -71,7 +71,7 @@ class QueueView(PaintedWidget):
         self.rows: list[QueueRow] = []
         self._more = Label(theme, "", "small", "text3", parent=self)
         self._column = column_of([self._more], spacing=0, on=self)
-        self.setAccessibleName("Queued messages")
+        self.setAccessibleName(tr("Queued messages"))
         theme.changed.connect(self._restyle)
         model.subscribe(lambda _: self._refresh(), "queue")
         self.hide()
@@ -87,7 +87,7 @@ class QueueView(PaintedWidget):
             self._column.insertWidget(at, row)
             row.show()
         more = len(messages) - len(self.rows)
-        self._more.setText(f"{more} more queued")
+        self._more.setText(tr_plural("{count} more queued", "{count} more queued", more))
         self._more.setVisible(more > 0)
         self._space()
         self.setVisible(bool(messages))
@@ -96,14 +96,28 @@ class QueueView(PaintedWidget):
 
     def _row(self, message: QueuedMessage) -> QueueRow:
         if message.steers:
-            row = QueueRow(self.theme, f"Goes out at the next step: {message.text}", "", "", self)
+            row = QueueRow(
+                self.theme,
+                tr("Goes out at the next step: {text}").format(text=message.text),
+                "",
+                "",
+                self,
+            )
         elif self._model.queue.offline:
             row = QueueRow(self.theme, tr("Queued: {text}").format(text=message.text), "", "", self)
         elif self._model.queue.running:
-            tip = "The agent reads it at its next step"
-            row = QueueRow(self.theme, f"Queued: {message.text}", "Send now", tip, self)
+            tip = tr("The agent reads it at its next step")
+            row = QueueRow(
+                self.theme,
+                tr("Queued: {text}").format(text=message.text),
+                tr("Send now"),
+                tip,
+                self,
+            )
         else:
-            row = QueueRow(self.theme, f"Queued: {message.text}", "Send", "", self)
+            row = QueueRow(
+                self.theme, tr("Queued: {text}").format(text=message.text), tr("Send"), "", self
+            )
         row.send.clicked.connect(lambda: self._model.queue.send(message.id))
         row.remove.clicked.connect(lambda: self._take_back(message.id))
         return row

@@ -10,6 +10,7 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
@@ -65,7 +66,7 @@ class StatusStrip(PaintedWidget):
         self._clock = _Clock(theme, self)
         self._buttons: list[Button] = []
         self._row = row_of([(self._label, 1), (self._clock, 1)], on=self)
-        self.setAccessibleName("About this chat")
+        self.setAccessibleName(tr("About this chat"))
         theme.changed.connect(self._space)
         model.subscribe(lambda _: self.refresh(), "chat", "event", "turn", "status")
         self._space()
@@ -88,24 +89,28 @@ class StatusStrip(PaintedWidget):
         if status is None:
             self._clear()
             return
-        trust = StripButton("Trust folder", self.trust_wanted.emit)
-        not_now = StripButton("Not now", model.trust.put_off, "ghost")
+        trust = StripButton(tr("Trust folder"), self.trust_wanted.emit)
+        not_now = StripButton(tr("Not now"), model.trust.put_off, "ghost")
         match status.kind:
             case "silent":
                 self._show_silence(status)
             case "damaged":
-                branch = StripButton("Continue in a new chat", model.recovery.branch, "primary")
-                words = f"This chat can only be read: {status.detail.rstrip('.')}."
+                branch = StripButton(tr("Continue in a new chat"), model.recovery.branch, "primary")
+                words = tr("This chat can only be read: {why}.").format(
+                    why=tr_engine(status.detail).rstrip(".")
+                )
                 self._say(words, "triangle-alert", "warn", (branch,))
             case "working":
-                words = "Another program is working in this chat. You can go on when it is done."
+                words = tr(
+                    "Another program is working in this chat. You can go on when it is done."
+                )
                 self._say(words, "users", "neutral", ())
             case "went_on":
-                words = "Another program went on with this chat. It is shown as it is now."
+                words = tr("Another program went on with this chat. It is shown as it is now.")
                 self._say(words, "users", "neutral", ())
             case "editing":
-                cancel = StripButton("Cancel", model.input.clear, "ghost")
-                words = (
+                cancel = StripButton(tr("Cancel"), model.input.clear, "ghost")
+                words = tr(
                     "You are editing an earlier message. It goes out in a new chat; this one stays."
                 )
                 self._say(words, "git-branch", "neutral", (cancel,))
@@ -123,13 +128,13 @@ class StatusStrip(PaintedWidget):
                 )
                 self._say(words, "inbox", "warn", (every, each))
             case "trust":
-                words = (
+                words = tr(
                     "This folder has rules and agents of its own. They cannot widen rights until "
                     "you trust it."
                 )
                 self._say(words, "shield", "neutral", (trust, not_now))
             case "trust_again":
-                words = (
+                words = tr(
                     "This folder’s rules or agents changed. They cannot widen rights until you "
                     "trust it again."
                 )
@@ -140,11 +145,11 @@ class StatusStrip(PaintedWidget):
     def _show_silence(self, status: Status) -> None:
         shown = ("silence", status.detail, round(status.since))
         if shown != self._shown:
-            self._clock.words = lambda: (
-                f"Nothing from {status.detail} for {clock(time.monotonic() - status.since)}"
+            self._clock.words = lambda: tr("Nothing from {provider} for {time}").format(
+                provider=status.detail, time=clock(time.monotonic() - status.since)
             )
-            try_now = StripButton("Try now", self._model.recovery.try_now)
-            stop = StripButton("Stop", self._model.stop, "ghost")
+            try_now = StripButton(tr("Try now"), self._model.recovery.try_now)
+            stop = StripButton(tr("Stop"), self._model.stop, "ghost")
             self._show(shown, "hourglass", "warn", (try_now, stop), counting=True)
 
     def _clear(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import PaintedButton
 from studio.ui.widgets.layouts import STRETCH, column_of
 from studio.ui.widgets.painting import paint_text
@@ -54,13 +55,18 @@ class Suggestions(QWidget):
             row.deleteLater()
         self._rows.clear()
         if last is not None:
-            row = self._add(f"Continue “{last[1]}”", "history")
+            row = self._add(tr("Continue “{last}”").format(last=last[1]), "history")
             row.clicked.connect(lambda _=False, id=last[0]: self.open_wanted.emit(id))
         offered: list[tuple[str, str]] = []
         if folder:
-            offered.append((f"Explain what is in {folder}", "folder-open"))
+            offered.append((tr("Explain what is in {folder}").format(folder=folder), "folder-open"))
             if repository:
-                offered.append((f"Review my uncommitted changes in {folder}", "git-branch"))
+                offered.append(
+                    (
+                        tr("Review my uncommitted changes in {folder}").format(folder=folder),
+                        "git-branch",
+                    )
+                )
         for text, icon in offered:
             row = self._add(text, icon)
             row.clicked.connect(lambda _=False, text=text: self.text_wanted.emit(text))

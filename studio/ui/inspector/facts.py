@@ -10,7 +10,6 @@ from functools import partial
 from typing import assert_never
 
 from studio.agent.context.compaction import ContextUsage
-from studio.agent.context.token_count import PartKind
 from studio.agent.engine import Engine
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.prompts import NEARLY_OUT, TAKE_OVER
@@ -18,6 +17,7 @@ from studio.agent.session.session import Session
 from studio.agent.usage_costs import UsageTotal, format_dollars, request_total, total
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.codec import encode_event
+from studio.domain.drafts import DraftStatus
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -65,62 +65,64 @@ from studio.domain.permissions import Answer
 from studio.domain.tools import Exposure
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
-from studio.ui.formatting import clock, short_count, whole_seconds
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import clock, decimal, short_count, whole_seconds
 from studio.ui.transcript.items.draft_item import icon_of
+from studio.ui.translation import tr, tr_later, tr_plural
 
 from .events_page import EventRow
 from .history_page import HistoryFacts
 from .run_page import RequestRow, RunFacts
 
 EXPOSURE_TEXTS: dict[Exposure, str] = {
-    "private": "private files",
-    "untrusted": "words from outside",
+    "private": tr_later("private files"),
+    "untrusted": tr_later("words from outside"),
 }
 """What a chat can have been exposed to (T-7)."""
 ANSWER_TEXTS: dict[Answer, str] = {
-    "once": "Allowed once",
-    "session": "Allowed in this chat",
-    "folder": "Allowed in this folder",
-    "always": "Allowed everywhere",
-    "deny": "Denied",
+    "once": tr_later("Allowed once"),
+    "session": tr_later("Allowed in this chat"),
+    "folder": tr_later("Allowed in this folder"),
+    "always": tr_later("Allowed everywhere"),
+    "deny": tr_later("Denied"),
 }
 TOPIC_TEXTS: dict[Topic, str] = {
-    "date": "Told the date",
-    "mode": "Told the mode",
-    "instructions": "Told the folder’s instructions",
-    "tools": "Told which tools there are",
-    "draft": "Told what became of drafts",
-    "resume": "Asked to go on where it broke off",
-    "steer": "Told what you said meanwhile",
-    "wrap_up": "Told that this is the last step",
-    "stall": "Asked for a final answer",
-    "files": "Told which files you put back",
-    "schema": "Told what form the answer has",
-    "misfit": "Told why the answer does not fit",
+    "date": tr_later("Told the date"),
+    "mode": tr_later("Told the mode"),
+    "instructions": tr_later("Told the folder’s instructions"),
+    "tools": tr_later("Told which tools there are"),
+    "draft": tr_later("Told what became of drafts"),
+    "resume": tr_later("Asked to go on where it broke off"),
+    "steer": tr_later("Told what you said meanwhile"),
+    "wrap_up": tr_later("Told that this is the last step"),
+    "stall": tr_later("Asked for a final answer"),
+    "files": tr_later("Told which files you put back"),
+    "schema": tr_later("Told what form the answer has"),
+    "misfit": tr_later("Told why the answer does not fit"),
 }
 """What the model was told, by topic; the event's text follows."""
 TOLD_TEXTS = {
-    NEARLY_OUT: "Told that the limit is near",
-    TAKE_OVER: "Told to take over from a model that got stuck",
+    NEARLY_OUT: tr_later("Told that the limit is near"),
+    TAKE_OVER: tr_later("Told to take over from a model that got stuck"),
 }
 """The same by the event's text, where a topic has several."""
-PARTS: dict[PartKind, str] = {
-    "instructions": "Instructions",
-    "tools": "Tools",
-    "messages": "Messages",
-    "files": "Files",
-    "results": "Tool results",
-    "summary": "Summary",
+DRAFT_TEXTS: dict[DraftStatus, str] = {
+    "waiting": tr_later("Draft waiting"),
+    "approved": tr_later("Draft approved"),
+    "discarded": tr_later("Draft discarded"),
+    "superseded": tr_later("Draft superseded"),
+    "conflict": tr_later("Draft conflict"),
+    "undone": tr_later("Draft undone"),
 }
-"""What takes room in the model's context."""
+"""What became of a draft."""
 STATES = {
-    "idle": ("idle", "Not started"),
-    "running": ("running", "Running"),
-    "waiting": ("waiting", "Waiting for you"),
-    "done": ("done", "Done"),
-    "handed_over": ("waits", "Waits for the client"),
-    "cancelled": ("stopped", "Stopped"),
-    "error": ("failed", "Failed"),
+    "idle": ("idle", tr_later("Not started")),
+    "running": ("running", tr_later("Running")),
+    "waiting": ("waiting", tr_later("Waiting for you")),
+    "done": ("done", tr_later("Done")),
+    "handed_over": ("waits", tr_later("Waits for the client")),
+    "cancelled": ("stopped", tr_later("Stopped")),
+    "error": ("failed", tr_later("Failed")),
 }
 
 
@@ -170,21 +172,25 @@ def run_facts(
     ``summing`` is whether it is being summed up.
     """
     transcript, info = session.transcript, session.info
-    state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
+    state, title = STATES.get(info.state, ("stopped", tr_later("Stopped at a limit")))
     all_costs = costs.total
-    lost = f"Broken caches cost about {format_dollars(all_costs.lost)}" if all_costs.lost else ""
+    lost = (
+        tr("Broken caches cost about {amount}").format(amount=money(all_costs.lost))
+        if all_costs.lost
+        else ""
+    )
     exposed = ExfiltrationGuard(transcript).exposed
     seconds = time.monotonic() - begun if begun is not None and session.running else None
     return RunFacts(
         state=state,
-        title=title,
+        title=tr(title),
         time="" if seconds is None else clock(seconds),
         steps=0 if state == "idle" else transcript.steps,  # a branch has the steps of its parent
         tool_calls=0 if state == "idle" else transcript.tool_calls,
         folder=folder,
         used=context.used if context else transcript.last_usage.total,
         window=context.window if context else model.context_window,
-        parts=tuple((PARTS[part.kind], part.tokens) for part in context.parts) if context else (),
+        parts=tuple((part.kind, part.tokens) for part in context.parts) if context else (),
         pins=sum(isinstance(b, UserBlock | TextBlock) and b.pinned for b in transcript.blocks),
         summing="does" if summing else "can" if context and _can_sum_up(session) else "",
         input=all_costs.usage.input,
@@ -192,11 +198,22 @@ def run_facts(
         written=all_costs.usage.cache_write,
         output=all_costs.usage.output,
         reasoning=all_costs.usage.reasoning,
-        cost=format_dollars(all_costs.cost),
+        cost=money(all_costs.cost),
         today=costs.today,
-        seen=[(EXPOSURE_TEXTS[kind], exposed[kind]) for kind in EXPOSURE_TEXTS if kind in exposed],
-        notes=[note for note in (all_costs.source, all_costs.gap, lost) if note],
+        seen=[
+            (tr(EXPOSURE_TEXTS[kind]), exposed[kind]) for kind in EXPOSURE_TEXTS if kind in exposed
+        ],
+        notes=[tr_engine(note) for note in (all_costs.source, all_costs.gap, lost) if note],
     )
+
+
+def money(dollars: float) -> str:
+    """``format_dollars`` in the person's language."""
+    return tr_engine(format_dollars(dollars))
+
+
+def _exact(seconds: float) -> str:
+    return tr("{number} s").format(number=decimal(seconds))
 
 
 def _can_sum_up(session: Session) -> bool:
@@ -209,10 +226,13 @@ def request_rows(costs: ChatCosts) -> list[RequestRow]:
     rows: list[RequestRow] = []
     for number, (entry, one) in enumerate(costs.requests, 1):
         usage = entry.usage
-        parts = [f"{short_count(usage.input)} in", f"{short_count(usage.output)} out"]
+        parts = [
+            tr("{count} in").format(count=short_count(usage.input)),
+            tr("{count} out").format(count=short_count(usage.output)),
+        ]
         if usage.cache_read:
-            parts.insert(1, f"{short_count(usage.cache_read)} cached")
-        figure = format_dollars(one.cost)
+            parts.insert(1, tr("{count} cached").format(count=short_count(usage.cache_read)))
+        figure = money(one.cost)
         if figure and one.source == "Estimate":
             figure = f"≈ {figure}"
         rows.append(
@@ -226,23 +246,27 @@ def _broke(sent: Sent | None) -> str:
     if sent is None or not sent.broke:
         return ""
     end = "" if sent.broke.endswith(".") else "."
-    cost = f" It cost about {format_dollars(sent.lost)}." if sent.lost else ""
-    return f"The cache broke. {sent.broke}{end}{cost}"
+    lost = tr("It cost about {amount}.").format(amount=money(sent.lost)) if sent.lost else ""
+    return f"{tr('The cache broke.')} {tr_engine(f'{sent.broke}{end}')} {lost}".rstrip()
 
 
 def history_facts(native: StoredHistory, epochs: Sequence[EpochInfo]) -> HistoryFacts:
     """The History page: one epoch, and which others there are."""
     newest = epochs[-1].number if epochs else native.epoch
-    remark = f"Begun anew. {native.why}" if native.why else ""
+    remark = tr("Begun anew. {why}").format(why=tr_engine(native.why)) if native.why else ""
     if native.damage:
         remark = native.damage
     elif native.epoch != newest:
-        remark = f"An earlier history, no longer sent. {native.why}".rstrip()
+        remark = tr("An earlier history, no longer sent. {why}").format(why=tr_engine(native.why))
+        remark = remark.rstrip()
     others = [
         (
             epoch.number,
-            f"History {number} of {len(epochs)}, "
-            f"{PROVIDER_TITLES.get(epoch.provider, epoch.provider)}",
+            tr("History {number} of {count}, {provider}").format(
+                number=number,
+                count=len(epochs),
+                provider=PROVIDER_TITLES.get(epoch.provider, epoch.provider),
+            ),
             time.strftime("%H:%M", time.localtime(epoch.at)),
         )
         for number, epoch in enumerate(epochs, 1)
@@ -279,80 +303,108 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
     """Icon, words and figure of one event; None for those too small to list."""
     match event:
         case TurnStarted():
-            return "message-square", "Message sent", ""
+            return "message-square", tr("Message sent"), ""
         case StepEnded():
             name = PROVIDER_TITLES.get(session.info.provider, session.info.provider)
+            words = tr("Request to {provider}").format(provider=name)
             broke = f". {_broke(event.sent)}" if event.sent and event.sent.broke else ""
-            return "arrow-up", f"Request to {name}{broke}", f"{short_count(event.usage.input)} in"
+            sent = tr("{count} in").format(count=short_count(event.usage.input))
+            return "arrow-up", words + broke, sent
         case ReasoningEnded():
-            return "brain", "Thinking", f"{event.seconds:.1f} s"
+            return "brain", tr("Thinking"), _exact(event.seconds)
         case ToolFinished():
             tool = session.transcript.tool(event.call_id)
             icon = "circle-x" if event.is_error or tool is None else tool.icon
             words = f"{tool.name}  {tool.target}".strip() if tool else event.summary
-            return icon, words, f"{event.seconds:.1f} s"
+            return icon, words, _exact(event.seconds)
         case AwaitingPermission():
-            return "shield-question-mark", event.question.title, ""
+            return "shield-question-mark", tr_engine(event.question.title), ""
         case PermissionResolved():
-            words = f"Denied: {event.by}" if event.by else ANSWER_TEXTS[event.answer]
+            words = (
+                tr("Denied: {by}").format(by=tr_engine(event.by))
+                if event.by
+                else tr(ANSWER_TEXTS[event.answer])
+            )
             return "shield", words, ""
         case AwaitingReply():
-            return "message-circle", "Asked you", ""
+            return "message-circle", tr("Asked you"), ""
         case ReplyGiven():
-            return "message-circle", "You answered", ""
+            return "message-circle", tr("You answered"), ""
         case DraftCreated():
             about = event.draft.describe()
             added, removed = about.counts()
-            return icon_of(about), f"Draft  {about.label}", f"+{added} −{removed}"
+            return (
+                icon_of(about),
+                tr("Draft  {label}").format(label=about.label),
+                f"+{added} −{removed}",
+            )
         case DraftResolved():
-            return "file-pen", f"Draft {event.status}", ""
+            return "file-pen", tr(DRAFT_TEXTS[event.status]), ""
         case MessageQueued():
-            return "message-square", "Message queued", ""
+            return "message-square", tr("Message queued"), ""
         case MessageTaken():
-            return "message-square", "Message left the queue", ""
+            return "message-square", tr("Message left the queue"), ""
         case Steered():
-            return "message-square", "Message given to the running turn", ""
+            return "message-square", tr("Message given to the running turn"), ""
         case Summarised():
             sizes = f"{short_count(event.before)} → {short_count(event.after)}"
-            return "layers", "Summed up what was said before", sizes if event.before else ""
+            return "layers", tr("Summed up what was said before"), sizes if event.before else ""
         case SummaryEdited():
-            return "layers", "Summary edited", ""
+            return "layers", tr("Summary edited"), ""
         case SummaryUndone():
-            return "layers", "Summary undone", ""
+            return "layers", tr("Summary undone"), ""
         case Pinned():
-            return "lock", "Pinned a message" if event.pinned else "Unpinned a message", ""
+            return "lock", tr("Pinned a message") if event.pinned else tr("Unpinned a message"), ""
         case Exposed():
-            return "scan-eye", f"Saw {EXPOSURE_TEXTS[event.exposure]}: {event.source}", ""
+            return (
+                "scan-eye",
+                tr("Saw {what}: {source}").format(
+                    what=tr(EXPOSURE_TEXTS[event.exposure]), source=event.source
+                ),
+                "",
+            )
         case Routed():
-            asked = f" Asked {event.asked}." if event.asked else ""
-            return "git-branch", f"Routed. {event.why}{asked}", format_dollars(event.cost or 0)
+            words = tr("Routed. {why}").format(why=tr_engine(event.why))
+            if event.asked:
+                words = f"{words} {tr('Asked {model}.').format(model=event.asked)}"
+            return "git-branch", words, money(event.cost or 0)
         case FilesChanged():
-            return "files", f"Changed {_files(event.paths)}", ""
+            return "files", tr("Changed {files}").format(files=_files(event.paths)), ""
         case FilesRestored():
             return "undo-2", _restored(event), ""
         case Failed():
-            return "circle-alert", event.title, ""
+            return "circle-alert", tr_engine(event.title), ""
         case Notice():
-            return "info", event.text, ""
+            return "info", tr_engine(event.text), ""
         case RetryScheduled():
             wait = whole_seconds(event.seconds)
-            return "hourglass", f"{event.title} Trying again in {wait}", f"attempt {event.attempt}"
+            words = tr("Trying again in {time}").format(time=wait)
+            attempt = tr("attempt {number}").format(number=event.attempt)
+            return "hourglass", f"{tr_engine(event.title)} {words}", attempt
         case Retried():
-            return "refresh-cw", "Trying again", ""
+            return "refresh-cw", tr("Trying again"), ""
         case Silent():
             name = PROVIDER_TITLES.get(session.info.provider, session.info.provider)
-            return "hourglass", f"Nothing from {name}", whole_seconds(event.seconds)
+            return (
+                "hourglass",
+                tr("Nothing from {provider}").format(provider=name),
+                whole_seconds(event.seconds),
+            )
         case HistoryBegun():
-            words = f"History begins anew. {event.why}" if event.why else "History begins"
+            words = (
+                tr("History begins anew. {why}").format(why=tr_engine(event.why))
+                if event.why
+                else tr("History begins")
+            )
             return "history", words, PROVIDER_TITLES.get(event.provider, event.provider)
         case Told():
             words = TOLD_TEXTS.get(event.text) or TOPIC_TEXTS[event.topic]
-            return "bot", f"{words}: {event.text}", ""
+            return "bot", f"{tr(words)}: {event.text}", ""
         case Recounted():
-            many = len(event.messages)
-            return "inbox", "Told, not led here", f"{many} {'message' if many == 1 else 'messages'}"
+            many = tr_plural("{count} message", "{count} messages", len(event.messages))
+            return "inbox", tr("Told, not led here"), many
         case TurnComplete():
-            return "circle-check", STATES.get(event.reason, ("", "Stopped"))[1], ""
+            return "circle-check", tr(STATES.get(event.reason, ("", tr_later("Stopped")))[1]), ""
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
             return None
         case StepStarted() | ToolQueued() | ToolStarted():
@@ -362,15 +414,24 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
 
 
 def _restored(event: FilesRestored) -> str:
-    left = f"left {_files(event.left)} alone" if event.left else ""
+    left = tr("left {files} alone").format(files=_files(event.left)) if event.left else ""
     if not event.paths:
-        return f"Put nothing back, {left}"
-    words = "Undid changes of" if event.undone else "Did changes again of"
-    return ", ".join(filter(None, [f"{words} {_files(event.paths)}", left]))
+        return tr("Put nothing back, {left}").format(left=left)
+    words = tr("Undid changes of {files}") if event.undone else tr("Did changes again of {files}")
+    return ", ".join(filter(None, [words.format(files=_files(event.paths)), left]))
 
 
 def _files(paths: Sequence[str]) -> str:
     """“a.py”, “a.py and b.py”, “a.py and 2 more files”."""
+    if not paths:
+        return tr("no files")
     if len(paths) > 2:
-        return f"{paths[0]} and {len(paths) - 1} more files"
-    return " and ".join(paths) or "no files"
+        return tr_plural(
+            "{first} and {count} more file",
+            "{first} and {count} more files",
+            len(paths) - 1,
+            first=paths[0],
+        )
+    if len(paths) == 1:
+        return paths[0]
+    return tr("{one} and {other}").format(one=paths[0], other=paths[1])

@@ -12,7 +12,9 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.providers.registry import PROVIDER_TITLES
+from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Combo, Label, MenuItem
 from studio.ui.widgets.layouts import column_of, row_of
 
@@ -45,17 +47,17 @@ class HistoryPage(QWidget):
         self.theme = theme
         self._items: Sequence[JsonObject] = ()
         self._stale = False
-        self.epochs = Combo(theme, "History", chosen=lambda key: self.wanted.emit(int(key)))
+        self.epochs = Combo(theme, tr("History"), chosen=lambda key: self.wanted.emit(int(key)))
         self.epochs.hide()
         self.remark = Label(theme, "", "small", "text2", wrap=True)
         self.remark.hide()
         self.label = Label(theme, "", "small", "text2")
-        self.copy = Button(theme, "Copy", "ghost", icon="copy", clicked=self._copy)
+        self.copy = Button(theme, tr("Copy"), "ghost", icon="copy", clicked=self._copy)
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.text.setAccessibleName("History as the provider gets it")
+        self.text.setAccessibleName(tr("History as the provider gets it"))
         self.text.setTabChangesFocus(True)
         self.text.viewport().setAutoFillBackground(False)
         chooser = row_of([self.epochs], margins=(0, 0, 8, 0))
@@ -70,11 +72,11 @@ class HistoryPage(QWidget):
         self._items = facts.items
         self._stale = True
         count = len(facts.items)
-        items = f"{count} {'item' if count == 1 else 'items'}"
+        items = tr_plural("{count} item", "{count} items", count)
         provider = PROVIDER_TITLES.get(facts.provider, facts.provider)
-        self.label.setText(f"{provider}, {items}" if provider else "Nothing was sent yet")
+        self.label.setText(f"{provider}, {items}" if provider else tr("Nothing was sent yet"))
         self.copy.setEnabled(bool(facts.items))
-        self.remark.show_text(facts.remark)
+        self.remark.show_text(tr_engine(facts.remark))
         self.epochs.setVisible(len(facts.others) > 1)
         self.epochs.set_items([MenuItem(str(n), words, detail=d) for n, words, d in facts.others])
         self.epochs.set_current(str(facts.number))
@@ -101,7 +103,9 @@ class HistoryPage(QWidget):
 
 def _short(value: Json) -> Json:
     if isinstance(value, str) and len(value) > LONG:
-        return f"{value[:LONG]}… ({len(value) - LONG:,} more characters)"
+        return value[:LONG] + tr_plural(
+            "… ({count} more character)", "… ({count} more characters)", len(value) - LONG
+        )
     if isinstance(value, list):
         return [_short(part) for part in value]
     if isinstance(value, dict):

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
 from studio.ui.settings.amount_field import AmountField, dollars
 from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import Hairline, OverlayBar, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
@@ -25,7 +26,7 @@ class BudgetRow(PaintedWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
-        self.amount = AmountField(theme, "Limit of this chat", dollars, 0)
+        self.amount = AmountField(theme, tr("Limit of this chat"), dollars, 0)
         self.amount.entered.connect(self.given)
         row_of([STRETCH, self.amount], margins=(16, 0, 16, 8), on=self)
         self.hide()
@@ -38,7 +39,7 @@ class BudgetRow(PaintedWidget):
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         words = QRectF(16, 0, self.amount.x() - 24, self.amount.height())
-        text, room = "Limit of this chat", words.width()
+        text, room = tr("Limit of this chat"), words.width()
         paint_text(painter, self.theme, words, text, "ui", "text2", room=room)
 
 
@@ -49,8 +50,10 @@ class Inspector(PaintedWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
-        self.setAccessibleName("Inspector")
-        self.tabs = Segmented(theme, ["Run", "Events", "History"], wide=True)
+        self.setAccessibleName(tr("Inspector"))
+        self.tabs = Segmented(
+            theme, [tr_in("a page about a chat", "Run"), tr("Events"), tr("History")], wide=True
+        )
         self.tabs.chosen.connect(self.show_page)
         self._head = widget_of(row_of([self.tabs], margins=(15, 0, 16, 0)))
         self._pages = QStackedWidget()

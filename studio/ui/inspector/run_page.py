@@ -10,8 +10,9 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from studio.ui.formatting import short_count
+from studio.ui.formatting import number, short_count
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_spinner, paint_text
 
@@ -25,13 +26,22 @@ STATES: dict[str, tuple[str, str]] = {
 }
 """Icon and colour of a run's state; no icon is a spinner."""
 
+PARTS: dict[str, str] = {
+    "instructions": tr_later("Instructions"),
+    "tools": tr_later("Tools"),
+    "messages": tr_later("Messages"),
+    "files": tr_later("Files"),
+    "results": tr_later("Tool results"),
+    "summary": tr_later("Summary"),
+}
+"""What takes room in the model's context, by ``PartKind``."""
 PART_HUES = {
-    "Instructions": "slate",
-    "Tools": "plum",
-    "Messages": "blue",
-    "Files": "teal",
-    "Tool results": "rust",
-    "Summary": "ochre",
+    "instructions": "slate",
+    "tools": "plum",
+    "messages": "blue",
+    "files": "teal",
+    "results": "rust",
+    "summary": "ochre",
 }
 
 
@@ -47,7 +57,7 @@ class RunFacts:
     """
 
     state: str = "idle"
-    title: str = "Not started"
+    title: str = ""
     time: str = ""
     steps: int = 0
     tool_calls: int = 0
@@ -104,7 +114,7 @@ class RunPage(PaintedWidget):
         self._facts = RunFacts()
         self._height = 0
         self._seen_at = QRectF()
-        self.summarise = Button(theme, "Summarise now", parent=self)
+        self.summarise = Button(theme, tr("Summarise now"), parent=self)
         self.summarise.hide()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._measure()
@@ -116,12 +126,16 @@ class RunPage(PaintedWidget):
         self._facts = facts
         self.summarise.setVisible(bool(facts.summing))
         self.summarise.setEnabled(facts.summing == "can")
-        self.summarise.setText("Summing up…" if facts.summing == "does" else "Summarise now")
+        self.summarise.setText(
+            tr("Summing up…") if facts.summing == "does" else tr("Summarise now")
+        )
         self.summarise.resize(self.summarise.sizeHint())
-        used = f"context {short_count(facts.used)}" if facts.used else ""
-        seen = f"seen {self._seen()}" if facts.seen else ""
-        steps = "1 step" if facts.steps == 1 else f"{facts.steps} steps"
-        self.setAccessibleName(joined((facts.title, facts.time, steps, used, facts.cost, seen)))
+        used = tr("context {size}").format(size=short_count(facts.used)) if facts.used else ""
+        seen = tr("seen {seen}").format(seen=self._seen()) if facts.seen else ""
+        steps = tr_plural("{count} step", "{count} steps", facts.steps)
+        self.setAccessibleName(
+            joined((facts.title or tr("Not started"), facts.time, steps, used, facts.cost, seen))
+        )
         self._measure()
 
     def sizeHint(self) -> QSize:
@@ -176,14 +190,14 @@ class RunPage(PaintedWidget):
             t.paint_icon(painter, mark, icon, token)
         else:
             paint_spinner(painter, t, self, mark, token)
-        y = self._paint_line(painter, y, f.title, f.time, TITLE, side + 6)
-        y = self._paint_line(painter, y, "Steps", str(f.steps))
-        y = self._paint_line(painter, y, "Tool calls", str(f.tool_calls))
+        y = self._paint_line(painter, y, f.title or tr("Not started"), f.time, TITLE, side + 6)
+        y = self._paint_line(painter, y, tr("Steps"), str(f.steps))
+        y = self._paint_line(painter, y, tr("Tool calls"), str(f.tool_calls))
         if f.folder:
-            y = self._paint_line(painter, y, "Folder", f.folder)
+            y = self._paint_line(painter, y, tr("Folder"), f.folder)
         if f.seen:
             self._seen_at = QRectF(0, y, self.width(), t.px(24) + t.px(20))
-            y = self._paint_line(painter, y, "Seen", _capital(self._seen()))
+            y = self._paint_line(painter, y, tr("Seen"), _capital(self._seen()))
             sources = ", ".join(dict.fromkeys(source for _, source in f.seen))
             y = self._paint_line(painter, y, "", sources, SOURCES)
         return y
@@ -191,8 +205,12 @@ class RunPage(PaintedWidget):
     def _paint_context(self, painter: QPainter, y: float) -> float:
         t, f = self.theme, self._facts
         used = short_count(f.used)
-        used = f"{used} of {short_count(f.window)}" if f.window else f"{used} used"
-        y = self._paint_line(painter, y, "Context", used, HEADING)
+        used = (
+            tr("{used} of {whole}").format(used=used, whole=short_count(f.window))
+            if f.window
+            else tr("{used} used").format(used=used)
+        )
+        y = self._paint_line(painter, y, tr("Context"), used, HEADING)
         bar = QRectF(MARGIN, y, self.width() - 2 * MARGIN, t.px(6))
         clip = QPainterPath()
         clip.addRoundedRect(bar, bar.height() / 2, bar.height() / 2)
@@ -213,16 +231,16 @@ class RunPage(PaintedWidget):
         for name, count in f.parts:
             dot = QRectF(MARGIN, y + t.px(21) / 2 - t.px(7) / 2, t.px(7), t.px(7))
             paint_rounded(painter, dot, dot.width() / 2, t.hue(PART_HUES.get(name, "blue"))[0])
-            y = self._paint_line(painter, y, name, short_count(count), PART, t.px(16))
+            y = self._paint_line(painter, y, tr(PARTS[name]), short_count(count), PART, t.px(16))
         if f.pins:
             side = t.px(12)
             mark = QRectF(MARGIN - 2, y + (t.px(21) - side) / 2, side, side)
             t.paint_icon(painter, mark, "pin", "text2")
-            y = self._paint_line(painter, y, "Pinned messages", str(f.pins), PART, t.px(16))
+            y = self._paint_line(painter, y, tr("Pinned messages"), str(f.pins), PART, t.px(16))
         return y + self._button
 
     def _paint_cost(self, painter: QPainter, y: float) -> None:
-        y = self._paint_line(painter, y, "Tokens and cost", self._facts.cost, HEADING)
+        y = self._paint_line(painter, y, tr("Tokens and cost"), self._facts.cost, HEADING)
         for left, right in self._tokens():
             y = self._paint_line(painter, y, left, right)
         for note in self._facts.notes:
@@ -232,14 +250,14 @@ class RunPage(PaintedWidget):
         """What was used. Each token is in one line, except that thinking is output too."""
         f = self._facts
         lines = [
-            ("Input", max(0, f.input - f.cached - f.written)),
-            ("Cached input", f.cached),
-            *([("Written to cache", f.written)] if f.written else []),
-            ("Output", f.output),
-            *([("Of that, thinking", f.reasoning)] if f.reasoning else []),
+            (tr("Input"), max(0, f.input - f.cached - f.written)),
+            (tr("Cached input"), f.cached),
+            *([(tr("Written to cache"), f.written)] if f.written else []),
+            (tr("Output"), f.output),
+            *([(tr("Of that, thinking"), f.reasoning)] if f.reasoning else []),
         ]
-        today = [("All chats today", f.today)] if f.today else []
-        return [*((name, f"{count:,}") for name, count in lines), *today]
+        today = [(tr("All chats today"), f.today)] if f.today else []
+        return [*((name, number(count)) for name, count in lines), *today]
 
     def _seen(self) -> str:
         return ", ".join(what for what, _ in self._facts.seen)
@@ -298,7 +316,7 @@ class RequestList(PaintedWidget):
         if list(rows) == list(self._rows):
             return
         self._rows = rows
-        self.setAccessibleName(f"Requests, {len(rows)}")
+        self.setAccessibleName(tr("Requests, {count}").format(count=len(rows)))
         lines = (joined((row.title, row.tokens, row.right, row.broke)) for row in rows[:20])
         self.setAccessibleDescription(". ".join(lines))
         self.setVisible(bool(rows))
@@ -337,9 +355,9 @@ class RequestList(PaintedWidget):
         t, painter = self.theme, QPainter(self)
         painter.fillRect(MARGIN, t.px(9), self.width() - 2 * MARGIN, 1, t.color("hair"))
         head = QRectF(MARGIN, t.px(20), self.width() - 2 * MARGIN, t.px(24))
-        self._line(painter, head, "Requests", str(len(self._rows)), "small_strong", "text1")
-        for number, row in enumerate(self._rows):
-            top, end = self._tops[number], self._tops[number + 1]
+        self._line(painter, head, tr("Requests"), str(len(self._rows)), "small_strong", "text1")
+        for at, row in enumerate(self._rows):
+            top, end = self._tops[at], self._tops[at + 1]
             if end >= event.rect().top() and top <= event.rect().bottom():
                 self._paint_row(painter, row, top)
         painter.end()

@@ -66,7 +66,7 @@ class AuditModel(QAbstractListModel):
         if role == Qt.ItemDataRole.UserRole:
             return entry
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return joined((headline(entry), STATES[entry.state][0], *about(entry)))
+            return joined((headline(entry), tr(STATES[entry.state][0]), *about(entry)))
         return None
 
     def canFetchMore(self, parent: Index) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from studio.ui.translation import tr_later
+
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.ui.theme import Theme
@@ -41,7 +43,7 @@ class PageEntry:
 
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry("agents", "Agents", "bot", "agents.page:AgentsPage", "Ctrl+2"),
-    PageEntry("drafts", "Drafts", "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
-    PageEntry("audit", "Audit", "list", "audit:AuditPage", menu="Run", in_sidebar=False),
+    PageEntry("agents", tr_later("Agents"), "bot", "agents.page:AgentsPage", "Ctrl+2"),
+    PageEntry("drafts", tr_later("Drafts"), "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
+    PageEntry("audit", tr_later("Audit"), "list", "audit:AuditPage", menu="Run", in_sidebar=False),
 )

@@ -28,7 +28,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.ui.formatting import keys
 from studio.ui.theme import Theme, elided
+from studio.ui.translation import tr
 from studio.ui.widgets import Field, Index, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
@@ -172,7 +174,7 @@ class ChatDelegate(QStyledItemDelegate):
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = Field(self.theme, parent=parent)
-        editor.setAccessibleName("Title of the chat")
+        editor.setAccessibleName(tr("Title of the chat"))
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
@@ -218,7 +220,7 @@ class ChatList(QListView):
         self.setModel(self.chats)
         self._delegate = ChatDelegate(theme, self)
         self.setItemDelegate(self._delegate)
-        self.setAccessibleName("Chats")
+        self.setAccessibleName(tr("Chats"))
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
@@ -350,10 +352,10 @@ class ChatList(QListView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if row.status in ("running", "waiting") and self.chats.progress(row.id):
-            menu.addAction("Stop", lambda: self.stopping.emit(row.id))
+            menu.addAction(tr("Stop"), lambda: self.stopping.emit(row.id))
         if row.session is not None:
-            menu.addAction("Rename\tF2", lambda: self.edit(self.chats.index_of(row.id)))
-        menu.addAction("Delete…\tDel", lambda: self.removing.emit(row.id))
+            menu.addAction(tr("Rename") + "\tF2", lambda: self.edit(self.chats.index_of(row.id)))
+        menu.addAction(tr("Delete…") + "\t" + keys("Del"), lambda: self.removing.emit(row.id))
         menu.popup(self.viewport().mapToGlobal(place))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -392,7 +394,7 @@ class ChatList(QListView):
             return
         t = self.theme
         painter = QPainter(self.viewport())
-        words = "No chats found." if self._delegate.query else "Your chats appear here."
+        words = tr("No chats found.") if self._delegate.query else tr("Your chats appear here.")
         place = QRectF(20, t.px(8), self.width() - 30, t.px(24))
         paint_text(painter, t, place, words, "small", "text3")
         painter.end()

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import age
 from studio.ui.theme import joined
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Index, plain_tip
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ FAILED = frozenset({"error", "stalled"})
 """How a last turn ended where the row should say so."""
 
 ORIGINS = {
-    "server": ("server", "Begun through the server"),
-    "terminal": ("terminal", "Begun in a terminal"),
-    "editor": ("file-pen", "Begun in an editor"),
+    "server": ("server", tr_later("Begun through the server")),
+    "terminal": ("terminal", tr_later("Begun in a terminal")),
+    "editor": ("file-pen", tr_later("Begun in an editor")),
 }
 """Icon and words of where a chat comes from, unless that is a window."""
 
@@ -58,36 +59,43 @@ class ChatRow:
     @property
     def origin(self) -> tuple[str, str]:
         """Icon and words of the door it was begun through; empty for a window."""
-        return ORIGINS.get(self.session.origin, ("", "")) if self.session else ("", "")
+        icon, words = ORIGINS.get(self.session.origin, ("", "")) if self.session else ("", "")
+        return icon, tr(words)
 
     @property
     def spoken(self) -> str:
         if not self.id:
             return self.title
-        spoken = {"waiting": "needs your answer", "age": ""}
-        status = spoken.get(self.status, self.status)
-        return joined((self.title, status, self.origin[1], self.age and f"{self.age} ago"))
+        spoken = {
+            "waiting": tr("needs your answer"),
+            "running": tr("running"),
+            "failed": tr("failed"),
+            "unread": tr("unread"),
+        }
+        status = spoken.get(self.status, "")
+        since = tr("{age} ago").format(age=self.age) if self.age else ""
+        return joined((self.title, status, self.origin[1], since))
 
 
 def grouped(sessions: Iterable[SessionInfo], now: float) -> list[ChatRow]:
     """Rows with headings by date, latest first."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     limits = [
-        ("Today", today),
-        ("Yesterday", today - timedelta(days=1)),
-        ("Last 7 days", today - timedelta(days=7)),
-        ("Last 30 days", today - timedelta(days=30)),
+        (tr("Today"), today),
+        (tr("Yesterday"), today - timedelta(days=1)),
+        (tr("Last 7 days"), today - timedelta(days=7)),
+        (tr("Last 30 days"), today - timedelta(days=30)),
     ]
     rows: list[ChatRow] = []
     heading = ""
     for info in sorted(sessions, key=lambda info: info.updated, reverse=True):
         when = datetime.fromtimestamp(info.updated)
-        group = next((name for name, start in limits if when >= start), "Older")
+        group = next((name for name, start in limits if when >= start), tr("Older"))
         if group != heading:
             heading = group
             rows.append(ChatRow(heading))
-        shown = age(now - info.updated) if group == "Today" else ""
-        rows.append(ChatRow(info.title or "New chat", info, age=shown))
+        shown = age(now - info.updated) if when >= today else ""
+        rows.append(ChatRow(info.title or tr("New chat"), info, age=shown))
     return rows
 
 

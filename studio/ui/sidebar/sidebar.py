@@ -11,8 +11,10 @@ from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidget
 
+from studio.ui.engine_texts import tr_engine
 from studio.ui.pages import registry
 from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr
 from studio.ui.widgets import Field, IconButton, Label, PaintedButton, message_box
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
@@ -57,8 +59,10 @@ class NavRow(PaintedButton):
         self._name()
 
     def _name(self) -> None:
-        waiting = f"{self._count} waiting" if self._count else ""
-        self.setAccessibleName(joined((self.text(), waiting, "selected" if self._chosen else "")))
+        waiting = tr("{count} waiting").format(count=self._count) if self._count else ""
+        self.setAccessibleName(
+            joined((self.text(), waiting, tr("selected") if self._chosen else ""))
+        )
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -132,16 +136,16 @@ class Sidebar(PaintedWidget):
         self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
     ) -> None:
         super().__init__(theme, parent)
-        self.setAccessibleName("Sidebar")
+        self.setAccessibleName(tr("Sidebar"))
         self._titles: dict[str, str] = {}
         self._question: QMessageBox | None = None
 
-        self.field = Field(theme, "Search chats", icon="search")
+        self.field = Field(theme, tr("Search chats"), icon="search")
         self.field.setClearButtonEnabled(False)
         self.field.textChanged.connect(self._typed)
         self._rows: dict[str, NavRow] = {}
-        places = [("new", "New chat", "square-pen")]
-        places += [(one.key, one.title, one.icon) for one in registry.PAGES if one.in_sidebar]
+        places = [("new", tr("New chat"), "square-pen")]
+        places += [(one.key, tr(one.title), one.icon) for one in registry.PAGES if one.in_sidebar]
         for name, text, icon in places:
             row = self._rows[name] = NavRow(theme, text, icon)
             row.clicked.connect(lambda _on=False, name=name: self._go(name))
@@ -154,11 +158,11 @@ class Sidebar(PaintedWidget):
         self.chats.removing.connect(self._ask_to_delete)
         self.chats.chats.renamed.connect(self.rename)
 
-        gear = IconButton(theme, "settings", "Settings")
+        gear = IconButton(theme, "settings", tr("Settings"))
         gear.clicked.connect(self.settings)
         self._cost = Label(theme, "", "small", "text2", digits=True)
         self._cost.hide()
-        self.server = IconButton(theme, "server", "Server")
+        self.server = IconButton(theme, "server", tr("Server"))
         self.server.clicked.connect(self.server_wanted)
         self.server.hide()
         parts = (self.field, 8, *self._rows.values())
@@ -195,13 +199,18 @@ class Sidebar(PaintedWidget):
 
     def set_cost(self, text: str) -> None:
         """Today's cost, “$0.84 today”; hidden when empty."""
-        self._cost.show_text(text)
+        self._cost.show_text(tr_engine(text))
 
     def show_server(self, state: str, about: str) -> None:
         """Show an icon in the foot while the server is on; it opens the server's settings."""
-        words = {"running": f"The server runs at {about}", "starting": "The server starts"}
+        words = {
+            "running": tr("The server runs at {address}").format(address=about),
+            "starting": tr("The server starts"),
+        }
         self.server.set_icon("circle-alert" if state == "failed" else "server")
-        self.server.set_tooltip(words.get(state, f"The server does not run. {about}"))
+        self.server.set_tooltip(
+            words.get(state, tr("The server does not run. {why}").format(why=tr_engine(about)))
+        )
         self.server.setVisible(state != "off")
 
     def set_drafts(self, waiting: int) -> None:
@@ -275,13 +284,15 @@ class Sidebar(PaintedWidget):
         return True
 
     def _ask_to_delete(self, session_id: str) -> None:
-        title = self._titles.get(session_id, "") or "this chat"
-        more = (
+        title = self._titles.get(session_id, "") or tr("New chat")
+        more = tr(
             "The chat and its history are removed. Files stay as they are, "
             "and the audit keeps which tools were used."
         )
-        box = message_box(self, "Delete chat", f"Delete “{title}”?", more)
-        yes = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
+        box = message_box(
+            self, tr("Delete chat"), tr("Delete “{title}”?").format(title=title), more
+        )
+        yes = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self.delete.emit(session_id))
         self._question = box

@@ -17,6 +17,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
 
+from studio.ui.translation import tr
+
 from .items.base import Item
 from .viewport import Viewport
 
@@ -25,7 +27,7 @@ class AccessibleTranscript(QAccessibleWidget):
     """The canvas as a list; its children are made on demand."""
 
     def __init__(self, view: QAbstractScrollArea, viewport: Viewport) -> None:
-        super().__init__(view, QAccessible.Role.List, "Transcript")
+        super().__init__(view, QAccessible.Role.List, tr("Transcript"))
         self._view = view
         self._viewport = viewport
         self._children: dict[Item, AccessibleItem] = {}

@@ -6,6 +6,7 @@ from PySide6.QtCore import QMimeData, QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from studio.domain.messages import Image
+from studio.ui.translation import tr_later
 from studio.ui.widgets.thumbnails import decoded
 
 from .items.approval_item import SCOPES, WaitingItem
@@ -20,10 +21,13 @@ from .viewport import Viewport
 GUARD = 0.4
 """Seconds after a card appeared in which it ignores keys: they were meant for something else."""
 
-USER_ACTIONS = (("Edit and send again\tE", "edit"), ("Branch from here\tB", "branch"))
-"""Actions for a message of the person: text with the key, and name."""
+USER_ACTIONS = (
+    (tr_later("Edit and send again"), "E", "edit"),
+    (tr_later("Branch from here"), "B", "branch"),
+)
+"""Actions for a message of the person: text, key and name."""
 
-PIN, UNPIN = "Pin for the model\tP", "Unpin\tP"
+PIN, UNPIN = tr_later("Pin for the model"), tr_later("Unpin")
 
 _ANSWERS = {"allow_once": "once", "allow_always": SCOPES[0][0], "deny": "deny"}
 

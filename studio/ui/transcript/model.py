@@ -30,8 +30,9 @@ from studio.domain.blocks import (
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
 from studio.providers.registry import PROVIDER_TITLES, PROVIDERS
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, duration, whole_seconds
-from studio.ui.translation import tr, tr_plural
+from studio.ui.translation import tr, tr_later, tr_plural
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
@@ -167,8 +168,12 @@ def explored(calls: Sequence[ToolBlock]) -> str:
     searches = sum(call.icon in _SEARCHES for call in calls)
     pages = sum(call.icon == "globe" for call in calls)
     files = len(calls) - searches - pages
-    counts = ((files, "file", "files"), (searches, "search", "searches"), (pages, "page", "pages"))
-    return ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
+    counts = (
+        tr_plural("{count} file", "{count} files", files) if files else "",
+        tr_plural("{count} search", "{count} searches", searches) if searches else "",
+        tr_plural("{count} page", "{count} pages", pages) if pages else "",
+    )
+    return ", ".join(filter(None, counts))
 
 
 def verb(call: ToolBlock) -> str:
@@ -181,28 +186,28 @@ def verb(call: ToolBlock) -> str:
     if call.external:
         return plain  # its words are the client's, and it has none
     if call.state == "running":
-        return call.verb or plain
+        return tr_engine(call.verb) or plain
     if call.state == "done" or (call.finished and call.started and call.effect == "act"):
-        return call.done or plain
+        return tr_engine(call.done) or plain
     return plain
 
 
-BY_CLIENT = "Run by the client"
+BY_CLIENT = tr_later("Run by the client")
 
 
 def client_status(call: ToolBlock) -> str:
     """The words at the right of a row for a call that the client runs."""
     match call.state:
         case "writing":
-            return "Preparing"
+            return tr("Preparing")
         case "queued" | "waiting" | "running":
-            return "Waits for the client"
+            return tr("Waits for the client")
         case "denied" | "cancelled":
-            return "No result"
+            return tr("No result")
         case "error":
-            return call.summary.partition("\n")[0] or "Failed at the client"
+            return tr_engine(call.summary.partition("\n")[0]) or tr("Failed at the client")
         case "done":
-            return call.summary.partition("\n")[0] or BY_CLIENT
+            return tr_engine(call.summary.partition("\n")[0]) or tr(BY_CLIENT)
         case _:
             assert_never(call.state)
 
@@ -213,19 +218,19 @@ def row_status(call: ToolBlock, elapsed: float | None) -> str:
         return client_status(call)
     match call.state:
         case "writing":
-            return "Preparing"
+            return tr("Preparing")
         case "queued":
-            return "Queued"
+            return tr("Queued")
         case "waiting":
-            return "Needs your answer"
+            return tr("Needs your answer")
         case "running":
             return clock(elapsed or 0.0)
         case "denied":
-            return "Denied"
+            return tr("Denied")
         case "cancelled":
-            return "Stopped"
+            return tr("Stopped")
         case "error":
-            return _result(call) or "Failed"
+            return _result(call) or tr("Failed")
         case "done":
             return _result(call) or duration(call.seconds)
         case _:
@@ -241,19 +246,20 @@ def _result(call: ToolBlock) -> str:
     if line == "exit 0":
         return ""
     if not line or call.effect != "act" or call.seconds < 0.05:
-        return line
+        return tr_engine(line)
+    line = tr_engine(line)
     return f"{line[0].upper()}{line[1:]} · {duration(call.seconds)}"
 
 
 STATES = {
-    "writing": "being prepared",
-    "queued": "queued",
-    "waiting": "needs your answer",
-    "running": "running",
-    "done": "done",
-    "error": "failed",
-    "denied": "denied",
-    "cancelled": "stopped",
+    "writing": tr_later("being prepared"),
+    "queued": tr_later("queued"),
+    "waiting": tr_later("needs your answer"),
+    "running": tr_later("running"),
+    "done": tr_later("done"),
+    "error": tr_later("failed"),
+    "denied": tr_later("denied"),
+    "cancelled": tr_later("stopped"),
 }
 """States as a screen reader says them."""
 
@@ -261,13 +267,14 @@ STATES = {
 def spoken_row(row: ToolRow, opened: bool) -> str:
     """“Ran pytest, failed, exit 1, collapsed”."""
     call = row.calls[0]
-    state = client_status(call).lower() if call.external else STATES[call.state]
+    state = client_status(call).lower() if call.external else tr(STATES[call.state])
     parts = (
-        ["Explored " + explored(row.calls), "done"]
+        [tr("Explored {what}").format(what=explored(row.calls)), tr("done")]
         if row.merged
-        else [f"{verb(call)} {call.target}".strip(), state, call.summary]
+        else [f"{verb(call)} {call.target}".strip(), state, tr_engine(call.summary)]
     )
-    return ", ".join(part for part in [*parts, "expanded" if opened else "collapsed"] if part)
+    parts.append(tr("expanded") if opened else tr("collapsed"))
+    return ", ".join(part for part in parts if part)
 
 
 # -- words ---------------------------------------------------------------------
@@ -306,15 +313,15 @@ class CardAction:
     style: Literal["primary", "secondary", "ghost"] = "secondary"
 
 
-AGAIN = CardAction(RecoveryAction.TRY_AGAIN, "Try again")
-OTHER = CardAction(RecoveryAction.USE_ANOTHER_PROVIDER, "Use another provider")
-_KEY = (CardAction(RecoveryAction.REPLACE_KEY, "Replace key…", "primary"), OTHER)
+AGAIN = CardAction(RecoveryAction.TRY_AGAIN, tr_later("Try again"))
+OTHER = CardAction(RecoveryAction.USE_ANOTHER_PROVIDER, tr_later("Use another provider"))
+_KEY = (CardAction(RecoveryAction.REPLACE_KEY, tr_later("Replace key…"), "primary"), OTHER)
 _FAILURES: dict[str, tuple[str, str, tuple[CardAction, ...]]] = {
     "bad_key": ("key-round", "err", _KEY),
     "no_key": (
         "key-round",
         "warn",
-        (CardAction(RecoveryAction.REPLACE_KEY, "Add key…", "primary"), OTHER),
+        (CardAction(RecoveryAction.REPLACE_KEY, tr_later("Add key…"), "primary"), OTHER),
     ),
     "forbidden": ("lock", "err", (AGAIN, OTHER)),
     "no_credit": ("circle-alert", "err", (AGAIN, OTHER)),
@@ -325,15 +332,15 @@ _FAILURES: dict[str, tuple[str, str, tuple[CardAction, ...]]] = {
     "no_folder": (
         "folder",
         "err",
-        (CardAction(RecoveryAction.CHOOSE_FOLDER, "Choose folder…"), AGAIN),
+        (CardAction(RecoveryAction.CHOOSE_FOLDER, tr_later("Choose folder…")), AGAIN),
     ),
     "too_long": (
         "gauge",
         "warn",
         (
-            CardAction(RecoveryAction.COMPACT, "Compact and continue", "primary"),
-            CardAction(RecoveryAction.CHOOSE_MODEL, "Choose a larger model"),
-            CardAction(RecoveryAction.NEW_CHAT_FROM_HERE, "New chat from here", "ghost"),
+            CardAction(RecoveryAction.COMPACT, tr_later("Compact and continue"), "primary"),
+            CardAction(RecoveryAction.CHOOSE_MODEL, tr_later("Choose a larger model")),
+            CardAction(RecoveryAction.NEW_CHAT_FROM_HERE, tr_later("New chat from here"), "ghost"),
         ),
     ),
 }
@@ -360,7 +367,7 @@ def context_full(block: EndBlock) -> bool:
     return block.reason == "token_limit" and "context" in block.detail
 
 
-GO_ON = CardAction(RecoveryAction.GO_ON, "Go on")
+GO_ON = CardAction(RecoveryAction.GO_ON, tr_later("Go on"))
 
 
 def continue_turn() -> CardAction:
@@ -368,7 +375,7 @@ def continue_turn() -> CardAction:
     return CardAction(RecoveryAction.GO_ON, tr("Continue"))
 
 
-_LIMITS = CardAction(RecoveryAction.SETTINGS, "Settings…", "ghost")
+_LIMITS = CardAction(RecoveryAction.SETTINGS, tr_later("Settings…"), "ghost")
 
 
 def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
@@ -377,23 +384,25 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
     ``raised`` is what the chat's limit would be raised to.
     """
     if block.reason in ("step_limit", "time_limit"):
-        inline = CardAction(RecoveryAction.GO_ON_BACKGROUND, "Continue in background")
+        inline = CardAction(RecoveryAction.GO_ON_BACKGROUND, tr("Continue in background"))
         return (inline,) if block.mode == "inline" else (GO_ON,)
     if block.reason == "cancelled":
         return (continue_turn(),)
     if block.reason == "stalled":
-        return CardAction(RecoveryAction.CHOOSE_MODEL, "Try another model"), GO_ON
+        return CardAction(RecoveryAction.CHOOSE_MODEL, tr("Try another model")), GO_ON
     match block.cap:
         case "turn":
             return GO_ON, _LIMITS
         case "session":
-            return CardAction(RecoveryAction.RAISE_CAP, f"Raise to {raised}"), _LIMITS
+            return CardAction(
+                RecoveryAction.RAISE_CAP, tr("Raise to {raised}").format(raised=raised)
+            ), _LIMITS
         case "day" | "hour":
             return _LIMITS, GO_ON
         case _:
             pass
     if block.reason == "token_limit" and "output limit" in block.detail:
-        return (CardAction(RecoveryAction.CONTINUE, "Continue"),)
+        return (CardAction(RecoveryAction.CONTINUE, tr("Continue")),)
     return ()
 
 
@@ -422,14 +431,16 @@ def error_card(
         told = block.detail if isinstance(block, EndBlock) else block.title
         icon, tint, actions = failure_style("too_long")
         if shortened:
-            actions = (CardAction(RecoveryAction.TRY_AGAIN, "Continue", "primary"),)
-            return ErrorCard(icon, "neutral", "This chat was full", "It has room again.", actions)
-        return ErrorCard(icon, tint, "This chat is full", told, actions)
+            actions = (CardAction(RecoveryAction.TRY_AGAIN, tr("Continue"), "primary"),)
+            return ErrorCard(
+                icon, "neutral", tr("This chat was full"), tr("It has room again."), actions
+            )
+        return ErrorCard(icon, tint, tr("This chat is full"), tr_engine(told), actions)
     icon, tint, actions = failure_style(block.fault)
     if cut_off:
         actions = tuple(continue_turn() if action is AGAIN else action for action in actions)
-    title, rest = split_title(block.title)
-    detail = " ".join(filter(None, (rest, block.detail)))
+    title, rest = split_title(tr_engine(block.title))
+    detail = " ".join(filter(None, (rest, tr_engine(block.detail))))
     return ErrorCard(icon, tint, title.rstrip("."), detail, actions)
 
 
@@ -440,49 +451,63 @@ def split_title(told: str) -> tuple[str, str]:
 
 
 _HAPPENED = {
-    "rate_limited": "{} asked for a pause.",
-    "overloaded": "{} was overloaded.",
-    "network": "The connection to {} failed.",
-    "server": "{} had an error of its own.",
+    "rate_limited": tr_later("{title} asked for a pause."),
+    "overloaded": tr_later("{title} was overloaded."),
+    "network": tr_later("The connection to {title} failed."),
+    "server": tr_later("{title} had an error of its own."),
 }
 
 
 def countdown(block: RetryBlock, left: float) -> str:
     """“Trying again in 0:23. Attempt 2 of 5.”"""
-    when = f"Trying again in {clock(ceil(left))}." if left > 0 else "Trying again."
-    return f"{when} Attempt {block.attempt} of {block.attempts}."
+    when = (
+        tr("Trying again in {time}.").format(time=clock(ceil(left)))
+        if left > 0
+        else tr("Trying again.")
+    )
+    return f"{when} {_attempt(block)}"
+
+
+def _attempt(block: RetryBlock) -> str:
+    words = tr("Attempt {number} of {most}.")
+    return words.format(number=block.attempt, most=block.attempts)
 
 
 def retry_line(waits: Sequence[RetryBlock]) -> str:
     """Waits before further attempts in one line: what happened last, what came of it."""
     block, more = waits[-1], len(waits) - 1
     if block.state == "waiting":
-        return f"{block.title} Waiting to try again. Attempt {block.attempt} of {block.attempts}."
-    happened = _HAPPENED.get(block.fault, "") if block.provider else ""
-    what = happened.format(PROVIDER_TITLES.get(block.provider, block.provider)) or block.title
+        return " ".join((tr_engine(block.title), tr("Waiting to try again."), _attempt(block)))
+    happened = tr(_HAPPENED.get(block.fault, "")) if block.provider else ""
+    title = PROVIDER_TITLES.get(block.provider, block.provider)
+    what = happened.format(title=title) or tr_engine(block.title)
     if block.state == "stopped" and more:
-        stopped = ("Tried again once, then stopped.", "Tried again {count} times, then stopped.")
-        return f"{what} {tr_plural(*stopped, more)}"
+        stopped = tr_plural(
+            "Tried again once, then stopped.", "Tried again {count} times, then stopped.", more
+        )
+        return f"{what} {stopped}"
     if block.state == "stopped":
-        return f"{what} Stopped before trying again."
+        return f"{what} {tr('Stopped before trying again.')}"
     if more:
         times = tr("{what} Tried again {count} times in {time}.")
         seconds = duration(sum(wait.seconds for wait in waits))
         return times.format(what=what, count=len(waits), time=seconds)
-    return f"{what} Tried again after {duration(block.seconds)}."
+    return f"{what} {tr('Tried again after {time}.').format(time=duration(block.seconds))}"
 
 
 def spoken_outcome(event: Event, agent: str) -> str:
     """What a screen reader says when a turn fails or ends; empty for all else."""
     if isinstance(event, Failed):
-        end = "" if event.title.endswith(".") else "."
-        return f"{event.title}{end} {event.detail}" if event.detail else event.title
+        title, detail = tr_engine(event.title), tr_engine(event.detail)
+        end = "" if title.endswith(".") else "."
+        return f"{title}{end} {detail}" if detail else title
     if isinstance(event, RetryScheduled):
-        return f"{event.title} Trying again in {whole_seconds(event.seconds)}."
+        words = tr("Trying again in {time}.").format(time=whole_seconds(event.seconds))
+        return f"{tr_engine(event.title)} {words}"
     if isinstance(event, Silent):
-        return f"Nothing has come for {whole_seconds(event.seconds)}."
+        return tr("Nothing has come for {time}.").format(time=whole_seconds(event.seconds))
     if not isinstance(event, TurnComplete) or event.reason == "error":
         return ""  # its ``Failed`` has said what went wrong
     if event.reason == "done":
-        return f"{agent} is done."
-    return describe_end(event.reason, event.detail)
+        return tr("{agent} is done.").format(agent=agent)
+    return tr_engine(describe_end(event.reason, event.detail))

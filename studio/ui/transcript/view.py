@@ -26,6 +26,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QMenu, QToolTip, QWidget
 from studio.domain.blocks import FailureBlock, RetryBlock, TranscriptBlock
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 
 from . import accessibility
 from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
@@ -76,7 +77,7 @@ class TranscriptView(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Transcript")
+        self.setAccessibleName(tr("Transcript"))
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         theme.changed.connect(self._theme_changed)
@@ -255,7 +256,7 @@ class TranscriptView(QAbstractScrollArea):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for answer, where in SCOPES:
             menu.addAction(
-                f"Always allow {where}",
+                tr("Always allow {where}").format(where=tr(where)),
                 lambda answer=answer: self.item_actions.permission_answered.emit(
                     str(hit.value), answer
                 ),
@@ -331,16 +332,18 @@ class TranscriptView(QAbstractScrollArea):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if isinstance(item, UserItem):
-            for text, action in USER_ACTIONS:
+            for text, key, action in USER_ACTIONS:
                 menu.addAction(
-                    text, lambda action=action: self.item_actions.do_turn_action(item, action)
+                    f"{tr(text)}\t{key}",
+                    lambda action=action: self.item_actions.do_turn_action(item, action),
                 )
         if isinstance(item, UserItem | TextItem):
-            menu.addAction(UNPIN if pinned(item) else PIN, lambda: self.item_actions.pin(item))
+            words = tr(UNPIN if pinned(item) else PIN)
+            menu.addAction(f"{words}\tP", lambda: self.item_actions.pin(item))
             menu.addSeparator()
-        copy = menu.addAction("Copy", self.item_actions.copy)
+        copy = menu.addAction(tr("Copy"), self.item_actions.copy)
         copy.setEnabled(bool(self.selection) or self.focus.item is not None)
-        menu.addAction("Select all", self.canvas_viewport.select_all)
+        menu.addAction(tr("Select all"), self.canvas_viewport.select_all)
         menu.popup(event.globalPos())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, Signal
 
 from studio.domain.blocks import TranscriptBlock
+from studio.ui.translation import tr
 
 from .canvas import Canvas
 from .finder import Finder
@@ -361,11 +362,11 @@ class Viewport(QObject):
                 continue
             top = canvas.top(index) - scroller.value
             if top > scroller.height - 40 or top + item.height < 40:
-                text = f"{item.agent or 'The agent'} needs your answer"
+                text = tr("{agent} needs your answer").format(agent=item.agent or tr("The agent"))
                 pill = Pill(text, "attention", "shield-question-mark", "warn", self.need_keys)
                 break
         if pill is None and self.fresh and scroller.below > STICK:
-            pill = Pill("New messages", "end", "arrow-down", "text2")
+            pill = Pill(tr("New messages"), "end", "arrow-down", "text2")
         centre = self.column_left + self.context.width / 2
         self.pill = pill and (pill, pill.rect(self.style, centre, scroller.height - 12))
 

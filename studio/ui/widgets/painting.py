@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QPointF, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from studio.ui.formatting import keys as names
 from studio.ui.theme import Theme, elided
 
 FRAME_MS = 160
@@ -210,7 +211,7 @@ def keys_of(shortcut: str) -> list[str]:
         keys.append("+")
     if sys.platform == "darwin":
         return [_MAC.get(key, key) for key in keys]
-    return [_SIGNS.get(key, key) for key in keys]
+    return [_SIGNS.get(key) or names(key) for key in keys]
 
 
 def _cap_width(theme: Theme, key: str) -> int:

@@ -63,7 +63,7 @@ async def test_a_chat_is_summed_up_looked_at_edited_and_undone(tmp_path: Path) -
             person.composer.setFocus()
             person.say(words)
             await person.done(number)
-        await until(lambda: [name for name, _ in page._facts.parts][-1:] == ["Files"])
+        await until(lambda: [name for name, _ in page._facts.parts][-1:] == ["files"])
         facts = page._facts
         assert sum(count for _, count in facts.parts) == facts.used > 2_000
         await until(lambda: page.summarise.isVisible() and page.summarise.isEnabled())
@@ -83,7 +83,7 @@ async def test_a_chat_is_summed_up_looked_at_edited_and_undone(tmp_path: Path) -
         assert not page.summarise.isEnabled()
         seen.set()
         await until(lambda: person.blocks(SummaryBlock))
-        await until(lambda: page._facts.parts[-1][0] == "Summary" and page._facts.summing == "can")
+        await until(lambda: page._facts.parts[-1][0] == "summary" and page._facts.summing == "can")
         item = await until(lambda: person.item(SummaryItem))
         assert item.name.startswith("Earlier messages were summed up for the model, ")
         assert "→" in item.name
@@ -106,7 +106,7 @@ async def test_a_chat_is_summed_up_looked_at_edited_and_undone(tmp_path: Path) -
         item = await until(lambda: person.item(SummaryItem))
         assert "undone" in item.name
         assert [hit.action for hit in item.hits] == ["toggle"]
-        await until(lambda: all(name != "Summary" for name, _ in page._facts.parts))
+        await until(lambda: all(name != "summary" for name, _ in page._facts.parts))
         person.window.activateWindow()
 
 
@@ -128,7 +128,7 @@ async def test_an_answer_is_pinned_and_unpinned_by_key(tmp_path: Path) -> None:
 def test_the_button_has_its_place_below_the_parts() -> None:
     theme = Theme("light")
     page = RunPage(theme)
-    parts = (("Instructions", 900), ("Tools", 2_000))
+    parts = (("instructions", 900), ("tools", 2_000))
     page.set(RunFacts(used=2_900, window=8_000, parts=parts))
     low, button = page.sizeHint().height(), page.summarise
     assert button.isHidden()

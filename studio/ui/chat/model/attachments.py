@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.domain.errors import StudioError
+from studio.ui.engine_texts import tr_engine
+from studio.ui.translation import tr
 
 from .open_chat import OpenChat
 from .session_options import SessionOptions
@@ -21,8 +23,6 @@ if TYPE_CHECKING:  # all this comes after the first paint
 
 State: TypeAlias = Literal["reading", "ready", "refused", "error"]
 
-PASTED = "Pasted picture"
-
 
 class Attachment:
     """One file: the block that is sent, once it is read, and what is known of it."""
@@ -31,7 +31,7 @@ class Attachment:
         self.name = name
         self.state: State = "reading"
         self.block: Image | File | None = None
-        self.about = "Reading…"
+        self.about = tr("Reading…")
         """Kind and size, in words."""
         self.preview: object = None
         """What ``AttachmentList.describe`` made of the block, for a widget to paint."""
@@ -46,7 +46,7 @@ class Attachment:
 
     def fail(self, problem: str) -> None:
         """Note why the file cannot be attached."""
-        self.state, self.problem, self.about = "error", problem, "Not attached"
+        self.state, self.problem, self.about = "error", tr_engine(problem), tr("Not attached")
 
     def cancel(self) -> None:
         if self.task is not None:
@@ -83,9 +83,9 @@ class AttachmentList:
     def send_remark(self) -> str:
         """What the Send button says about the files; mostly nothing."""
         if self.reading:
-            return "The files are still being read"
+            return tr("The files are still being read")
         refused = [item.name for item in self.items if item.state == "refused"]
-        return f"The model refuses {', '.join(refused)}" if refused else ""
+        return tr("The model refuses {names}").format(names=", ".join(refused)) if refused else ""
 
     def add(self, paths: Sequence[Path]) -> None:
         """Read files and attach them; one that cannot be read says why in its place."""
@@ -106,8 +106,9 @@ class AttachmentList:
 
             return await attach_picture(await asyncio.to_thread(encode))
 
-        count = sum(item.name.startswith(PASTED) for item in self.items)
-        self._begin(f"{PASTED} {count + 1}" if count else PASTED, pasted())
+        name = tr("Pasted picture")
+        count = sum(item.name.startswith(name) for item in self.items)
+        self._begin(f"{name} {count + 1}" if count else name, pasted())
 
     def remove(self, item: Attachment) -> None:
         item.cancel()

@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from studio.domain.errors import StudioError
+from studio.ui.formatting import number
+from studio.ui.translation import tr
 
 from .attachments import AttachmentList
 from .folder_trust import FolderTrust
@@ -204,8 +206,10 @@ class ChatModel:
         if self.input.closed or self.engine is None:
             return self.input.closed
         if self.input.state == "waiting":
-            return f"Answer above, or tell {self.options.agent} what to do instead"
-        return "Ask, or describe a task" if self.session is None else "Add a follow-up"
+            return tr("Answer above, or tell {agent} what to do instead").format(
+                agent=self.options.agent
+            )
+        return tr("Ask, or describe a task") if self.session is None else tr("Add a follow-up")
 
     @property
     def context_use(self) -> tuple[float, str] | None:
@@ -216,7 +220,10 @@ class ChatModel:
         window = self.options.model.context_window
         if not used or not window:
             return None
-        return min(1.0, used / window), f"{used:,} of {window:,} tokens of context"
+        words = tr("{used} of {window} tokens of context").format(
+            used=number(used), window=number(window)
+        )
+        return min(1.0, used / window), words
 
     def model_title(self, provider: str, model: str) -> str:
         return self.engine.model(provider, model).title if self.engine and model else model

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.ui.translation import tr
 
 from .attachments import Attachment, AttachmentList
 from .open_chat import Change, ExternalChanges, OpenChat
@@ -76,7 +77,7 @@ class MessageInput:
     def closed(self) -> str:
         """Why nothing can be written; empty where it can."""
         session = self._chat.session
-        return "This chat can only be read" if session is not None and session.damage else ""
+        return tr("This chat can only be read") if session is not None and session.damage else ""
 
     @property
     def ready(self) -> bool:
@@ -246,7 +247,7 @@ class MessageInput:
         """Open a new chat with all that came before a turn."""
         engine = self._chat.engine
         if engine is None:
-            raise ConfigurationError("The chat to go on from is not there any more.")
+            raise ConfigurationError(tr("The chat to go on from is not there any more."))
         branch = await engine.sessions.branch(session.info.id, turn_id)
         self._chat.show(branch)
         return branch

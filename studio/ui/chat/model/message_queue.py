@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from studio.ui.translation import tr
+
 from .message_input import MessageInput
 from .open_chat import OpenChat
 
@@ -103,5 +105,7 @@ def _in_one_line(parts: Sequence[Said]) -> str:
     from studio.domain.messages import Text
 
     words = " ".join(part.text for part in parts if isinstance(part, Text)).split()
-    names = [getattr(part, "name", "") or "Picture" for part in parts if not isinstance(part, Text)]
+    names = [
+        getattr(part, "name", "") or tr("Picture") for part in parts if not isinstance(part, Text)
+    ]
     return ", ".join(filter(None, [" ".join(words)[:400], *names]))

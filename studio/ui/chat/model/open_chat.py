@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError
+from studio.ui.translation import tr
 
 from .turn_runner import TurnRunner
 
@@ -196,7 +197,7 @@ class ExternalChanges:
         await self.refresh()
         if self.state == "working":
             raise ConfigurationError(
-                "Another window or terminal is working in this chat. Wait for it."
+                tr("Another window or terminal is working in this chat. Wait for it.")
             )
 
     async def answer(self, question_id: str, answer: Answer) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from studio.ui.formatting import dollars
+from studio.ui.translation import tr_plural
+
 from .message_input import MessageInput
 from .open_chat import OpenChat
 
@@ -61,7 +64,9 @@ class RecoveryActions:
         if session is None or self._chat.engine is None:
             return ""
         caps = self._raised_caps(session, reason)
-        return f"${caps.dollars:,.2f}" if reason == "money_limit" else f"{caps.tokens:,} tokens"
+        if reason == "money_limit":
+            return dollars(caps.dollars)
+        return tr_plural("{count} token", "{count} tokens", caps.tokens)
 
     def _raised_caps(self, session: Session, reason: str) -> Caps:
         """The chat's caps; the one that ended the turn is doubled, or twice what was used."""

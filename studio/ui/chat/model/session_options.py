@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.ui.formatting import folder_name
+from studio.ui.translation import tr, tr_later
 
 from .open_chat import Change, OpenChat
 
@@ -23,26 +24,32 @@ NAME_WAIT = 0.3
 """Seconds a new chat waits for the name of its model before it is shown without."""
 
 PERMISSION_MODES: dict[PermissionMode, tuple[str, str]] = {
-    "ask": ("Ask first", "Reads the folder; drafts wait, the rest is asked about"),
-    "auto": ("Automatic", "Drafts are written at once, the rest is asked about"),
-    "plan": ("Plan", "Only reads, and proposes what to do"),
+    "ask": (
+        tr_later("Ask first"),
+        tr_later("Reads the folder; drafts wait, the rest is asked about"),
+    ),
+    "auto": (
+        tr_later("Automatic"),
+        tr_later("Drafts are written at once, the rest is asked about"),
+    ),
+    "plan": (tr_later("Plan"), tr_later("Only reads, and proposes what to do")),
 }
 ROLE_LIMITS: dict[Role, str] = {
     "all": "",
-    "edits": "Reads and drafts",
-    "notes": "Reads and takes notes",
-    "reads": "Only reads",
+    "edits": tr_later("Reads and drafts"),
+    "notes": tr_later("Reads and takes notes"),
+    "reads": tr_later("Only reads"),
 }
 """What an agent may use at most, where that is not everything (T-6)."""
 
 EFFORT_NAMES: dict[Effort, str] = {
-    "none": "Off",
-    "minimal": "Minimal",
-    "low": "Low",
-    "medium": "Medium",
-    "high": "High",
-    "xhigh": "Extra high",
-    "max": "Maximum",
+    "none": tr_later("Off"),
+    "minimal": tr_later("Minimal"),
+    "low": tr_later("Low"),
+    "medium": tr_later("Medium"),
+    "high": tr_later("High"),
+    "xhigh": tr_later("Extra high"),
+    "max": tr_later("Maximum"),
 }
 
 
@@ -157,7 +164,10 @@ class SessionOptions:
         await self.found()
         if self._chat.session is not None:
             raise ConfigurationError(
-                "Another chat was opened before the message was sent. It is kept in the new chat."
+                tr(
+                    "Another chat was opened before the message was sent. "
+                    "It is kept in the new chat."
+                )
             )
         session = await engine.sessions.create(
             folder=self.folder,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from studio.ui.formatting import clock
+from studio.ui.translation import tr
 
 if TYPE_CHECKING:
     from studio.agent.session.session import Session
@@ -122,7 +123,8 @@ class TurnRunner:
         if run is None or not run.session.running:
             return ""
         steps = max(1, run.session.transcript.steps)
-        return f"Step {steps}, {clock(self.worked(session_id) or 0.0)}"
+        time_so_far = clock(self.worked(session_id) or 0.0)
+        return tr("Step {step}, {time}").format(step=steps, time=time_so_far)
 
     def worked(self, session_id: str) -> float | None:
         """Seconds for which a turn has run, without those in which it waited for an answer."""

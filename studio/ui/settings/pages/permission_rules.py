@@ -157,7 +157,7 @@ class RuleList(QWidget):
         theme = self._theme
         self.head = Label(theme, tr("Add rule"), "ui_strong")
         self.verdict = VerdictCombo(theme)
-        name = "Rule: TOOL or TOOL(PATTERN)"
+        name = tr("Rule: TOOL or TOOL(PATTERN)")
         self.field = Field(theme, "run(git status *)", role="code", name=name)
         self.field.returnPressed.connect(self.save)
         self.field.textChanged.connect(lambda: self._show_problem(""))

@@ -43,7 +43,7 @@ class SectionHeader(PaintedButton):
 
     def set_status(self, status: str, state: str) -> None:
         self._status, self._state = status, state
-        opened = "expanded" if self.isChecked() else "collapsed"
+        opened = tr("expanded") if self.isChecked() else tr("collapsed")
         self.setAccessibleName(joined((self._provider.title, status, opened)))
         self.update()
 

@@ -75,7 +75,7 @@ class ProviderSection(QWidget):
         self.file: ModelFileRow | None = None
         if provider.key != "none":
             variable = next(iter(provider.key_variables), "")
-            owner = KeyOwner(provider.name, provider.title, provider.key_hint, variable)
+            owner = KeyOwner(provider.name, provider.title, tr_engine(provider.key_hint), variable)
             self.key = KeyRow(theme, owner, services.keychain, services.tasks)
             self.key.typed.connect(self._key_typed)
             self.key.changed.connect(self._key_changed)

@@ -9,12 +9,13 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import ToolBlock, TranscriptBlock
 from studio.domain.permissions import Answer, Question, Rule, escaped
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import OutputLeaf
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_later
 
 from .base import (
     Hit,
@@ -46,9 +47,9 @@ def fact_icon(name: str, value: str) -> str:
 
 
 SCOPES: tuple[tuple[Answer, str], ...] = (
-    ("folder", "in this folder"),
-    ("session", "in this chat"),
-    ("always", "everywhere"),
+    ("folder", tr_later("in this folder")),
+    ("session", tr_later("in this chat")),
+    ("always", tr_later("everywhere")),
 )
 """Where “Always” may count; the first unless the person says otherwise."""
 NAMED = 3
@@ -65,29 +66,36 @@ def rule_name(rule: Rule) -> str:
     if host := re.match(r"https?://([^/]+)", name):
         name = host[1]
     elif not rule.pattern.endswith("*"):
-        name = "exactly this" if len(name) > _LONGEST else name
+        name = tr("exactly this") if len(name) > _LONGEST else name
     if len(name) > _LONGEST:
         name = f"…{name[-_LONGEST:]}"
-    return f"{name} with network" if rule.tool == "network" else name
+    return tr("{name} with network").format(name=name) if rule.tool == "network" else name
 
 
 def names(rules: Sequence[Rule]) -> str:
     """The same for several rules, or how many they are."""
-    named = " and ".join(map(rule_name, rules))
-    return named if len(rules) == 1 or len(named) <= _LONGEST else f"these {len(rules)}"
+    first, *others = map(rule_name, rules)
+    if not others:
+        return first
+    named = tr("{one} and {other}").format(one=first, other=others[-1])
+    if len(others) == 1 and len(named) <= _LONGEST:
+        return named
+    return tr("these {number}").format(number=len(rules))
 
 
 def scope(rule: Rule) -> str:
     """What a rule allows, in words."""
     if rule.pattern == "*":
-        return f"every call of {rule.tool}"
-    online = " with network" if rule.tool == "network" else ""
+        return tr("every call of {tool}").format(tool=rule.tool)
+    name = _plain(rule.pattern)
     if rule.pattern.endswith(" *"):
         name = _plain(rule.pattern[:-2])
-        return f"{name}{online}" if " " not in name else f"“{name}”{online} with any arguments"
-    if escaped(name := _plain(rule.pattern)) == rule.pattern and len(name) > _LONGEST:
-        return f"exactly this{online}"
-    return f"“{name}”{online}"
+        words = name if " " not in name else tr("“{name}” with any arguments").format(name=name)
+    elif escaped(name) == rule.pattern and len(name) > _LONGEST:
+        words = tr("exactly this")
+    else:
+        words = tr("“{name}”").format(name=name)
+    return tr("{name} with network").format(name=words) if rule.tool == "network" else words
 
 
 def _plain(pattern: str) -> str:
@@ -100,8 +108,10 @@ def covered(calls: Sequence[str]) -> list[str]:
     if not calls:
         return []
     named = [call.replace("\n", " ") for call in calls[-NAMED:]]
-    more = f" and {len(calls) - len(named)} more" if len(calls) > len(named) else ""
-    return [f"Would also have allowed: {', '.join(named)}{more}"]
+    words = tr("Would also have allowed: {calls}").format(calls=", ".join(named))
+    if (more := len(calls) - len(named)) > 0:
+        words = tr("{words} and {number} more").format(words=words, number=more)
+    return [words]
 
 
 class WaitingItem(Item[ToolBlock]):
@@ -149,16 +159,18 @@ class ApprovalItem(WaitingItem):
         if self.block.question is None:
             return ""
         question = self.question
-        about = (question.title, question.reason, question.detail)
-        facts = (value for _, value in question.facts)
-        return joined((*about, *facts, question.why.rstrip("."), "needs your answer"))
+        about = (tr_engine(question.title), question.reason, question.detail)
+        facts = (tr_engine(value) for _, value in question.facts)
+        return joined(
+            (*about, *facts, tr_engine(question.why).rstrip("."), tr("needs your answer"))
+        )
 
     def lay(self, context: ItemContext) -> None:
         if self.block.question is None:
             self.height = 0.0
             return
         question, style = self.question, context.style
-        y = self.head(question.title, question.reason, context)
+        y = self.head(tr_engine(question.title), question.reason, context)
         left, right = style.px(56), context.width - style.px(16)
         y += style.px(7)
         leaf = OutputLeaf(question.detail, color="text1")
@@ -177,7 +189,7 @@ class ApprovalItem(WaitingItem):
             y += style.px(5)
             self._why = QPointF(left + style.px(7), y + style.px(10))
             at = QPointF(left + style.px(20), y)
-            y += self.write(question.why, at, context, right - at.x(), "ui")
+            y += self.write(tr_engine(question.why), at, context, right - at.x(), "ui")
         y += style.px(10)
         y = self._place_buttons(question, left, right, y, style)
         if question.always:
@@ -189,22 +201,29 @@ class ApprovalItem(WaitingItem):
         self, question: Question, left: float, right: float, y: float, style: PaintStyle
     ) -> float:
         tall = style.theme.height(28)
-        actions = [(CardAction("allow_once", "Allow once", "primary"), question.id, "Enter")]
+        actions = [(CardAction("allow_once", tr("Allow once"), "primary"), question.id, "Enter")]
         if question.always:
-            words = f"Always allow {names(question.always)}"
+            words = tr("Always allow {names}").format(names=names(question.always))
             actions.append((CardAction("allow_always", words), question.id, "A"))
         self.hits = button_row(style, left, y, actions)
         if question.always:
             beside = self.hits[-1].rect
             where = QRectF(beside.right() + style.px(2), y, tall, tall)
             self.hits.append(
-                Hit(where, "scopes", question.id, "Where “Always” counts", "icon", "chevron-down")
+                Hit(
+                    where,
+                    "scopes",
+                    question.id,
+                    tr("Where “Always” counts"),
+                    "icon",
+                    "chevron-down",
+                )
             )
-        width = button_width(style, "Deny", "D")
+        width = button_width(style, tr("Deny"), "D")
         if self.hits[-1].rect.right() + style.px(8) > right - width:
             y += tall + style.px(8)
         deny = QRectF(right - width, y, width, tall)
-        self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
+        self.hits.append(Hit(deny, "deny", question.id, tr("Deny"), "secondary", keycap="D"))
         return y + tall
 
     def _place_rules(
@@ -212,15 +231,17 @@ class ApprovalItem(WaitingItem):
     ) -> float:
         """What “Always” covers, the rules as they are kept, and what else they would allow."""
         rules, width, where = question.always, right - left, SCOPES[0][1]
-        words = f"Always covers {scope(rules[0])} {where}. You can change it in Settings."
-        if (many := len(rules)) > 1:
-            words = f"Always adds these {many} rules {where}. You can change them in Settings."
-        above = rules[0].pattern == escaped(question.detail)  # it says all that the rule would
+        first = rules[0]
+        words = tr("Always covers {scope} {where}. You can change it in Settings.")
+        if len(rules) > 1:
+            words = tr("Always adds these {number} rules {where}. You can change them in Settings.")
+        words = words.format(scope=scope(first), number=len(rules), where=tr(where))
+        above = first.pattern == escaped(question.detail)  # it says all that the rule would
         y += self.write(words, QPointF(left, y), context, width)
         if not above:
             written = OutputLeaf("\n".join(map(str, rules)))
             y += self.place(written, QPointF(left, y), context, width)
-        for line in filter(None, [question.warning, *covered(question.covers)]):
+        for line in filter(None, [tr_engine(question.warning), *covered(question.covers)]):
             y += self.write(line, QPointF(left, y), context, width)
         return y
 
@@ -234,12 +255,13 @@ class ApprovalItem(WaitingItem):
     ) -> float:
         x, tall = left, style.px(18)
         for name, value in facts:
-            value = short_path(value) if name == "folder" else value
+            icon = fact_icon(name, value)
+            value = short_path(value) if name == "folder" else tr_engine(value)
             width = style.px(20) + style.width("ui", value)
             if x > left and x + width > right:
                 x, y = left, y + tall + style.px(2)
             rect = QRectF(x, y, min(width, right - x) + 1, tall)
-            self._facts.append((fact_icon(name, value), value, rect))
+            self._facts.append((icon, value, rect))
             x += width + style.px(16)
         return y + tall
 
@@ -267,11 +289,13 @@ class QuestionItem(WaitingItem):
 
     @property
     def name(self) -> str:
-        return joined((self.block.asks or "", *self.block.choices, "needs your answer"))
+        return joined((self.block.asks or "", *self.block.choices, tr("needs your answer")))
 
     def lay(self, context: ItemContext) -> None:
         tool, style = self.block, context.style
-        title = f"{self.agent} asks" if self.agent else "A question for you"
+        title = (
+            tr("{agent} asks").format(agent=self.agent) if self.agent else tr("A question for you")
+        )
         y = self.head(title, "", context)
         left, right = style.px(56), context.width - style.px(16)
         words, width = (tool.asks or "").replace("\n", "\u2028"), right - left

@@ -23,6 +23,7 @@ from studio.ui.transcript.text.block_types import ParagraphLeaf
 from studio.ui.transcript.text.formulas import Formulas
 from studio.ui.transcript.text.highlight import CodeColours
 from studio.ui.transcript.text.text_layout import Leaf
+from studio.ui.translation import tr
 from studio.ui.widgets.thumbnails import Thumbnails
 
 Caret: TypeAlias = tuple[int, int]
@@ -271,9 +272,10 @@ def button_row(
     """Buttons from left to right: what each does, its value, its key."""
     out: list[Hit] = []
     for action, value, keycap in actions:
-        width = button_width(style, action.text, keycap)
+        text = tr(action.text)  # those of tables are English yet
+        width = button_width(style, text, keycap)
         rect = QRectF(x, y, width, style.theme.height(28))
-        out.append(Hit(rect, action.name, value, action.text, action.style, keycap=keycap))
+        out.append(Hit(rect, action.name, value, text, action.style, keycap=keycap))
         x += width + style.px(8)
     return out
 

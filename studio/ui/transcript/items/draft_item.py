@@ -12,11 +12,13 @@ from studio.domain.blocks import DraftBlock, FilesBlock, TranscriptBlock
 from studio.domain.drafts import Draft, DraftDescription, FileDraft
 from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.diff import DiffLine, unfold, unified_diff
+from studio.ui.engine_texts import tr_engine
 from studio.ui.markdown.parser import Block, utf16
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
 from studio.ui.transcript.text.text_layout import Leaf, LineLayout, coloured
+from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets.painting import paint_tag
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
@@ -24,22 +26,30 @@ from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
 MOST_LINES = 60
 """Rows of a diff before “Show all”."""
 _DONE = {
-    "approved": ("check", "ok", "Written"),
-    "discarded": ("x", "text2", "Discarded"),
-    "superseded": ("history", "text2", "Replaced by a newer draft"),
-    "conflict": ("triangle-alert", "warn", "Not written"),
-    "undone": ("undo-2", "text2", "Undone"),
+    "approved": ("check", "ok", tr_later("Written")),
+    "discarded": ("x", "text2", tr_later("Discarded")),
+    "superseded": ("history", "text2", tr_later("Replaced by a newer draft")),
+    "conflict": ("triangle-alert", "warn", tr_later("Not written")),
+    "undone": ("undo-2", "text2", tr_later("Undone")),
 }
 ICONS = {"write": "file-pen", "delete": "trash-2", "move": "arrow-right"}
 APPROVE = {
-    "write": "Approve and write", "delete": "Approve and delete", "move": "Approve and move",
-}  # fmt: skip
-WRITTEN = {"write": "Written", "delete": "Deleted", "move": "Moved"}
-_UNTOUCHED = {
-    "write": "Nothing is written until you approve.",
-    "delete": "Nothing is deleted until you approve. You can undo it.",
-    "move": "Nothing is moved until you approve.",
+    "write": tr_later("Approve and write"),
+    "delete": tr_later("Approve and delete"),
+    "move": tr_later("Approve and move"),
 }
+WRITTEN = {"write": tr_later("Written"), "delete": tr_later("Deleted"), "move": tr_later("Moved")}
+_UNTOUCHED = {
+    "write": tr_later("Nothing is written until you approve."),
+    "delete": tr_later("Nothing is deleted until you approve. You can undo it."),
+    "move": tr_later("Nothing is moved until you approve."),
+}
+_DOING = {
+    "write": tr_later("Draft"),
+    "delete": tr_later("Draft that deletes"),
+    "move": tr_later("Draft that moves"),
+}
+_TAGS = {"write": tr_later("Draft"), "delete": tr_later("Delete"), "move": tr_later("Move")}
 LANGUAGES = {
     "py": "python", "js": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx",
     "rs": "rust", "go": "go", "c": "c", "h": "c", "cpp": "cpp", "java": "java", "rb": "ruby",
@@ -49,8 +59,8 @@ LANGUAGES = {
 
 
 _LATER = {
-    "approved": CardAction("undo", "Undo", "ghost"),
-    "conflict": CardAction("resolve", "Resolve…", "ghost"),
+    "approved": CardAction("undo", tr_later("Undo"), "ghost"),
+    "conflict": CardAction("resolve", tr_later("Resolve…"), "ghost"),
 }
 """What can still be done about a draft that waits no more."""
 
@@ -229,11 +239,14 @@ class DraftItem(Item[DraftBlock]):
     def name(self) -> str:
         draft = self.block.draft
         added, removed = self._counts
-        state = "waiting for you" if self.waiting else outcome_of(draft)[2].lower()
-        lines = "line" if added == 1 else "lines"
-        counts = f"{added} {lines} added, {removed} removed"
-        doing = {"write": "Draft", "delete": "Draft that deletes", "move": "Draft that moves"}
-        return f"{doing[draft.action]}, {draft.label}, {counts}, {state}"
+        state = tr("waiting for you") if self.waiting else tr(outcome_of(draft)[2]).lower()
+        counts = tr_plural(
+            "{count} line added, {removed} removed",
+            "{count} lines added, {removed} removed",
+            added,
+            removed=removed,
+        )
+        return f"{tr(_DOING[draft.action])}, {draft.label}, {counts}, {state}"
 
     def source(self) -> str:
         sign = {"add": "+", "del": "-", "same": " "}
@@ -289,7 +302,9 @@ class DraftItem(Item[DraftBlock]):
                     tall = self.place(made, QPointF(1, y), context, context.width - 2)
                 y += tall
             if not whole:
-                text = f"Show {len(lines) - len(shown)} more lines"
+                text = tr_plural(
+                    "Show {count} more line", "Show {count} more lines", len(lines) - len(shown)
+                )
                 rect = QRectF(style.px(79), y, style.width("small_medium", text), style.px(28))
                 self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
                 y += style.px(28)
@@ -300,15 +315,15 @@ class DraftItem(Item[DraftBlock]):
             draft = block.draft.id
             buttons = [
                 CardAction("approve", APPROVE[block.draft.action], "primary"),
-                CardAction("edit", "Edit…"),
-                CardAction("discard", "Discard", "ghost"),
+                CardAction("edit", tr("Edit…")),
+                CardAction("discard", tr("Discard"), "ghost"),
             ]
             if not self.about.editable:
                 del buttons[1]
             made = button_row(style, style.px(12), y, [(each, draft, "") for each in buttons])
             self.hits += made
             y += style.theme.height(28) + style.px(10)
-            self._note = block.detail or _UNTOUCHED[block.draft.action]
+            self._note = tr_engine(block.detail) or tr(_UNTOUCHED[block.draft.action])
             left = made[-1].rect.right() + style.px(12)
             width = context.width - style.px(15) - left
             low = self._foot + 1
@@ -379,7 +394,7 @@ class DraftItem(Item[DraftBlock]):
                 right -= width + style.px(10)
         if not self.waiting:
             mark, color, words = outcome_of(draft)
-            words = block.detail or words
+            words = tr_engine(block.detail) or tr(words)
             width = min(style.width("ui", words), context.width * 0.45)
             box = QRectF(right - width, row.top(), width, row.height())
             style.text(painter, box, words, "ui", "text2", RIGHT)
@@ -391,6 +406,7 @@ class DraftItem(Item[DraftBlock]):
         used = style.text(
             painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
         )
-        tags = {"write": f"New {self.about.noun}" if self.about.is_new else "Draft"}
-        tag = tags.get(draft.action, draft.action.capitalize())
+        tag = tr(_TAGS[draft.action])
+        if self.about.is_new:
+            tag = tr("New file") if self.about.noun == "file" else tr("New record")
         paint_tag(painter, style.theme, QPointF(left + used + style.px(10), middle), tag)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from studio.domain.blocks import FilesBlock
 from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.paint_style import LEFT, RIGHT
+from studio.ui.translation import tr, tr_plural
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
@@ -19,8 +20,7 @@ RESTORING = {"undo_files": "undo", "redo_files": "redo", "undo_later": "later"}
 
 
 def files_title(block: FilesBlock) -> str:
-    count = len(block.paths)
-    return "Changed 1 file" if count == 1 else f"Changed {count} files"
+    return tr_plural("Changed {count} file", "Changed {count} files", len(block.paths))
 
 
 def left_alone(block: FilesBlock) -> str:
@@ -31,26 +31,26 @@ def left_alone(block: FilesBlock) -> str:
     if not block.left:
         return ""
     named = [p for p in block.left if not any(o.startswith(f"{p}/") for o in block.left)]
-    return f"Left alone, because changed since: {', '.join(named)}"
+    return tr("Left alone, because changed since: {names}").format(names=", ".join(named))
 
 
 def first_do(later: Sequence[str]) -> str:
     """What stands in the way of an undo, where that is what later turns changed."""
-    return (
-        "Undo the later turn first" if len(later) == 1 else f"Undo {len(later)} later turns first"
-    )
+    if len(later) == 1:
+        return tr("Undo the later turn first")
+    return tr("Undo {number} later turns first").format(number=len(later))
 
 
 def files_actions(block: FilesBlock, later: Sequence[str]) -> list[CardAction]:
     """The buttons of the row, the one that is wanted most at the right."""
     if not block.left:
         return [
-            CardAction("redo_files", "Redo", "ghost")
+            CardAction("redo_files", tr("Redo"), "ghost")
             if block.undone
-            else CardAction("undo_files", "Undo", "ghost")
+            else CardAction("undo_files", tr("Undo"), "ghost")
         ]
-    again = [] if later else [CardAction("undo_files", "Undo again", "ghost")]
-    return [*again, *([CardAction("redo_files", "Redo", "ghost")] if block.undone else [])]
+    again = [] if later else [CardAction("undo_files", tr("Undo again"), "ghost")]
+    return [*again, *([CardAction("redo_files", tr("Redo"), "ghost")] if block.undone else [])]
 
 
 class FilesItem(Item[FilesBlock]):
@@ -63,9 +63,9 @@ class FilesItem(Item[FilesBlock]):
             return ""
         parts = [files_title(block), *block.paths[:MOST_PATHS]]
         if len(block.paths) > MOST_PATHS:
-            parts.append(f"and {len(block.paths) - MOST_PATHS} more")
+            parts.append(tr("and {number} more").format(number=len(block.paths) - MOST_PATHS))
         if block.undone:
-            parts.append("undone")
+            parts.append(tr("undone"))
         return ", ".join([*parts, *filter(None, [left_alone(block).lower()])])
 
     def source(self) -> str:
@@ -80,7 +80,7 @@ class FilesItem(Item[FilesBlock]):
 
     def disabled_reason(self, hit: Hit, context: ItemContext) -> str:
         if hit.action in RESTORING and context.running:
-            return "Wait until the turn ends, or stop it first."
+            return tr("Wait until the turn ends, or stop it first.")
         return ""
 
     def lay(self, context: ItemContext) -> None:
@@ -93,7 +93,7 @@ class FilesItem(Item[FilesBlock]):
         self._later = context.blocking(block.turn_id) if block.left else ()
         head = style.theme.height(38)
         opened = id(block) in context.opened
-        state = "expanded" if opened else "collapsed"
+        state = tr("expanded") if opened else tr("collapsed")
         row = QRectF(0, 0, context.width, head)
         self.hits.append(Hit(row, "toggle", id(block), f"{self.name}, {state}"))
         offered = () if context.read_only else files_actions(block, self._later)
@@ -126,7 +126,7 @@ class FilesItem(Item[FilesBlock]):
             self.hits.append(Hit(rect, "open_path", path, path, "link"))
             y += style.px(26)
         if not whole:
-            text = f"Show {len(block.paths) - len(shown)} more"
+            text = tr("Show {number} more").format(number=len(block.paths) - len(shown))
             rect = QRectF(style.px(60), y, style.width("small_medium", text), style.px(26))
             self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
             y += style.px(26)
@@ -194,7 +194,7 @@ class FilesItem(Item[FilesBlock]):
         style.icon(painter, QPointF(head.right() - style.px(20), middle), chevron, "text2", 14)
         right = self._left - style.px(4)
         if block.undone:
-            words = "Undone in part" if block.left else "Undone"
+            words = tr("Undone in part") if block.left else tr("Undone")
             width = style.width("ui", words)
             place = QRectF(right - width, head.top(), width, head.height())
             style.text(painter, place, words, "ui", "text2", RIGHT)

@@ -10,7 +10,9 @@ from PySide6.QtGui import QPainter
 
 from studio.domain.messages import File, Image
 from studio.tools.sdk.result import size
+from studio.ui.formatting import number
 from studio.ui.transcript.paint_style import LEFT, PaintStyle
+from studio.ui.translation import tr
 from studio.ui.widgets.thumbnails import extent, fitted, paint_image
 
 from .base import Hit, ItemContext, PaintPass
@@ -40,8 +42,10 @@ def described(part: Image | File) -> str:
         return f"{part.name}, {weight}"
     about = extent(part.data)
     if not about.isValid():
-        return f"Picture, {weight}"
-    return f"Picture, {about.width():,} × {about.height():,}, {weight}"
+        return tr("Picture, {weight}").format(weight=weight)
+    return tr("Picture, {width} × {height}, {weight}").format(
+        width=number(about.width()), height=number(about.height()), weight=weight
+    )
 
 
 def arrange(
@@ -70,7 +74,14 @@ def moved(tiles: Sequence[MediaTile], by: QPointF) -> list[MediaTile]:
 
 def hits(tiles: Sequence[MediaTile]) -> list[Hit]:
     return [
-        Hit(tile.rect, "open_file", tile.part, f"Open {tile.caption}", "link") for tile in tiles
+        Hit(
+            tile.rect,
+            "open_file",
+            tile.part,
+            tr("Open {caption}").format(caption=tile.caption),
+            "link",
+        )
+        for tile in tiles
     ]
 
 

@@ -13,6 +13,7 @@ from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.model import ItemSpan
 from studio.ui.transcript.text.block_types import CodeLeaf, Leaf, ParagraphLeaf, gap, leaf
+from studio.ui.translation import tr
 
 from . import media_tiles
 from .base import END, START, Caret, Hit, Item, ItemContext, PaintPass, TextRange, paint_button
@@ -23,10 +24,9 @@ class UserItem(Item[UserBlock]):
 
     @property
     def name(self) -> str:
-        pinned = "Pinned. " if self.block.pinned else ""
-        return f"{pinned}You: " + ". ".join(
-            [*map(media_tiles.described, self.attached), self.source()]
-        )
+        said = ". ".join([*map(media_tiles.described, self.attached), self.source()])
+        words = tr("Pinned. You: {text}") if self.block.pinned else tr("You: {text}")
+        return words.format(text=said)
 
     @property
     def attached(self) -> list[Image | File]:
@@ -142,8 +142,8 @@ class TextItem(Item[TextBlock]):
 
     @property
     def name(self) -> str:
-        pinned = "Pinned. " if self.block.pinned else ""
-        return f"{pinned}{self.block.text}"
+        text = self.block.text
+        return tr("Pinned. {text}").format(text=text) if self.block.pinned else text
 
     @property
     def has_unparsed(self) -> bool:
@@ -258,7 +258,7 @@ class TextItem(Item[TextBlock]):
             y = self.leaf_top(index)
             made.paint(paint.painter, y, style, self.piece(index, paint.selected))
             if isinstance(made, CodeLeaf) and made.block.part == 0:
-                hit = Hit(made.copy_rect(y, style), "copy_code", index, "Copy", "icon", "copy")
+                hit = Hit(made.copy_rect(y, style), "copy_code", index, tr("Copy"), "icon", "copy")
                 paint_button(hit, paint, style)
         if self.block.pinned:
             style.icon(paint.painter, QPointF(-style.px(24), style.px(11)), "pin", "text3", 14)
@@ -280,7 +280,7 @@ class TextItem(Item[TextBlock]):
         if isinstance(made, CodeLeaf) and made.laid and made.block.part == 0:
             rect = made.copy_rect(self.leaf_top(index), context.style)
             if rect.contains(x, y):
-                return Hit(rect, "copy_code", index, "Copy", "icon", "copy")
+                return Hit(rect, "copy_code", index, tr("Copy"), "icon", "copy")
         return None
 
     def code(self, index: int) -> str:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QPointF, QRectF
 from studio.domain.blocks import ReasoningBlock
 from studio.ui.formatting import whole_seconds
 from studio.ui.transcript.paint_style import LEFT
+from studio.ui.translation import tr
 from studio.ui.widgets.painting import paint_spinner
 
 from .base import Hit, Item, ItemContext, PaintPass
@@ -23,17 +24,17 @@ class ReasoningItem(Item[ReasoningBlock]):
         block = self.block
         if block.live:
             begun = context.started.get(id(block), context.now())
-            return f"Thinking… {int(context.now() - begun)} s"
+            return tr("Thinking… {number} s").format(number=int(context.now() - begun))
         return self.name
 
     @property
     def name(self) -> str:
         block = self.block
         if block.live:
-            return "Thinking"
+            return tr("Thinking")
         if block.seconds is None:
-            return "Thought"
-        return f"Thought for {whole_seconds(block.seconds)}"
+            return tr("Thought")
+        return tr("Thought for {time}").format(time=whole_seconds(block.seconds))
 
     def source(self) -> str:
         return self.block.text.strip()

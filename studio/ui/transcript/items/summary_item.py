@@ -10,19 +10,27 @@ from studio.ui.markdown.parser import plain
 from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.text.block_types import leaf
+from studio.ui.translation import tr, tr_later
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
 
 EDITING = {"edit_summary": "edit", "undo_summary": "undo"}
 """What the buttons do, by their action."""
-ENDED = {"holds": "", "undone": "Undone", "replaced": "Replaced by a later summary"}
+ENDED = {
+    "holds": "",
+    "undone": tr_later("Undone"),
+    "replaced": tr_later("Replaced by a later summary"),
+}
 
 
 def summary_title(block: SummaryBlock) -> str:
-    words = "Earlier messages were summed up for the model"
+    words = tr("Earlier messages were summed up for the model")
     if not block.before:
         return words
-    return f"{words}, {short_count(block.before)} → {short_count(block.after)} tokens"
+    sizes = tr("{before} → {after} tokens").format(
+        before=short_count(block.before), after=short_count(block.after)
+    )
+    return f"{words}, {sizes}"
 
 
 class SummaryItem(Item[SummaryBlock]):
@@ -30,14 +38,14 @@ class SummaryItem(Item[SummaryBlock]):
 
     @property
     def name(self) -> str:
-        return joined((summary_title(self.block), ENDED[self.block.state].lower()))
+        return joined((summary_title(self.block), tr(ENDED[self.block.state]).lower()))
 
     def source(self) -> str:
         return f"{summary_title(self.block)}\n\n{self.block.text}"
 
     def disabled_reason(self, hit: Hit, context: ItemContext) -> str:
         if hit.action in EDITING and context.running:
-            return "Wait until the turn ends, or stop it first."
+            return tr("Wait until the turn ends, or stop it first.")
         return ""
 
     def lay(self, context: ItemContext) -> None:
@@ -45,14 +53,14 @@ class SummaryItem(Item[SummaryBlock]):
         self.leaves, self.places, self.hits = [], [], []
         left, right = style.px(24), context.width
         opened = id(block) in context.opened
-        words, ended = summary_title(block), ENDED[block.state]
+        words, ended = summary_title(block), tr(ENDED[block.state])
         if ended:
             words = f"{words}. {ended}."
-        buttons = [CardAction("toggle", "Hide" if opened else "Show", "ghost")]
+        buttons = [CardAction("toggle", tr("Hide") if opened else tr("Show"), "ghost")]
         if block.state == "holds" and not context.read_only:
             buttons += [
-                CardAction("edit_summary", "Edit…", "ghost"),
-                CardAction("undo_summary", "Undo", "ghost"),
+                CardAction("edit_summary", tr("Edit…"), "ghost"),
+                CardAction("undo_summary", tr("Undo"), "ghost"),
             ]
         room = sum(button_width(style, action.text) + style.px(8) for action in buttons)
         beside = style.width("small", words) <= right - left - room

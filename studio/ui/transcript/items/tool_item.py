@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 
 from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import duration
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
@@ -137,7 +138,7 @@ class ToolsItem(Item[ToolBlock]):
             placed.lines.append((call, y))
             y += style.px(26)
         if len(shown) < len(calls):
-            text = f"{len(calls) - len(shown)} more"
+            text = tr("{number} more").format(number=len(calls) - len(shown))
             rect = QRectF(style.px(60), y, style.width("small_medium", text), style.px(26))
             self.hits.append(Hit(rect, "show_all", row.key, text, "link"))
             y += style.px(26)
@@ -189,16 +190,18 @@ class ToolsItem(Item[ToolBlock]):
             y += self._pictures(call.images, QPointF(left + pad_x, y), inner, style)
         elif len(self.leaves) == count:
             going_on = (
-                "Its result comes from the client." if call.external else "Nothing printed yet."
+                tr("Its result comes from the client.")
+                if call.external
+                else tr("Nothing printed yet.")
             )
-            words = "No output." if call.finished else going_on
+            words = tr("No output.") if call.finished else going_on
             leaf = OutputLeaf(words, color="text3")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         y += pad_y
         placed.box = QRectF(left, top, width, y - top)
         if call.allowed_by and (call.effect != "read" or call.answer is not None):
             y += style.px(6)
-            allowed = f"Allowed by: {call.allowed_by}"
+            allowed = tr("Allowed by: {who}").format(who=tr_engine(call.allowed_by))
             y += self.write(allowed, QPointF(left, y), context, width)
         foot = self._foot(call, hidden)
         if foot:
@@ -206,7 +209,9 @@ class ToolsItem(Item[ToolBlock]):
             self.hits += button_row(style, left, y, foot)
             y += style.theme.height(28)
             if call.finished and call.state != "cancelled":
-                placed.note = f"{self.agent or 'The agent'} saw this output."
+                placed.note = tr("{agent} saw this output.").format(
+                    agent=self.agent or tr("The agent")
+                )
         return y + style.px(11)
 
     def _command(self, call: ToolBlock, style: PaintStyle, width: float) -> str:
@@ -239,7 +244,7 @@ class ToolsItem(Item[ToolBlock]):
         if call.finished and (cut := _SPILLED.search(call.output)):
             out.append((CardAction("open_output", tr("Open all of it"), "ghost"), cut[1], ""))
         if call.finished and call.output.strip():
-            out.append((CardAction("copy_output", "Copy output", "ghost"), id(call), ""))
+            out.append((CardAction("copy_output", tr("Copy output"), "ghost"), id(call), ""))
         return out
 
     def forget(self) -> None:
@@ -308,7 +313,7 @@ class ToolsItem(Item[ToolBlock]):
         failed = call.state == "error" and not row.merged
         icon = "search" if row.merged else call.icon
         agent = call.arguments.get("agent") if call.name == "delegate" else None
-        title = "Explored" if row.merged else model.verb(call)
+        title = tr("Explored") if row.merged else model.verb(call)
         detail = model.explored(row.calls) if row.merged else call.target
         if isinstance(agent, str) and agent:
             icon, hue = context.agent(agent)

@@ -17,8 +17,10 @@ from studio.domain.blocks import (
     TextBlock,
     ToolBlock,
 )
+from studio.ui.engine_texts import tr_engine
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ErrorCard, RecoveryAction
+from studio.ui.translation import tr_later
 
 from .base import BlockT, Item, ItemContext, PaintPass, button_row, paint_button
 
@@ -68,7 +70,7 @@ class NoticeItem(_WayOnItem[NoticeBlock]):
 
     @property
     def name(self) -> str:
-        return self.block.text
+        return tr_engine(self.block.text)
 
     def ways(self, context: ItemContext) -> Sequence[CardAction]:
         return (model.continue_turn(),) if self.block.text == INTERRUPTED else ()
@@ -83,7 +85,7 @@ class EndItem(_WayOnItem[EndBlock]):
 
     @property
     def name(self) -> str:
-        return describe_end(self.block.reason, self.block.detail)
+        return tr_engine(describe_end(self.block.reason, self.block.detail))
 
     def ways(self, context: ItemContext) -> Sequence[CardAction]:
         return model.end_actions(self.block, context.raised(self.block.reason))
@@ -171,9 +173,9 @@ class FailureItem(CardItem[FailureBlock | EndBlock]):
 
 
 _ACTIONS = (
-    CardAction(RecoveryAction.TRY_NOW, "Try now"),
-    CardAction(RecoveryAction.SWITCH_MODEL, "Switch to…"),
-    CardAction(RecoveryAction.STOP, "Stop", "ghost"),
+    CardAction(RecoveryAction.TRY_NOW, tr_later("Try now")),
+    CardAction(RecoveryAction.SWITCH_MODEL, tr_later("Switch to…")),
+    CardAction(RecoveryAction.STOP, tr_later("Stop"), "ghost"),
 )
 
 
@@ -222,7 +224,7 @@ class RetryItem(CardItem[RetryBlock]):
             return
         left, y = style.px(54), float(style.px(12))
         width = context.width - left - style.px(14)
-        words, rest = model.split_title(self.block.title)
+        words, rest = model.split_title(tr_engine(self.block.title))
         y = self.head(words.rstrip("."), rest, left, y, context)
         self._line = QRectF(left, y, width, style.px(20))
         y += style.px(20) + style.px(7)
