@@ -16,7 +16,7 @@ from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined, tokens, typefaces
 from studio.ui.theme.look import look_of
 from studio.ui.translation import tr, tr_in, tr_later
-from studio.ui.widgets import Card, Combo, MenuItem, PaintedButton, Segmented, Toggle
+from studio.ui.widgets import Card, Combo, MenuItem, PaintedButton, Segmented, Toggle, plain_tip
 from studio.ui.widgets.layouts import row_of
 from studio.ui.widgets.painting import (
     PaintedWidget,
@@ -60,7 +60,7 @@ class _Swatch(PaintedButton):
         name = tr(_NAMES[accent])
         self.setText(name if accent == "system" else "")
         self.setAccessibleName(joined((tr("Accent"), name)))
-        self.setToolTip(name)
+        self.setToolTip(plain_tip(name))
 
     def sizeHint(self) -> QSize:
         t = self.theme
