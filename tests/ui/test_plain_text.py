@@ -40,11 +40,12 @@ def test_a_box_obeys_no_marks(qtbot: QtBot) -> None:
 
 
 def _is_own(value: ast.expr) -> bool:
-    """Whether a tip is written in the source, or passes ``plain_tip``."""
+    """Whether a tip is written in the source, perhaps looked up, or passes ``plain_tip``."""
     if isinstance(value, ast.IfExp):
         return _is_own(value.body) and _is_own(value.orelse)
-    if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Name) and value.func.id == "plain_tip"
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        looked_up = value.func.id == "tr" and isinstance(value.args[0], ast.Constant)
+        return looked_up or value.func.id == "plain_tip"
     return isinstance(value, ast.Constant)
 
 

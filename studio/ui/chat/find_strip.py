@@ -10,7 +10,7 @@ from studio.ui.theme import Theme, elided
 from studio.ui.transcript.find import Wanted
 from studio.ui.transcript.finder import Finder
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Field, IconButton, PaintedButton
+from studio.ui.widgets import Field, IconButton, PaintedButton, plain_tip
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
 COLUMN, AVATAR = 680, 36
@@ -25,7 +25,7 @@ class OptionButton(PaintedButton):
         super().__init__(theme, parent)
         self.setCheckable(True)
         self.setText(text)
-        self.setToolTip(name)
+        self.setToolTip(plain_tip(name))
         self.setAccessibleName(name)
 
     def sizeHint(self) -> QSize:

@@ -25,6 +25,7 @@ from studio.ui.widgets import (
     MenuItem,
     OverlayBar,
     PaintedButton,
+    plain_tip,
 )
 from studio.ui.widgets.choice import MenuButton
 from studio.ui.widgets.layouts import STRETCH, PlacedPart, column_of, row_of, widget_of
@@ -98,7 +99,7 @@ class _Swatch(PaintedButton):
         self.icon_name, self.hue = icon, hue
         self.setCheckable(True)
         self.setAccessibleName(name)
-        self.setToolTip(name)
+        self.setToolTip(plain_tip(name))
 
     def sizeHint(self) -> QSize:
         side = max(24, self.theme.px(26))
