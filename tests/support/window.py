@@ -29,6 +29,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.ui.app.main_window import MainWindow
 from studio.ui.app.qt_loop import StudioLoop
+from studio.ui.chat.model_picker import ModelPicker
 from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
 from studio.ui.transcript.items.base import Hit, Item
@@ -223,14 +224,25 @@ class Person:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
     async def choose(self, button: QWidget, words: str) -> None:
-        """Open a menu with the mouse and pick the line that begins like this."""
+        """Open a menu with the mouse and pick the line that begins like this.
+
+        A list with a field has it typed instead.
+        """
         self.click(button)
-        menu = await until(lambda: popup(), what="a menu")
-        action = next(a for a in menu.actions() if a.text().startswith(words))
-        QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
-        await until(lambda: popup() is None)
+        menu = await until(QApplication.activePopupWidget, what="a menu")
+        if isinstance(menu, ModelPicker):
+            QTest.keyClicks(menu.field, words)
+            QTest.keyClick(menu.field, Qt.Key.Key_Return)
+        else:
+            assert isinstance(menu, QMenu)
+            self._pick(menu, words)
+        await until(lambda: QApplication.activePopupWidget() is None)
         button.window().activateWindow()  # the offscreen platform forgets who was active
         await until(button.window().isActiveWindow)
+
+    def _pick(self, menu: QMenu, words: str) -> None:
+        action = next(a for a in menu.actions() if a.text().startswith(words))
+        QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
 
     async def open_chat(self, title: str) -> None:
         """Click a chat in the sidebar."""

@@ -68,6 +68,8 @@ class Settings:
     """Models offered in menus; all models of a provider that is not here."""
     own_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Models the person typed, listed or not."""
+    favourite_models: list[str] = field(default_factory=list[str])
+    """``provider/model`` of those that are offered first."""
     models: dict[str, object] = field(default_factory=dict[str, object])
     """The person's own facts by ``provider/model``, as they wrote them (P-5);
     see ``model_facts``."""

@@ -6,6 +6,7 @@
 - ``header`` shows title, folder and origin of the chat.
 - ``composer`` is where a person types, with Send or Stop.
 - ``option_menus`` fills the composer's menus of agents, models, modes and folders.
+- ``model_picker`` is the list in which a model is looked for and chosen.
 - ``attachments`` shows the attached files and takes dropped and pasted ones.
 - ``find_strip`` is where words are looked for in the chat.
 - ``queue_view`` shows the messages that wait while a turn runs.

@@ -235,18 +235,20 @@ class Composer(PaintedWidget):
         self.add = IconButton(theme, "plus", tr("Add files"), parent=self)
         self.agent = MenuButton(theme, tr("Agent"), parent=self)
         self.model = MenuButton(theme, tr("Model"), parent=self)
+        self.effort = MenuButton(theme, tr("Effort"), icon="gauge", parent=self)
         self.mode = MenuButton(theme, tr("Permissions"), icon="shield", parent=self)
         self.folder = MenuButton(theme, tr("Folder"), icon="folder", parent=self)
         self.context = ContextRing(theme, self)
         self.send = SendButton(theme, self)
 
-        menus = (self.add, self.agent, self.model, self.mode, self.folder)
+        menus = (self.add, self.agent, self.model, self.effort, self.mode, self.folder)
         row = row_of([*menus, STRETCH, self.context, theme.px(8), self.send], spacing=theme.px(4))
         self._text_row = row_of([self.editor])
         self._column = column_of([self.attachments, self._text_row, row], on=self)
         self._space()
 
         self.context.set_part(None)
+        self.effort.hide()
         self.folder.hide()
         self.editor.submitted.connect(model.submit)
         self.editor.submitted_now.connect(lambda: model.submit(now=True))
@@ -292,7 +294,7 @@ class Composer(PaintedWidget):
                 if not (change.reloaded or change.begun):  # Undo would bring another chat's text
                     self.editor.document().clearUndoRedoStacks()
                 closed = self._model.input.closed
-                menus = (self.agent, self.model, self.mode)
+                menus = (self.agent, self.model, self.effort, self.mode)
                 for widget in (self.editor, self.add, *menus, self.send):
                     widget.setEnabled(not closed)
                 self._show()

@@ -15,6 +15,7 @@ from studio.ui.widgets import MenuItem, plain_tip
 
 from .composer import Composer
 from .model.chat_model import ChatModel
+from .model.model_choices import ModelChoice, model_choices, request_price, toggled
 from .model.open_chat import Change
 from .model.session_options import EFFORT_NAMES, PERMISSION_MODES, ROLE_LIMITS, efforts
 
@@ -22,8 +23,11 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
     from studio.domain.models import Effort, ModelInfo
 
+    from .model_picker import ModelPicker
+
 CHOOSE_FOLDER = "…"
 OPEN_SETTINGS = "settings"
+DEFAULT_EFFORT = "default"
 MOST_FLAT = 10
 """As many models of other providers are seen at once, without a menu in the menu."""
 
@@ -37,13 +41,11 @@ def split_key(key: str) -> tuple[str, str]:
     return provider, model
 
 
-def model_items(
-    engine: Engine, providers: Sequence[str], current: str, thinking: Sequence[MenuItem]
-) -> list[MenuItem]:
+def model_items(engine: Engine, providers: Sequence[str], current: str) -> list[MenuItem]:
     """The models of every connected provider; the chosen one stays even if unlisted (P-3).
 
-    The chosen one's provider comes first, and then ``thinking``, a section of
-    its own. The others have menus of their own where all would be too long.
+    The chosen one's provider comes first. The others have menus of their own where all would be
+    too long.
     """
     from studio.providers.registry import PROVIDER_TITLES
 
@@ -58,7 +60,6 @@ def model_items(
     items = [MenuItem("", PROVIDER_TITLES[chosen]), *first] if first else []
     if current and all(item.key != current for item in first):
         items = [MenuItem(current, model), *items]
-    items += thinking
     if sum(map(len, sections.values())) <= MOST_FLAT:
         for name, section in sections.items():
             items += [MenuItem("", PROVIDER_TITLES[name]), *section]
@@ -68,28 +69,15 @@ def model_items(
     return [*items, MenuItem("", ""), MenuItem(OPEN_SETTINGS, tr("Providers and models…"))]
 
 
-_EFFORT = "effort "
-
-
-def effort_items(model: ModelInfo, current: Effort | None) -> list[MenuItem]:
+def effort_items(model: ModelInfo) -> list[MenuItem]:
     """How much the model can be made to think; nothing for one that does not."""
     offered = efforts(model)
     if not offered:
         return []
     return [
-        MenuItem("", tr("Thinking")),
-        MenuItem(_EFFORT, tr("Default"), checked=current is None),
-        *(MenuItem(_EFFORT + e, tr(EFFORT_NAMES[e]), checked=e == current) for e in offered),
+        MenuItem(DEFAULT_EFFORT, tr("Default")),
+        *(MenuItem(effort, tr(EFFORT_NAMES[effort])) for effort in offered),
     ]
-
-
-def is_effort(key: str) -> bool:
-    return key.startswith(_EFFORT)
-
-
-def effort_of(key: str) -> Effort | None:
-    """What a line of the menu stands for; None for the default."""
-    return next((effort for effort in EFFORT_NAMES if _EFFORT + effort == key), None)
 
 
 TURN_MODES: dict[str, tuple[str, str]] = {
@@ -140,16 +128,18 @@ class OptionMenus(QObject):
         super().__init__(composer)
         self._composer, self._model = composer, model
         self._dialog: QFileDialog | None = None
+        self.picker: ModelPicker | None = None
+        """The models to choose from, once they were shown."""
         modes = PERMISSION_MODES.items()
         composer.mode.set_items(
             [MenuItem(key, tr(text), detail=tr(about)) for key, (text, about) in modes]
         )
         composer.agent.chosen.connect(self._choose_agent)
-        composer.model.chosen.connect(self.choose_model)
+        composer.model.opening.connect(self._open_models)
+        composer.effort.chosen.connect(self._choose_effort)
         composer.mode.chosen.connect(model.options.choose_permission_mode)
         composer.folder.chosen.connect(self._choose_folder)
         composer.agent.opening.connect(model.options_changed)
-        composer.model.opening.connect(model.options_changed)
         model.subscribe(self._changed, "options")
 
     def _changed(self, change: Change) -> None:
@@ -159,14 +149,15 @@ class OptionMenus(QObject):
     def _fill(self, engine: Engine) -> None:
         options, composer = self._model.options, self._composer
         self._fill_agents()
-        current = model_key(options.provider, options.model_id) if options.model_id else ""
-        thinking = effort_items(options.model, options.effort)
-        face = options.model.title or tr("Choose a model")
-        if options.effort is not None:
-            face = f"{face}, {tr(EFFORT_NAMES[options.effort]).lower()}"
-        composer.model.set_items(model_items(engine, engine.connected, current, thinking))
-        composer.model.set_current(current)
-        composer.model.set_face(face)
+        composer.model.set_face(options.model.title or tr("Choose a model"))
+        efforts_offered = effort_items(options.model)
+        composer.effort.set_items(efforts_offered)
+        composer.effort.set_current(options.effort or DEFAULT_EFFORT)
+        effort = tr(EFFORT_NAMES[options.effort]).lower() if options.effort else tr("default")
+        composer.effort.set_face(tr("Effort: {effort}").format(effort=effort), "gauge")
+        composer.effort.setVisible(bool(efforts_offered))
+        if self.picker is not None:
+            self.picker.refresh()
         composer.mode.set_current(options.permission_mode)
         composer.mode.set_face(tr(PERMISSION_MODES[options.permission_mode][0]), "shield")
         composer.folder.set_items(folder_items(engine.settings.values.recent_folders))
@@ -192,15 +183,35 @@ class OptionMenus(QObject):
         else:
             self._model.options.choose_agent(key)
 
-    def choose_model(self, key: str) -> None:
-        """Apply a line of the models' menu: a model, an effort, or the settings."""
-        if key == OPEN_SETTINGS:
-            self._model.options_changed()  # the menu's face is the chosen model again
-            self.settings_wanted.emit("providers", "")
-        elif is_effort(key):
-            self._model.options.choose_effort(effort_of(key))
-        else:
-            self._model.options.choose_model(*split_key(key))
+    def _choose_effort(self, key: str) -> None:
+        known: dict[str, Effort] = {effort: effort for effort in EFFORT_NAMES}
+        self._model.options.choose_effort(known.get(key))
+
+    def _open_models(self) -> None:
+        from .model_picker import ModelPicker, estimate
+
+        self._model.options_changed()
+        if self.picker is None:
+            self.picker = ModelPicker(self._composer.theme, self._choices, self._composer)
+            self.picker.chosen.connect(self._model.options.choose_model)
+            self.picker.chosen.connect(lambda *_: self._composer.setFocus())
+            self.picker.starred.connect(self._star)
+            self.picker.settings_wanted.connect(lambda: self.settings_wanted.emit("providers", ""))
+        tokens = self._model.session.transcript.last_usage.total if self._model.session else 0
+        self.picker.open(
+            self._composer.model, estimate(request_price(self._model.options.model, tokens))
+        )
+
+    def _choices(self) -> list[ModelChoice]:
+        options, engine = self._model.options, self._model.engine
+        return [] if engine is None else model_choices(engine, options.provider, options.model_id)
+
+    def _star(self, key: str) -> None:
+        if (engine := self._model.engine) is not None:
+            values = engine.settings.values
+            values.favourite_models = toggled(values.favourite_models, key)
+            self._model.run(engine.settings.save())
+            self._fill(engine)
 
     def _choose_folder(self, folder: str) -> None:
         if folder == CHOOSE_FOLDER:

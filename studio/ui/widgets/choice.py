@@ -183,7 +183,8 @@ class MenuButton(PaintedButton):
     """A button that shows a choice and opens a menu of others.
 
     ``chosen`` tells the key a person chose; the button then shows it.
-    ``opening`` comes before the menu shows: the place to refresh the items.
+    ``opening`` comes before the menu shows: the place to refresh the items, or, for a button
+    without items, to show something else.
     """
 
     chosen = Signal(str)
@@ -259,6 +260,8 @@ class MenuButton(PaintedButton):
     def open(self) -> None:
         """Open the menu below the button, or above where there is more room."""
         self.opening.emit()
+        if not self._items:
+            return
         menu = QMenu(self)
         menu.setFont(self.theme.font("ui"))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -216,7 +216,7 @@ async def test_what_the_model_refuses_is_said_before_it_is_sent(tmp_path: Path) 
         assert send.isEnabled()
         assert send.accessibleName() == send.toolTip().replace(" (Enter)", "")
         assert send.accessibleName() == "Send. The model refuses a.pdf"
-        person.window.chat.menus.choose_model("anthropic/claude-sonnet-4-5")
+        person.window.chat.model.options.choose_model("anthropic", "claude-sonnet-4-5")
         person.engine.keychain.keep_for_session("anthropic", "sk-ant-test-0123456789")
         person.window.chat.model.options_changed()
         await until(lambda: chip.attachment.state == "ready")

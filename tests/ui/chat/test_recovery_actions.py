@@ -14,10 +14,9 @@ from studio.domain.blocks import RetryBlock, TextBlock, UserBlock
 from studio.simulator import Text, Turn, stall, status
 from studio.ui.chat.option_menus import model_items
 from studio.ui.transcript.items.turn_items import EndItem, FailureItem, RetryItem
-from studio.ui.widgets import MenuItem
 from studio.ui.widgets.choice import fill_menu
 from support.waiting import until
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -238,64 +237,25 @@ async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path)
 
 
 @on_window_loop
-async def test_how_much_it_thinks_is_chosen_with_the_model(tmp_path: Path) -> None:
-    """Kept with the chat, sent with its requests, named in the button where not the default."""
-    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("Hm."))]) as person:
-        model = person.composer.model
-        assert model.text() == "sim-model"
-        await person.choose(model, "High")
-        assert model.text() == "sim-model, high"
-        person.composer.setFocus()
-        person.say("Think")
-        await person.done()
-        assert person.session.info.effort == "high" and "high" in person.asked[-1]
-        model.setFocus()
-        person.press(Key.Key_Return)
-        menu = await until(popup)
-        lines = [action.text() for action in menu.actions()]
-        at = lines.index("Thinking")
-        assert lines[at : at + 5] == ["Thinking", "Default", "Low", "Medium", "High"]
-        marked = [a.text() for a in menu.actions() if not a.icon().isNull()]
-        assert marked == ["sim-model", "High"]
-        for _ in range(lines.index("Default")):
-            person.press(Key.Key_Down)
-            if menu.activeAction() and menu.activeAction().text() == "Default":
-                break
-        person.press(Key.Key_Return)
-        await until(lambda: person.session.info.effort is None)
-        assert model.text() == "sim-model"
-        person.window.new_chat()
-        await until(lambda: person.window.chat.session is None)
-        assert model.text() == "sim-model"
-
-
-@on_window_loop
 async def test_many_models_of_other_providers_have_menus_of_their_own(tmp_path: Path) -> None:
-    """P-3: the chosen provider's come first, then what belongs to the model, then the others."""
+    """P-3: the chosen provider's come first, then the others."""
     async with at_window(tmp_path, COMPATIBLE, []) as person:
         own = person.engine.settings.values.own_models
         own["anthropic"], own[COMPATIBLE] = ["one", "two"], ["mine"]
-        thinking = [MenuItem("", "Thinking"), MenuItem("effort high", "High")]
 
         def menu() -> QMenu:
             made = QMenu(person.window)
-            items = model_items(
-                person.engine, ("anthropic", COMPATIBLE), f"{COMPATIBLE}/mine", thinking
-            )
+            items = model_items(person.engine, ("anthropic", COMPATIBLE), f"{COMPATIBLE}/mine")
             fill_menu(made, person.window.theme, items, picked.append)
             return made
 
         picked: list[str] = []
         lines = [action.text() for action in menu().actions()]
-        assert [line for line in lines if line in ("mine", "High", "one")] == [
-            "mine",
-            "High",
-            "one",
-        ]
+        assert lines.index("mine") < lines.index("one")
         own["anthropic"] = [f"model-{n}" for n in range(12)]
         made = menu()
         lines = [action.text() for action in made.actions()]
-        assert lines.index("High") < lines.index("Anthropic") and "model-3" not in lines
+        assert lines.index("mine") < lines.index("Anthropic") and "model-3" not in lines
         within = made.actions()[lines.index("Anthropic")].menu()
         assert isinstance(within, QMenu)
         next(action for action in within.actions() if action.text() == "model-3").trigger()

@@ -9,6 +9,7 @@ happens then comes back as a ``Change`` for each event.
 - ``open_chat`` holds the session on screen, calls listeners, and follows a chat that another
   program continues.
 - ``session_options`` keeps agent, model, permission mode and folder, and makes the session.
+- ``model_choices`` lists the models that a chat can be given.
 - ``attachments`` reads attached files and asks whether the model takes them.
 - ``message_input`` keeps the message that is being written, and sends it.
 - ``unsent`` keeps what is written in each chat, also while the program does not run.

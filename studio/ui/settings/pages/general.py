@@ -142,7 +142,7 @@ class GeneralPage(SettingsPage):
         self.add_group(tr("Limits"), self.limits)
         engine = services.engine
         self.routing = RoutingRows(
-            theme, settings, lambda key: model_items(engine, engine.connected, key, ())
+            theme, settings, lambda key: model_items(engine, engine.connected, key)
         )
         self.routing.changed.connect(self.changed)
         self.routing.providers_wanted.connect(lambda: self.page_wanted.emit("providers"))

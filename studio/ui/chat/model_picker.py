@@ -1,0 +1,405 @@
+"""Model picker: the list over the composer in which a model is looked for and chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPoint,
+    QPointF,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPainterPath, QRegion
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from studio.ui.formatting import context_size, dollars, price
+from studio.ui.theme import Theme, elided, joined
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import Button, Index, OverlayBar, Segmented, make_transparent
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    keycaps_width,
+    paint_keycaps,
+    paint_rounded,
+    paint_tag,
+    paint_text,
+    tag_width,
+)
+
+from .model.model_choices import Kind, ModelChoice, matching
+
+WIDTH, FIELD, FOOT, ROW, HEADING, PAD = 520, 44, 37, 34, 28, 6
+MOST_ROWS = 9
+"""Rows seen at once."""
+KINDS: tuple[Kind, ...] = ("all", "local", "vision")
+
+
+class ChoiceList(QAbstractListModel):
+    """Headings and models. A heading is a text, and nobody can choose it."""
+
+    RowRole = int(Qt.ItemDataRole.UserRole)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.rows: list[str | ModelChoice] = []
+
+    def show(self, found: Sequence[ModelChoice]) -> None:
+        favourites = [one for one in found if one.favourite]
+        others = [one for one in found if not one.favourite]
+        self.beginResetModel()
+        self.rows = [tr("Favourites"), *favourites] if favourites else []
+        if others:
+            self.rows += [tr_plural("{count} model", "{count} models", len(others)), *others]
+        self.endResetModel()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
+        row = self.rows[index.row()] if 0 <= index.row() < len(self.rows) else None
+        if role == self.RowRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return _described(row) if isinstance(row, ModelChoice) else row
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if isinstance(index.data(self.RowRole), ModelChoice):
+            return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        return Qt.ItemFlag.NoItemFlags
+
+
+def _abilities(choice: ModelChoice) -> list[tuple[str, bool | None, str]]:
+    info = choice.info
+    return [
+        ("wrench", info.tools, tr("tools")),
+        ("eye", info.images, tr("pictures")),
+        ("brain", info.reasoning, tr("thinking")),
+    ]
+
+
+def _price(choice: ModelChoice) -> str:
+    info = choice.info
+    return tr("Free") if choice.local else price(info.input_price, info.output_price)
+
+
+def _described(choice: ModelChoice) -> str:
+    return joined(
+        (
+            choice.info.title,
+            choice.provider_title,
+            tr("favourite") if choice.favourite else "",
+            tr("used here") if choice.used else "",
+            *(word for _, able, word in _abilities(choice) if able),
+            context_size(choice.info.context_window),
+            _price(choice),
+        )
+    )
+
+
+class ChoiceRow(QStyledItemDelegate):
+    """Paints a model: star, name, provider; at the right abilities, context and price."""
+
+    def __init__(self, theme: Theme, parent: QObject) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        model = isinstance(index.data(ChoiceList.RowRole), ModelChoice)
+        return QSize(100, self._theme.height(ROW if model else HEADING))
+
+    def star(self, rect: QRectF) -> QRectF:
+        """Where the star of a row is."""
+        side = self._theme.px(16)
+        return QRectF(rect.left() + self._theme.px(14), rect.center().y() - side / 2, side, side)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, rect = self._theme, QRectF(option.rect)
+        row = index.data(ChoiceList.RowRole)
+        if isinstance(row, str):
+            place = rect.adjusted(t.px(14), t.px(4), -t.px(14), 0)
+            paint_text(painter, t, place, row, "label", "text2")
+            return
+        if not isinstance(row, ModelChoice):
+            return
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, rect.adjusted(6, 0, -6, 0), 6, t.color("accent_soft"))
+        icon, ink = ("star-filled", "warn") if row.favourite else ("star", "text3")
+        t.paint_icon(painter, self.star(rect), icon, ink)
+        right = self._paint_facts(painter, row, rect)
+        left = rect.left() + t.px(38)
+        room = right - left - t.px(12)
+        title = elided(t.metrics("ui"), row.info.title, room)
+        paint_text(painter, t, QRectF(left, rect.top(), room, rect.height()), title, "ui")
+        left += t.metrics("ui").horizontalAdvance(title) + t.px(8)
+        tag = tr("Used here") if row.used else ""
+        end = right - t.px(12) - (tag_width(t, tag) + t.px(8) if tag else 0)
+        if end - left > t.px(30):
+            whose = elided(t.metrics("small"), row.provider_title, end - left)
+            place = QRectF(left, rect.top(), end - left, rect.height())
+            paint_text(painter, t, place, whose, "small", "text2")
+            if tag:
+                left += t.metrics("small").horizontalAdvance(whose) + t.px(8)
+                paint_tag(painter, t, QPointF(left, rect.center().y()), tag, "neutral")
+
+    def _paint_facts(self, painter: QPainter, row: ModelChoice, rect: QRectF) -> float:
+        """Columns that are in the same place in each row; returns where they begin."""
+        t = self._theme
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        end = rect.right() - t.px(14)
+        for words, wide in ((_price(row), 88), (context_size(row.info.context_window), 44)):
+            place = QRectF(end - t.px(wide), rect.top(), t.px(wide), rect.height())
+            paint_text(painter, t, place, words, "small digits", "text2", right)
+            end -= t.px(wide) + t.px(6)
+        side = t.px(14)
+        for icon, able, _ in reversed(_abilities(row)):
+            end -= side
+            if able:
+                box = QRectF(end, rect.center().y() - side / 2, side, side)
+                t.paint_icon(painter, box, icon, "text2")
+            end -= t.px(9)
+        return end
+
+
+class ModelPicker(PaintedWidget):
+    """A pop-up with a field, the models and what the keys do.
+
+    ``chosen`` tells provider and model, ``starred`` the key of a model whose star was pressed;
+    ``settings_wanted`` that the person wants other providers.
+    """
+
+    chosen = Signal(str, str)
+    starred = Signal(str)
+    settings_wanted = Signal()
+
+    def __init__(
+        self, theme: Theme, choices: Callable[[], Sequence[ModelChoice]], parent: QWidget
+    ) -> None:
+        super().__init__(theme, parent)
+        self.setWindowFlags(Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
+        self._choices = choices
+        self._estimate = ""
+        self.field = QLineEdit(self)
+        self.field.setProperty("plain", True)
+        self.field.setPlaceholderText(tr("Choose a model"))
+        self.field.setAccessibleName(tr("Choose a model"))
+        self.kind = Segmented(theme, (tr("All"), tr("Local"), tr("Vision")), name=tr("Show"))
+        self.kind.setParent(self)
+        self.models = ChoiceList(self)
+        self.list = QListView(self)
+        self.list.setModel(self.models)
+        self.row = ChoiceRow(theme, self.list)
+        self.list.setItemDelegate(self.row)
+        self.list.setAccessibleName(tr("Models"))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setMouseTracking(True)
+        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        make_transparent(self.list)
+        OverlayBar(self.list)
+        self.providers = Button(theme, tr("Providers…"), "ghost", parent=self)
+        self.list.entered.connect(self._hovered)
+        self.list.viewport().installEventFilter(self)
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._search)
+        self.kind.chosen.connect(lambda _: self._search())
+        self.providers.clicked.connect(self._leave)
+
+    def open(self, button: QWidget, estimate: str) -> None:
+        """Show it at a button; ``estimate`` says what the next request costs at least."""
+        self._estimate = estimate
+        self.field.setFont(self.theme.font("body"))
+        self.field.clear()
+        self.kind.set_current(0)
+        self._search()
+        self._choose(lambda one: one.used)
+        t = self.theme
+        width = t.px(WIDTH)
+        rows = self._rows_height(min(len(self.models.rows), MOST_ROWS + 1))
+        height = t.height(FIELD) + t.height(FOOT) + 2 * PAD + max(t.height(ROW), rows)
+        place = button.mapToGlobal(QPoint(0, -height - 4))
+        screen = button.screen().availableGeometry()
+        if place.y() < screen.top():
+            place = button.mapToGlobal(QPoint(0, button.height() + 4))
+        left = max(screen.left(), min(place.x(), screen.right() - width))
+        self.setGeometry(left, min(place.y(), screen.bottom() - height), width, height)
+        self._place()
+        self.show()
+        self.field.setFocus(Qt.FocusReason.PopupFocusReason)
+        self._show_current()
+
+    def refresh(self) -> None:
+        """Show the models anew: one of them became a favourite, or a list arrived."""
+        if self.isVisible():
+            chosen = self.current
+            self._search()
+            self._choose(lambda one: chosen is not None and one.key == chosen.key)
+
+    @property
+    def current(self) -> ModelChoice | None:
+        row = self.list.currentIndex().data(ChoiceList.RowRole)
+        return row if isinstance(row, ModelChoice) else None
+
+    def take(self) -> None:
+        """Choose the current model."""
+        if (one := self.current) is not None:
+            self.close()
+            self.chosen.emit(one.provider, one.info.id)
+
+    def _leave(self) -> None:
+        self.close()
+        self.settings_wanted.emit()
+
+    # List
+
+    def _search(self) -> None:
+        kind = KINDS[self.kind.current]
+        self.models.show(matching(self._choices(), self.field.text(), kind))
+        self._choose(lambda _: True)
+        self.update()
+
+    def _choose(self, wanted: Callable[[ModelChoice], bool]) -> None:
+        """Make the first model that is wanted the current one."""
+        for at, row in enumerate(self.models.rows):
+            if isinstance(row, ModelChoice) and wanted(row):
+                self.list.setCurrentIndex(self.models.index(at))
+                self._show_current()
+                return
+
+    def _move(self, step: int) -> None:
+        """Go to the next model in a direction; past the end at the other one."""
+        rows = self.models.rows
+        models = [at for at, row in enumerate(rows) if isinstance(row, ModelChoice)]
+        if models:
+            here = self.list.currentIndex().row()
+            at = models.index(here) if here in models else -1
+            end = (len(models) - 1) if step > 0 else 0
+            to = (
+                (end + step) % len(models) if at == end else min(max(at + step, 0), len(models) - 1)
+            )
+            self.list.setCurrentIndex(self.models.index(models[to]))
+            self._show_current()
+
+    def _show_current(self) -> None:
+        index = self.list.currentIndex()
+        above = index.row() - 1
+        if above >= 0 and isinstance(self.models.rows[above], str):
+            self.list.scrollTo(self.models.index(above))
+        self.list.scrollTo(index)
+        self.field.setAccessibleDescription(str(index.data() or ""))
+
+    def _hovered(self, index: QModelIndex) -> None:
+        if isinstance(index.data(ChoiceList.RowRole), ModelChoice):
+            self.list.setCurrentIndex(index)
+
+    def _rows_height(self, count: int) -> int:
+        option = QStyleOptionViewItem()
+        return sum(self.row.sizeHint(option, self.models.index(at)).height() for at in range(count))
+
+    # Look
+
+    def _place(self) -> None:
+        t, width = self.theme, self.width()
+        field, foot = t.height(FIELD), t.height(FOOT)
+        kind = self.kind.sizeHint()
+        self.kind.setGeometry(
+            width - t.px(10) - kind.width(),
+            (field - kind.height()) // 2,
+            kind.width(),
+            kind.height(),
+        )
+        left = t.px(38)
+        self.field.setGeometry(left, 4, self.kind.x() - left - t.px(8), field - 8)
+        top = field + PAD
+        self.list.setGeometry(1, top, width - 2, self.height() - foot - PAD - top)
+        hint = self.providers.sizeHint()
+        self.providers.setGeometry(
+            width - t.px(8) - hint.width(), self.height() - foot + (foot - hint.height()) // 2,
+            hint.width(), hint.height(),
+        )  # fmt: skip
+        path = QPainterPath()
+        path.addRoundedRect(QRectF(self.rect()), 10, 10)
+        self.setMask(QRegion(path.toFillPolygon().toPolygon()))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        painter.fillRect(rect, t.color("raised"))
+        paint_rounded(painter, rect, 10, t.color("raised"), t.color("control"))
+        field, foot = t.height(FIELD), t.height(FOOT)
+        side = t.px(16)
+        mark = QRectF(t.px(14), (field - side) / 2, side, side)
+        t.paint_icon(painter, mark, "search", "text2")
+        hair = t.color("hair")
+        painter.fillRect(QRectF(1, field, rect.width() - 2, 1), hair)
+        painter.fillRect(QRectF(1, rect.height() - foot, rect.width() - 2, 1), hair)
+        if not self.models.rows:
+            place = QRectF(self.list.geometry()).adjusted(t.px(14), 0, -t.px(14), 0)
+            paint_text(painter, t, place, tr("Nothing found."), "ui", "text2")
+        x, middle = float(t.px(12)), rect.height() - foot / 2
+        words = (("Enter", tr("Choose")), ("Ctrl+D", tr("Favourite")), ("", self._estimate))
+        for keys, text in words:
+            if keys:
+                paint_keycaps(painter, t, QPointF(x, middle), keys)
+                x += keycaps_width(t, keys) + t.px(7)
+            width = t.metrics("small").horizontalAdvance(text)
+            place = QRectF(x, rect.height() - foot, width + 2, foot)
+            paint_text(painter, t, place, text, "small", "text2")
+            x += width + t.px(14)
+
+    # Keys and mouse
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._key(event)
+        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonRelease:
+            index = self.list.indexAt(event.position().toPoint())
+            if isinstance(index.data(ChoiceList.RowRole), ModelChoice):
+                self.list.setCurrentIndex(index)
+                star = self.row.star(QRectF(self.list.visualRect(index)))
+                if star.adjusted(-6, -8, 4, 8).contains(event.position()):
+                    self._star()
+                else:
+                    self.take()
+                return True
+        return False
+
+    def _star(self) -> None:
+        if (one := self.current) is not None:
+            self.starred.emit(one.key)
+
+    def _key(self, event: QKeyEvent) -> bool:
+        key = event.key()
+        if key == Qt.Key.Key_Escape:
+            self.close()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.take()
+        elif key == Qt.Key.Key_D and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._star()
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self._move(1 if key == Qt.Key.Key_Down else -1)
+        elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
+            self._move(MOST_ROWS if key == Qt.Key.Key_PageDown else -MOST_ROWS)
+        else:
+            return False
+        return True
+
+
+def estimate(dollars_: float | None) -> str:
+    """What reading the conversation once costs: About $0.09."""
+    if dollars_ is None or dollars_ < 0.005:
+        return ""
+    return tr("About {price}").format(price=dollars(dollars_))
