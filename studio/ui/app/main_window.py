@@ -152,9 +152,11 @@ class MainWindow(QMainWindow):
         self.preferences.set_engine(engine)
         engine.on_problem(self.banner.say)
         await engine.look_for_providers()
-        self.chat.model.attach(engine)
         await self.chat_list.refresh()
-        if engine.settings.values.first_run_done or await engine.sessions.list():
+        known = engine.settings.values.first_run_done or await engine.sessions.list()
+        # From here on a message can be sent: the new chat has to look up at once what it runs on.
+        self.chat.model.attach(engine)
+        if known:
             await self.chat.model.start_new()
             self._show_new()
         else:

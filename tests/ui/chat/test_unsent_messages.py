@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 
+from studio.agent.engine import Engine
 from studio.simulator import Text, Turn
+from studio.ui.app.main_window import MainWindow
+from studio.ui.chat.model.open_chat import Change
 from support.sample_files import picture
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -133,3 +138,27 @@ async def test_what_is_typed_while_it_is_stored_is_stored_too(tmp_path: Path) ->
         store.put_text = slow  # type: ignore[method-assign]
         person.type("half")
         await until(lambda: stored(person) == {"half a thought": 14})
+
+
+@on_window_loop
+async def test_a_message_sent_as_soon_as_the_engine_is_there_goes_to_its_model(
+    tmp_path: Path,
+) -> None:
+    """Sent before the new chat had looked up its provider, it failed in a chat not on screen."""
+
+    async def prepare(engine: Engine) -> None:
+        windows = QApplication.topLevelWidgets()
+        window = next(one for one in windows if isinstance(one, MainWindow) and not one.engine)
+        model = window.chat.model
+
+        def send(_: Change) -> None:
+            model.input.set_text("At once")
+            asyncio.get_running_loop().call_soon(model.submit)
+
+        model.subscribe(send, "engine")
+
+    script = [Turn(Text("Here."))]
+    async with at_window(tmp_path, "ollama", script, prepare=prepare) as person:
+        await person.done()
+        assert person.session.info.provider == "ollama"
+        assert person.says("Here.") and len(person.exchanges) == 1
