@@ -395,6 +395,8 @@ class ChatList(QListView):
         t = self.theme
         painter = QPainter(self.viewport())
         words = tr("No chats found.") if self._delegate.query else tr("Your chats appear here.")
-        place = QRectF(20, t.px(8), self.width() - 30, t.px(24))
-        paint_text(painter, t, place, words, "small", "text3")
+        place = QRectF(20, t.px(8), self.width() - 30, t.px(80))
+        painter.setFont(t.font("small"))
+        painter.setPen(t.color("text3"))
+        painter.drawText(place, int(Qt.TextFlag.TextWordWrap), words)
         painter.end()

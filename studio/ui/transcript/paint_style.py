@@ -26,8 +26,9 @@ class PaintStyle:
         self._colors: dict[str, QColor] = {}
         self._fonts: dict[str, QFont] = {}
         self._metrics: dict[str, QFontMetricsF] = {}
-        self.cells: dict[tuple[Cell, bool], tuple[float, float]] = {}
-        """Widths of cells of tables, in a heading or not: of the longest word, and of all."""
+        self.cells: dict[tuple[Cell, bool, int], tuple[float, float]] = {}
+        """Widths of cells of tables, in a heading or not, with so many formulas drawn: of the
+        longest word, and of all."""
         self.body_line = self.theme.line("body")
         self.code_line = self.theme.px(18)
         self.code_block_line = self.theme.px(20)

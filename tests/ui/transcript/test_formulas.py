@@ -53,6 +53,11 @@ def test_formulas_take_the_place_of_their_text(qtbot: QtBot, shown: TranscriptWi
         lambda: line.complete and alone.complete and table.complete and alone.lines.boxes,
     )
     wait(qtbot, shown, lambda: all(leaf.laid for leaf in item.leaves))
+    ((_, head), (_, cell)) = table.layouts()
+    assert head.boxes and cell.boxes and cell.height > head.height, "a fraction is tall"
+    assert table._edges[-1] - table._edges[0] < shown.view.paint_style.width(
+        "code", "$\\frac{4}{1}$"
+    )
     assert [box.start for box in line.lines.boxes] == [7], "half a formula stays as it is written"
     assert alone.height > written and item.leaf_top(2) >= item.leaf_top(1) + alone.height
     assert line.text == "Energy $E = mc^2$ and $\\frac{1$."

@@ -12,10 +12,12 @@ from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout, QTextOption
 from studio.ui.markdown.parser import Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
-from .formulas import Formulas
+from .formulas import FormulaBox, Formulas
 from .highlight import CodeColours, State
 from .text_layout import Leaf, LineLayout, coloured, formats, formula_boxes
 
+EM = 1.1
+"""Size of formulas for that of the text: their letters are small for their size."""
 CODE_HEADER = 32
 CODE_PAD = 12
 MOST_CELLS = 2000
@@ -52,7 +54,7 @@ class ParagraphLeaf(Leaf):
         self._x = self.indent(style)
         room = max(40.0, width - self._x)
         alone = block.kind == "math"
-        em = font.pixelSize() * (1.25 if alone else 1.1)  # its letters are small for their size
+        em = font.pixelSize() * (1.25 if alone else EM)
         boxes, self.complete = formula_boxes(block.text, block.spans, self.formulas, em, room)
         ranges, chips = formats(style, block.spans, role, boxes)
         align = Qt.AlignmentFlag.AlignHCenter if alone and boxes else Qt.AlignmentFlag.AlignLeft
@@ -264,7 +266,7 @@ class TableLeaf(Leaf):
         least, natural = [pad] * count, [pad] * count
         for number, row in enumerate(self.block.sample):
             for index, cell in enumerate(row):
-                words, whole = cell_widths(cell, number == 0, style)
+                words, whole = cell_widths(cell, number == 0, style, self.formulas)
                 least[index] = max(least[index], words + pad)
                 natural[index] = max(natural[index], whole + pad)
         if sum(natural) <= width:
@@ -281,6 +283,8 @@ class TableLeaf(Leaf):
         for column in columns:
             self._edges.append(self._edges[-1] + column)
         pad, self._pad = style.px(6), style.px(10)
+        sample = (cell for row in self.block.sample for cell in row)  # it decides the columns
+        self.complete = all(cell_formulas(one, self.formulas, style, 1e6)[1] for one in sample)
         self._rows: list[tuple[float, float, list[LineLayout]]] = []
         y = 0.0
         for number, row in enumerate(self.block.rows):
@@ -300,7 +304,10 @@ class TableLeaf(Leaf):
         self, cell: Cell, width: float, index: int, head: bool, style: PaintStyle
     ) -> LineLayout:
         text, spans = cell
-        ranges, chips = formats(style, spans)
+        room = max(20.0, width - 2 * self._pad)
+        boxes, complete = cell_formulas(cell, self.formulas, style, room)
+        self.complete = self.complete and complete
+        ranges, chips = formats(style, spans, boxes=boxes)
         sides = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
         side = self.block.align[index] if index < len(self.block.align) else ""
         words = LineLayout(
@@ -309,9 +316,10 @@ class TableLeaf(Leaf):
             style.body_line,
             ranges,
             chips,
+            boxes=boxes,
             align=sides.get(side, Qt.AlignmentFlag.AlignLeft),
         )
-        words.lay(max(20.0, width - 2 * self._pad))
+        words.lay(room)
         return words
 
     def drop(self) -> None:
@@ -358,13 +366,24 @@ class TableLeaf(Leaf):
         return ""
 
 
-def cell_widths(cell: Cell, head: bool, style: PaintStyle) -> tuple[float, float]:
+def cell_formulas(
+    cell: Cell, formulas: Formulas | None, style: PaintStyle, room: float
+) -> tuple[list[FormulaBox], bool]:
+    """See ``formula_boxes``."""
+    return formula_boxes(*cell, formulas, EM * style.font("body").pixelSize(), room)
+
+
+def cell_widths(
+    cell: Cell, head: bool, style: PaintStyle, formulas: Formulas | None = None
+) -> tuple[float, float]:
     """How wide the longest word of a cell is in its fonts, and the whole cell on one line."""
-    if (found := style.cells.get((cell, head))) is not None:
-        return found
     text, spans = cell
-    ranges, chips = formats(style, spans)
-    layout = QTextLayout(text, style.font("body_strong" if head else "body"))
+    boxes, _ = cell_formulas(cell, formulas, style, 1e6)
+    if (found := style.cells.get((cell, head, len(boxes)))) is not None:
+        return found
+    ranges, chips = formats(style, spans, boxes=boxes)
+    font = style.font("body_strong" if head else "body")
+    layout = LineLayout(text, font, style.body_line, ranges, chips, boxes=boxes).layout
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WordWrap)
     layout.setTextOption(option)
@@ -377,7 +396,7 @@ def cell_widths(cell: Cell, head: bool, style: PaintStyle) -> tuple[float, float
     widths = ceil(layout.minimumWidth()) + around, ceil(layout.maximumWidth()) + around
     if len(style.cells) >= MOST_CELLS:
         style.cells.clear()
-    style.cells[cell, head] = widths
+    style.cells[cell, head, len(boxes)] = widths
     return widths
 
 
