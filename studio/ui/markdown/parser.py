@@ -261,8 +261,8 @@ class BlockReader:
 
     def _is_price(self, start: int, end: int) -> bool:
         """Whether a formula between dollars is text between two prices: $5 and US$10."""
-        before, after = self._written(max(0, start - 1), start), self._written(end, end + 1)
-        return before.isalnum() or after.isdigit()
+        source = self._source if self._ascii else self._bytes  # other letters are parts there
+        return source[max(0, start - 1) : start].isalnum() or source[end : end + 1].isdigit()
 
     # -- inline ---------------------------------------------------------------
 

@@ -183,6 +183,8 @@ def test_links_and_styles_share_their_words() -> None:
         (r"so \[ \frac{1}{2} \] is", [r"\[ \frac{1}{2} \]"]),
         (r"see \[1\] and `\(c\)`", []),
         ("US$5-US$10, or $5 to $10", []),
+        ("„$a$“ – ö, US$5-US$10", ["$a$"]),
+        ("設$x$為", ["$x$"]),
         (r"\\(x\\)", []),
         ("\\[ a\n- b \\] c \\[ d=1 \\]", [r"\[ d=1 \]"]),
         ("\\( a\n\nb \\)", []),
