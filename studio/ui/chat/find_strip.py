@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from studio.ui.formatting import number
 from studio.ui.theme import Theme, elided
 from studio.ui.transcript.find import Wanted
 from studio.ui.transcript.finder import Finder
@@ -126,7 +127,7 @@ class FindStrip(PaintedWidget):
         count, ink = "", "text2"
         if find is not None:
             count = tr("{number} of {total}").format(
-                number=f"{finder.number:,}", total=f"{total:,}"
+                number=number(finder.number), total=number(total)
             )
             if not total:
                 count = tr("No hits") if find.done else tr("Searching…")

@@ -416,7 +416,8 @@ def offline_card(block: FailureBlock) -> ErrorCard:
     else:
         title = tr("You’re offline")
         detail = tr("The message is queued and goes out when the network is back.")
-    reason = block.title if block.title.endswith(".") else f"{block.title}."
+    reason = tr_engine(block.title)
+    reason = reason if reason.endswith(".") else f"{reason}."
     return ErrorCard("wifi-off", "neutral", title, f"{detail}\n{reason}", (OTHER, back))
 
 

@@ -20,8 +20,10 @@ from studio.domain.events import (
     ToolStarted,
     TurnComplete,
 )
+from studio.ui.chat.find_strip import FindStrip
 from studio.ui.transcript.find import Find, FoundAt, Wanted, shown_texts
 from studio.ui.transcript.items.message_items import TextItem
+from support.languages import language
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
 
@@ -163,3 +165,16 @@ def test_every_hit_that_is_counted_has_its_place(shown: TranscriptWindow) -> Non
     assert rects == sorted(rects) and len(set(rects)) == 10
     item = next(item for item in shown.view.canvas.items if isinstance(item, TextItem))
     assert all(lines.marks for leaf in item.leaves for _, lines in leaf.layouts()[:1])
+
+
+def test_the_count_of_hits_is_written_as_the_person_writes_numbers(
+    shown: TranscriptWindow,
+) -> None:
+    shown.ask()
+    shown.tell(TextDelta("word " * 1200))
+    strip = FindStrip(shown.view.paint_style.theme, shown.view.finder, shown.view)
+    strip.show()
+    strip.field.setText("word")
+    with language("de"):
+        strip.step(-1)
+    assert strip.field.accessibleDescription() == "1.200 von 1.200"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtGui import QColor
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont
 from pytestqt.qtbot import QtBot
 
 from studio.domain.events import TextDelta
 from studio.ui.transcript.items.message_items import TextItem
 from studio.ui.transcript.text.block_types import CodeLeaf, ParagraphLeaf, TableLeaf
 from studio.ui.transcript.text.formulas import LONGEST, Formulas
+from studio.ui.transcript.text.text_layout import LineLayout
+from support.languages import language
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG
 
 __all__ = ["shown"]
 
+AT_RIGHT = Qt.AlignmentFlag.AlignRight
 SHOWN = (
     "Energy $E = mc^2$ and $\\frac{1$.\n\n"
     "\\[ \\int_0^1 \\frac{x^2}{1+x} dx \\]\n\n"
@@ -103,6 +107,8 @@ def test_right_to_left_text_begins_at_the_right(shown: TranscriptWindow) -> None
     assert hebrew.lines.rects(0, 1)[0].right() > width - 30 > 300
     assert all(rect.width() > 0 for rect in hebrew.lines.rects(5, 9))
     assert english.lines.rects(0, 1)[0].left() == 0
+    with language("marked"):  # that a letter goes from right to left is no text on screen
+        assert LineLayout("שלום", QFont(), 20).layout.textOption().alignment() & AT_RIGHT
 
 
 def test_lines_of_a_diff_have_their_tint(shown: TranscriptWindow) -> None:

@@ -20,6 +20,7 @@ from studio.domain.permissions import Question, Rule
 from studio.ui.transcript import model
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.items.approval_item import names, rule_name, scope
+from support.languages import language
 
 WHOLE = st.integers(min_value=0, max_value=500).map(float)
 
@@ -172,3 +173,10 @@ def test_only_what_ran_ran() -> None:
     never = [word(state, started=False) for state in ("denied", "error", "cancelled")]
     assert never == 3 * ["Run"]
     assert word("error", "fetch") == "Run"  # nothing was fetched
+
+
+def test_what_is_said_of_a_missing_network_is_in_one_language() -> None:
+    failed = FailureBlock("network", "Can't reach Anthropic. Check the connection.", "")
+    with language("de"):
+        words = model.offline_card(failed).detail
+    assert "erreichbar" in words and "reach" not in words

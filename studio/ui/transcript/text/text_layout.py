@@ -38,7 +38,6 @@ from studio.ui.markdown.parser import (
     utf16,
 )
 from studio.ui.transcript.paint_style import RIGHT, PaintStyle
-from studio.ui.translation import tr
 
 from .formulas import Drawing, FormulaBox, Formulas
 
@@ -244,7 +243,7 @@ def _is_right_to_left(text: str) -> bool:
     if text.isascii():
         return False
     strong = (unicodedata.bidirectional(letter) for letter in text)
-    return next((kind != "L" for kind in strong if kind in (tr("L"), tr("R"), tr("AL"))), False)
+    return next((kind != "L" for kind in strong if kind in ("L", "R", "AL")), False)
 
 
 _BLANK = "\u00a0"
