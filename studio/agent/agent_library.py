@@ -58,6 +58,8 @@ class AgentLibrary:
         self.own = own
         self._trash = data / "trash"
         self._unsaved = data / "unsaved-agents"
+        self._in_memory: dict[Path, UnsavedText] = {}
+        """Unsaved texts with a secret."""
 
     def read(self, path: Path) -> StoredText | None:
         """A file's text, None if there is none; raises ToolFailed or ConfigurationError.
@@ -129,14 +131,20 @@ class AgentLibrary:
     # Unsaved texts
 
     def keep_unsaved(self, unsaved: UnsavedText) -> None:
-        """Keep a text through quits and kills; one with a secret is not kept. Raises OSError."""
-        if holds_secret(unsaved.text):
+        """Keep a text through quits and kills, one with a secret until the end of the program.
+
+        Raises OSError.
+        """
+        if holds_secret(unsaved.text) or holds_secret(unsaved.base):
             self.forget_unsaved(unsaved.path)
+            self._in_memory[unsaved.path] = unsaved
             return
+        self._in_memory.pop(unsaved.path, None)
         body = {"path": str(unsaved.path), "base": unsaved.base, "text": unsaved.text}
         write_atomically(self._place(unsaved.path), json.dumps(body).encode())
 
     def forget_unsaved(self, path: Path) -> None:
+        self._in_memory.pop(path, None)
         with suppress(OSError):
             self._place(path).unlink()
 
@@ -149,7 +157,7 @@ class AgentLibrary:
                     body = json.loads(place.read_bytes())
                     one = UnsavedText(Path(body["path"]), str(body["base"]), str(body["text"]))
                     found[one.path] = one
-        return found
+        return found | self._in_memory
 
     def _place(self, path: Path) -> Path:
         name = hashlib.sha256(str(path).encode(errors="surrogatepass")).hexdigest()[:32]

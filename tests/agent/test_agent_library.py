@@ -61,10 +61,16 @@ def test_unsaved_texts_are_kept_without_secrets(library: AgentLibrary, tmp_path:
     one = UnsavedText(library.own / "a.md", "before", "---\nname: é\r\n")
     library.keep_unsaved(one)
     assert library.unsaved() == {one.path: one}
-    library.keep_unsaved(UnsavedText(one.path, "before", f"key: {SECRET}"))
-    assert library.unsaved() == {}
-    assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.rglob("*.json"))
+    for secret in (
+        UnsavedText(one.path, "before", f"key: {SECRET}"),
+        UnsavedText(one.path, f"key: {SECRET}", "after"),
+    ):
+        library.keep_unsaved(secret)
+        assert library.unsaved() == {one.path: secret}, "it lives as long as the program"
+        assert AgentLibrary(library.own, tmp_path / "data").unsaved() == {}
+        assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.rglob("*.json"))
     library.keep_unsaved(one)
+    assert library.unsaved() == {one.path: one}
     (file,) = (tmp_path / "data" / "unsaved-agents").iterdir()
     library.forget_unsaved(one.path)
     assert library.unsaved() == {}

@@ -67,9 +67,9 @@ class OpenFile(QObject):
 
     async def load(self, path: Path, origin: Origin) -> AgentDocument:
         """Open a file, with what was written and not saved in it; raises StudioError."""
-        await self.keep()
         stored = await asyncio.to_thread(self._library.read, path)
         unsaved = (await asyncio.to_thread(self._library.unsaved)).get(path)
+        await self._keep_all()
         document = AgentDocument(path, origin, stored)
         document.text = document.base
         if unsaved is not None:
@@ -116,11 +116,20 @@ class OpenFile(QObject):
         else:
             await asyncio.to_thread(self._library.forget_unsaved, document.path)
 
+    async def _keep_all(self) -> None:
+        """``keep``, also what is written while that takes its time."""
+        written = None
+        while self.document is not None and self.document.text != written:
+            written = self.document.text
+            await self.keep()
+
     async def save(self) -> bool:
         """Write the file. False if it was only kept: it has mistakes, or changed on the disk."""
         document = self.document
         if document is None or document.read_only or not document.edited:
             return document is not None
+        if document.outside is not None:
+            return False
         await self.check()
         if self.checked.errors:
             await self.keep()
@@ -135,6 +144,7 @@ class OpenFile(QObject):
         except DraftConflict:
             await self.look_outside()
             return False
+        document.outside = None  # what was seen meanwhile is what was written
         if text == document.text:
             await asyncio.to_thread(self._library.forget_unsaved, document.path)
         self._watch()
