@@ -37,6 +37,14 @@ def decimal(value: float, digits: int = 1) -> str:
     return locale().toString(float(value), "f", digits)
 
 
+def plain(value: float) -> str:
+    """1,234.5, with the digits that it has."""
+    from PySide6.QtCore import QLocale
+
+    all_digits = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
+    return locale().toString(float(value), "f", all_digits)
+
+
 def percent(value: float) -> str:
     """A share of one as 85%."""
     return tr("{number}%").format(number=round(100 * value))

@@ -94,7 +94,7 @@ def steps(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    return tr("{number} s").format(number=f"{value:g}")
+    return tr("{number} s").format(number=formatting.plain(value))
 
 
 def tools(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from studio.agent.agent_files import AgentFiles
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.theme.icons import Icons
+from support.engine_home import KEY
+from support.languages import language
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, message, on_window_loop
 
@@ -223,6 +226,61 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
         await until(lambda: not page.title.accessibleName().endswith("Edited"))
         file.write_text(good)  # nothing is unsaved: it is shown at once
         await until(lambda: page.editor.text() == good)
+
+
+@on_window_loop
+async def test_w11_what_changed_while_the_program_was_closed_is_not_overwritten(
+    tmp_path: Path,
+) -> None:
+    """Save asks about it as about a change while it is open; switching loses no letter."""
+    file = write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "proof.md")
+        page.editor.apply(page_edit(page, "modle", "model"))
+        await checked(page, 1)
+    theirs = PROOF.replace("modle", "model").replace("change", "break")
+    file.write_text(theirs)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Proofreader")
+        await says(page, "proof.md changed on disk.")
+        assert not await page._save()
+        assert file.read_text() == theirs and "changed on disk." in page.notice.text
+        person.click(page.notice.buttons[0])  # Merge
+        await until(lambda: page.editor.text() == theirs)
+
+        other = tmp_path / "studio" / "agents" / "other.md"
+        going = asyncio.create_task(page.file.load(other, "own"))
+        await asyncio.sleep(0)  # it has begun
+        page.editor.apply(page_edit(page, "break", f"break {KEY}"))
+        await going
+        kept = await asyncio.to_thread(page.library.unsaved)
+        assert kept[file].text == theirs.replace("break", f"break {KEY}")
+
+
+@on_window_loop
+async def test_t6_numbers_are_written_as_the_person_writes_them(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    with language("de"):
+        async with at_window(tmp_path, "anthropic", []) as person:
+            page = await page_of(person)
+            await choose(page, "proof.md")
+            field = page.properties.limits["dollars"]
+            for typed in ("2.5", "viel", "inf"):
+                field.setText(typed)
+                field.editingFinished.emit()
+                assert field.error
+            field.setText("2,5")
+            field.editingFinished.emit()
+            await until(lambda: "dollars: 2.5\n" in page.editor.text())
+            await until(lambda: field.text() == "2,5" and not field.error)
+            tokens = page.properties.limits["tokens"]
+            tokens.setText("200.000")
+            tokens.editingFinished.emit()
+            await until(lambda: "tokens: 200000\n" in page.editor.text())
+            page.properties.show_use(1234, 5, "")
+            assert page.properties.used[0].text() == "1.234"
 
 
 def page_edit(page: AgentsPage, old: str, new: str):

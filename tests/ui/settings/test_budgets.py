@@ -8,7 +8,7 @@ import pytest
 
 from studio.simulator import Text, Turn
 from studio.storage.config.settings import SettingsFile
-from studio.ui.settings.amount_field import parse_amount
+from studio.ui.settings.amount_field import dollars, parse_amount, seconds, tokens
 from studio.ui.settings.pages.budgets import BudgetsPage
 from support.languages import language
 from support.waiting import until
@@ -68,3 +68,10 @@ def test_amounts_are_read_as_the_language_writes_them() -> None:
         for text, value in (("5,50 $", 5.5), ("200.000", 200_000), ("1,5M", 1_500_000)):
             assert parse_amount(text) == value, text
         assert parse_amount("5.50") is None  # neither money nor thousands
+
+
+@pytest.mark.parametrize("name", ["en", "de"])
+def test_what_a_field_shows_can_be_read_back(name: str) -> None:
+    with language(name):
+        for unit, value in ((seconds, 0.5), (seconds, 1e6), (dollars, 2.5), (tokens, 1_234_567)):
+            assert parse_amount(unit(value)) == value, unit(value)

@@ -22,6 +22,7 @@ from studio.domain.agents import OWN_TOOLS, Agent
 from studio.domain.errors import StudioError
 from studio.files.folders import private_folder
 from studio.providers.registry import PROVIDER_TITLES
+from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
@@ -292,7 +293,7 @@ class AgentsPage(Page):
         sums = await self._engine.usage_costs.spent("agent", since=time.time() - WEEK)
         if name == self.file.name:
             used = sums.get(name, UsageTotal())
-            cost = format_dollars(used.cost)
+            cost = tr_engine(format_dollars(used.cost))
             if used.estimate and cost:
                 cost = tr("{amount}, estimate").format(amount=cost)
             self.properties.show_use(used.requests, used.usage.total, cost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
@@ -13,9 +14,9 @@ from studio.agent.agent_parser import AgentText
 from studio.domain.agents import HUES
 from studio.domain.tools import ToolSpec
 from studio.ui.chat.model.session_options import EFFORT_NAMES
-from studio.ui.formatting import short_count
+from studio.ui.formatting import number, plain, short_count
 from studio.ui.theme import ICONS_OF_AGENTS, Theme
-from studio.ui.translation import tr, tr_later
+from studio.ui.translation import locale, tr, tr_later
 from studio.ui.widgets import (
     Combo,
     Field,
@@ -298,10 +299,8 @@ class Properties(PaintedWidget):
         self.mode.set_current(str(values.get("mode", "background")))
         for limit, field in self.limits.items():
             value = values.get(limit)
-            field.set_unless_typing(
-                "" if value is None else f"{value:g}" if value < 1e6 else str(value)
-            )
-            field.setPlaceholderText(f"{usual[limit]:g}" if usual.get(limit) else tr("None"))
+            field.set_unless_typing("" if value is None else plain(value))
+            field.setPlaceholderText(plain(usual[limit]) if usual.get(limit) else tr("None"))
         hue = str(values.get("hue", "slate"))
         for swatch in self.icons:
             swatch.hue = hue
@@ -313,7 +312,7 @@ class Properties(PaintedWidget):
         for tool, row in self.tools.items():
             row.show_verdict(shown[tool])
         offered = sum(one not in ("off", "deny") for one in shown.values())
-        self.count.setText(f"{offered:,}")
+        self.count.setText(number(offered))
         for control in (
             *(self.name, self.about, self.model, self.effort, self.role, self.mode),
             *(*self.limits.values(), *self.icons, *self.hues, *self.tools.values()),
@@ -322,7 +321,7 @@ class Properties(PaintedWidget):
 
     def show_use(self, requests: int, tokens: int, cost: str) -> None:
         """Show what the agent used lately; nothing if it did not run."""
-        figures = (f"{requests:,}", short_count(tokens), cost or "–")
+        figures = (number(requests), short_count(tokens), cost or "–")
         for label, figure in zip(self.used, figures, strict=True):
             label.setText(figure)
         self._used.setVisible(requests > 0)
@@ -358,13 +357,13 @@ class Properties(PaintedWidget):
         return field
 
     def _number(self, key: str, field: Field, whole: bool) -> None:
-        text = field.text().strip().replace(",", "").replace("\u00a0", "")
-        try:
-            value = (int(text) if whole else float(text)) if text else None
-        except ValueError:
+        value, right = locale().toDouble(field.text())
+        written = bool(field.text().strip())
+        if written and not (right and isfinite(value) and (value.is_integer() or not whole)):
             field.set_error(tr("This is not a number."))
             return
         field.set_error()
         field.setModified(False)
+        value = None if not written else int(value) if whole else value
         if value != self._shown.get(key):
             self.values_changed.emit({key: value})
