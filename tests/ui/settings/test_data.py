@@ -11,12 +11,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from studio.simulator import Text, Turn
+from studio.domain.messages import Text as Words
+from studio.simulator import Text, Turn, stall
 from studio.ui.settings.chats_dialog import ChatsDialog
 from studio.ui.settings.pages.about import AboutPage, LicenceDialog
 from studio.ui.settings.pages.data import DataPage, sizes
 from support.engine_home import KEY
-from support.waiting import until
+from support.waiting import FOREVER, until
 from support.window import Person, alone, at_window, message, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -130,6 +131,29 @@ async def test_chats_go_out_are_deleted_and_come_back(tmp_path: Path) -> None:
         await done(page)
         assert "2 are here already" in page.preview.facts.text()
         assert not page.preview.take.isEnabled()
+
+
+@on_window_loop
+async def test_a_turn_that_begins_while_the_person_is_asked_keeps_its_chat(tmp_path: Path) -> None:
+    """Behind the page or in the chat that is shown."""
+    slow = Turn(Text("Half of it."), faults=[stall(FOREVER)])
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Four.")), slow]) as person:
+        person.say("Two and two")
+        await person.done()
+        page = await page_of(person)
+        await until(page.delete_all.isEnabled)
+        page.delete_all.click()
+        box = await until(message)
+        session = person.session
+        person.window.runner.start(session, [Words("Go on")])
+        await until(lambda: person.says("Half of it."), "the turn runs")
+        person.window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        next(one for one in box.buttons() if one.text() == "Delete").click()
+        assert await done(page) == "0 chats were deleted."
+        assert session.running and len(await chats(person)) == 1
+        session.stop()
+        await until(lambda: not session.running)
 
 
 @on_window_loop

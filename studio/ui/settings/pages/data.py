@@ -448,12 +448,14 @@ class DataPage(SettingsPage):
         box.open()
 
     async def _delete(self, ids: list[str]) -> str:
-        shown = self._services.chat.session
-        gone = 0
+        runner, gone = self._services.chat.model.runner, 0
+        stored = await self._engine.sessions.list()
+        busy = {info.id for info in stored if info.state in BUSY}
         for done, session_id in enumerate(ids, 1):
+            if session_id in busy or any(one.info.id == session_id for one in runner.running):
+                continue  # a turn began since the person was asked
+            shown = self._services.chat.session
             if shown is not None and shown.info.id == session_id:
-                if shown.running:
-                    continue
                 await self._services.chat.model.start_new()
             await self._engine.sessions.delete(session_id)
             gone += 1
