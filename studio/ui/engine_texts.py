@@ -228,6 +228,8 @@ _COUNTED: dict[str, Callable[[int], str]] = {
 """What tools say that they found."""
 _COUNT = re.compile(r"([\d,]+) (\w+)")
 _VALUE = re.compile(r"\{(\w+)\}")
+_LONGEST = 4_000
+"""Characters; the engine writes no such text, and an imported chat must not stop the window."""
 _SENTENCES = 12
 """Of one text, at most, at whose ends a template may end."""
 
@@ -237,7 +239,9 @@ def tr_engine(text: str) -> str:
 
     Where only its first sentences are known, as before the words of a provider, the rest stays.
     """
-    return _translated(language(), text) if text and language() != "en" else text
+    if not text or language() == "en" or len(text) > _LONGEST:
+        return text
+    return _translated(language(), text)
 
 
 @lru_cache(maxsize=2000)

@@ -75,3 +75,10 @@ def test_a_value_is_never_translated_by_itself() -> None:
         assert "No network" in tr_engine("It reads No network, outside the folder.")
         odd = "Your rule run(a refuses it. *) asks about it."
         assert tr_engine(odd) == "Deine Regel run(a refuses it. *) fragt danach."
+
+
+def test_a_long_text_is_shown_as_it_is() -> None:
+    """It is none of the engine's; to look through an imported one would take seconds."""
+    long = "The key is empty. " * 3_000
+    with language("de"):
+        assert tr_engine(long) == long
