@@ -117,3 +117,35 @@ async def test_the_palette_leads_everywhere_by_keys(tmp_path: Path) -> None:
         assert box is not None and box.list.currentIndex().row() == len(box.results.rows) - 1
         QTest.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
         assert box.isHidden()
+
+
+@on_window_loop
+async def test_the_palette_does_what_is_chosen_in_it(tmp_path: Path) -> None:
+    """A click on a heading does nothing; what is read late moves no choice; files are the chat's."""
+    script = [Turn(Text("One.")), Turn(Text("Two."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        window = person.window
+        (person.folder / "notes.md").write_text("words")
+        person.say("Fix the flaky retry test")
+        await person.done()
+        await window.chat.model.start_new(folder=str(person.folder))
+        person.press(Key.Key_K, CTRL)
+        box = window._palette
+        assert box is not None
+        await until(lambda: box.entries.find("#"), "the chats")
+        heading = box.list.visualRect(box.results.index(0)).center()
+        QTest.mouseClick(box.list.viewport(), Qt.MouseButton.LeftButton, pos=heading)
+        assert box.isVisible() and window.chat.session is None
+        person.type(">")
+        person.press(Key.Key_Down)
+        chosen = box.list.currentIndex().data()
+        box.entries.changed.emit()
+        assert box.list.currentIndex().data() == chosen
+        box.field.setText("@notes.md")
+        await until(lambda: box.list.currentIndex().data())
+        person.press(Key.Key_Escape)
+        (tmp_path / "other").mkdir()
+        window.chat.model.options.choose_folder(str(tmp_path / "other"))
+        person.press(Key.Key_K, CTRL)
+        person.type("@notes.md")
+        assert not box.results.rows

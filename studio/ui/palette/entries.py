@@ -79,6 +79,11 @@ class Entry:
     hue: str = ""
     keys: str = ""
 
+    @property
+    def key(self) -> tuple[Group, str]:
+        """What tells it apart from all others."""
+        return self.group, self.name
+
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
@@ -106,6 +111,8 @@ class Entries(QObject):
         self._indexes: dict[Group, MatchIndex] = {}
         self._recent: list[tuple[Group, str]] = []
         """What was chosen, the latest first."""
+        self._folder = ""
+        """The chat's folder, whose files are listed; empty if none was chosen."""
 
     # -- reading ------------------------------------------------------------------
 
@@ -118,6 +125,11 @@ class Entries(QObject):
             self._put("agents", self._of_agents())
             self._put("models", self._of_models(engine))
             self._put("folders", self._of_folders(engine))
+        options = self._chat.model.options
+        folder = "" if options.uses_own_folder else options.folder
+        if folder != self._folder:
+            self._folder = folder
+            self._put("files", ())
 
     async def read_stored(self) -> None:
         """Read the chats and the files of the folder."""
@@ -136,10 +148,11 @@ class Entries(QObject):
 
             chats.append(Entry("chats", info.id, title, icon, show, age(now - info.updated), hue))
         await self._put_in_thread("chats", chats)
-        options = self._chat.model.options
-        if options.folder and not options.uses_own_folder:
-            paths = await asyncio.to_thread(_files, Path(options.folder))
-            await self._put_in_thread("files", [self._file(Path(options.folder), p) for p in paths])
+        if folder := self._folder:
+            paths = await asyncio.to_thread(_files, Path(folder))
+            if folder == self._folder:
+                files = [self._file(Path(folder), path) for path in paths]
+                await self._put_in_thread("files", files)
 
     async def _put_in_thread(self, group: Group, entries: list[Entry]) -> None:
         ordered = self._recent_first(group, entries)
@@ -158,8 +171,8 @@ class Entries(QObject):
 
     def chosen(self, entry: Entry) -> None:
         """Put an entry first from now on."""
-        key = (entry.group, entry.name)
-        self._recent = [key, *(one for one in self._recent if one != key)][:ALONE]
+        others = (key for key in self._recent if key != entry.key)
+        self._recent = [entry.key, *others][:ALONE]
 
     # -- finding ------------------------------------------------------------------
 

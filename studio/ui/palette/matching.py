@@ -33,6 +33,8 @@ def folded(text: str) -> str:
 
 
 def _fold(letter: str) -> str:
+    if "가" <= letter <= "힣":
+        return letter  # a syllable; its first part would be a letter of many others
     found = unicodedata.normalize("NFD", letter)[0].lower()
     return " " if found in "\n\r\u2028\u2029" else found[0]
 

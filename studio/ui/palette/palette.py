@@ -189,11 +189,11 @@ class Palette(PaintedWidget):
         make_transparent(self.list)
         OverlayBar(self.list)
         self.list.entered.connect(self._choose)
-        self.list.clicked.connect(lambda _index: self.run())
+        self.list.clicked.connect(self._clicked)
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
         window.installEventFilter(self)
-        entries.changed.connect(self._search)
+        entries.changed.connect(self._refresh)
         theme.changed.connect(self._place)
         self._fade = QVariantAnimation(self, startValue=0.0, endValue=1.0, duration=FADE)
         self._fade.setEasingCurve(QEasingCurve.Type.OutCubic)
@@ -240,9 +240,25 @@ class Palette(PaintedWidget):
         self._place()
         self.update()
 
+    def _refresh(self) -> None:
+        """Show what has come; the person's choice stays, if it is another than the first line."""
+        entries = [row.entry for row in self.results.rows if isinstance(row, FoundEntry)]
+        row = self.list.currentIndex().data(ResultList.RowRole)
+        chosen = row.entry if isinstance(row, FoundEntry) and row.entry is not entries[0] else None
+        self._search()
+        if chosen is not None:
+            for at, one in enumerate(self.results.rows):
+                if isinstance(one, FoundEntry) and one.entry.key == chosen.key:
+                    self._move_to(at, 1)
+
     def _choose(self, index: QModelIndex) -> None:
         if isinstance(index.data(ResultList.RowRole), FoundEntry):
             self.list.setCurrentIndex(index)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        if isinstance(index.data(ResultList.RowRole), FoundEntry):  # not a heading
+            self.list.setCurrentIndex(index)
+            self.run()
 
     def _move_to(self, row: int, step: int) -> None:
         """Choose the next entry from a row on, in one direction; goes on at the other end."""

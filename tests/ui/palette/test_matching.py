@@ -56,3 +56,8 @@ def test_all_texts_with_the_letters_in_order_are_found(texts: list[str], query: 
     for match in matches:
         shown = [folded(texts[match.index])[at] for at in sorted(match.letters)]
         assert [letter for letter in shown if letter != " "] == wanted
+
+
+def test_syllables_of_korean_are_letters() -> None:
+    index = MatchIndex(["한국", "호가"])
+    assert [match.index for match in index.find("한", 5)] == [0]
