@@ -163,9 +163,10 @@ async def test_a_refused_file_does_not_come_back_with_the_next_words(tmp_path: P
         events = [one.event async for one in session.turn(refused)]
         assert any(isinstance(event, Failed) for event in events)
         assert (await say(session, "Without it"))[-1].reason == "done"  # type: ignore[union-attr]
-        (*_, last) = server.bodies[-1]["messages"]
-        assert "file_data" not in json.dumps(last)
-        assert "See" in last["content"] and "Left out: plan.pdf" in last["content"]
+        (*_, refused_now, last) = server.bodies[-1]["messages"]
+        assert "file_data" not in json.dumps(server.bodies[-1])
+        assert "See" in refused_now["content"] and "Left out: plan.pdf" in refused_now["content"]
+        assert last["content"] == "Without it"
 
 
 async def test_a_chat_is_shortened_or_answered_one_at_a_time(tmp_path: Path) -> None:
@@ -335,10 +336,12 @@ async def test_words_that_a_full_disk_kept_back_are_sent_once(tmp_path: Path) ->
                 "BEGIN SELECT raise(ABORT, 'database or disk is full'); END"
             )
             db.commit()
-            for words in ("second", "third"):
+            for words in ("second", "third", "and more"):
                 assert (await say(session, words))[-1].reason == "error"  # type: ignore[union-attr]
             db.execute("DROP TRIGGER full")
             db.commit()
         assert (await say(session, "fourth"))[-1].reason == "done"  # type: ignore[union-attr]
         sent = json.dumps(server.bodies[-1]["messages"][1:])
-        assert [sent.count(words) for words in ("first", "second", "third", "fourth")] == [1] * 4
+        said = ("first", "second", "third", "and more", "fourth")
+        assert [sent.count(words) for words in said] == [1] * 5
+        assert sorted(said, key=sent.index) == list(said)

@@ -137,6 +137,7 @@ class NativeHistory:
         self._store = store
         self._session_id = session_id
         self._unsaved: list[JsonObject] = []
+        self._missed: list[TurnStarted] = []
         self._saving = asyncio.Lock()
         self._opened: HistoryBasis | None = None
 
@@ -151,6 +152,9 @@ class NativeHistory:
         It has everything then that the events tell. ``known_epoch`` is the last that they name.
         ``last_calls`` are the calls of the last turn.
         """
+        if self._missed:
+            missed, self._missed = self._missed, []
+            await self.hear(missed)
         await self.save()  # what a failing disk left behind
         self._opened = basis
         stored = None if self.new else await self._store.native(self._session_id)
@@ -221,6 +225,14 @@ class NativeHistory:
         words are looked for.
         """
         await self.append(self._items_of(news))
+
+    def miss(self, started: TurnStarted) -> None:
+        """Note a turn that could not begin while items wait for the disk.
+
+        Their write will count as the end of all that was said: its words have to be in it.
+        """
+        if self._unsaved and not is_blank(started.said):
+            self._missed.append(started)
 
     async def resume(self) -> list[Told]:
         """Ask for more if the history ends with the model's own words: some providers refuse that.

@@ -250,6 +250,7 @@ class Session:
         if isinstance(error, Exception):
             events[-1:] = [describe_error(error), TurnComplete("error", str(error))]
         self.queue.sent()
+        self._builder.history.miss(started)
         for event in events:
             self.state.record(event)
 
