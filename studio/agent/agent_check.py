@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
 
-from .agent_parser import VERDICTS, AgentText, no_such, read_agent_text
+from .agent_parser import MOST_PROBLEMS, VERDICTS, AgentText, no_such, read_agent_text
 from .frontmatter import Entry, Frontmatter, Problem, ValueProblem
 
 
@@ -33,14 +34,15 @@ def check_agent(text: str, known: KnownNames) -> AgentText:
     found = read_agent_text(text)
     if found.frontmatter is None:
         return found
-    more = list(_unknown_names(found, found.frontmatter, known))
+    more = islice(_unknown_names(found, found.frontmatter, known), MOST_PROBLEMS)
     problems = sorted((*found.problems, *more), key=lambda one: one.start)
     return AgentText(found.frontmatter, found.values, found.prompt, tuple(problems))
 
 
 def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> Iterator[Problem]:
     tools = {"*", OWN_TOOLS, *known.tools}
-    for entry in matter.entries:
+    last = {entry.key: entry for entry in matter.entries}  # of a key that is repeated
+    for entry in last.values():
         if entry.key not in found.values:
             continue
         match entry.key:
@@ -83,6 +85,8 @@ def _wrong_masks(matter: Frontmatter, entry: Entry) -> Iterator[Problem]:
 def _rules_about_nothing(matter: Frontmatter, entry: Entry, known: KnownNames) -> Iterator[Problem]:
     from studio.domain.permissions import Rule
 
+    if entry.node.id != "mapping":  # nothing is written yet
+        return
     for verdict in matter.children(entry.node):
         if verdict.key not in VERDICTS:
             continue
@@ -104,6 +108,8 @@ def _items(
     if entry.node.id == "sequence":
         for node in entry.node.value:
             yield (str(node.value), *matter.span(node))
+        return
+    if entry.node.id != "scalar":
         return
     written = matter.text[entry.value_start : entry.value_end]
     if not split or written != entry.node.value:  # in quotes the places would be others

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from studio.domain.errors import ConfigurationError
 
 from .frontmatter import BREAK, Entry, Frontmatter, ProblemFound, read_frontmatter
-from .yaml_text import YamlError, construct_yaml, load_yaml
+from .yaml_text import construct_yaml, load_yaml
 
 Scalar: TypeAlias = str | int | float
 Keys: TypeAlias = tuple[str] | tuple[str, str]
@@ -163,7 +163,7 @@ def _checked(
         if after.text[after.body :] != text[matter.body :]:
             raise by_hand
         return made
-    except (ProblemFound, YamlError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise by_hand from error
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -36,6 +37,8 @@ MAX_DOLLARS = 1e9
 MAX_NAME_LENGTH = 60
 MAX_DESCRIPTION = 200
 """Characters of a stranger's description."""
+MOST_PROBLEMS = 100
+"""Of one file; to find those of a hostile one would take seconds."""
 ROLES: tuple[Role, ...] = get_args(Role)
 """From everything to reading only."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -78,6 +81,8 @@ def read_agent_text(text: str) -> AgentText:
     values: dict[str, Any] = {}
     problems: list[Problem] = []
     for entry in found.entries:
+        if len(problems) >= MOST_PROBLEMS:
+            break
         try:
             value = _read(entry)
             values.pop(entry.key, None)  # of an earlier line with the same key
@@ -91,7 +96,7 @@ def read_agent_text(text: str) -> AgentText:
     if not prompt and values.get("tools", "*"):
         missing = ValueProblem("the instructions below the frontmatter are missing")
         problems.append(found.problem(missing, found.end, found.end + 3))
-    problems += _repeated(found)
+    problems += islice(_repeated(found), MOST_PROBLEMS)
     return AgentText(found, values, prompt, tuple(sorted(problems, key=lambda one: one.start)))
 
 
@@ -156,7 +161,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def _in_value(found: Frontmatter, entry: Entry, error: ValueProblem) -> Iterator[Problem]:
     """A problem of a key, at the parts of its value that are wrong by themselves."""
-    parts = list(_wrong_parts(found, entry)) if entry.key == "permissions" else []
+    parts = list(islice(_wrong_parts(found, entry), MOST_PROBLEMS))
     if parts:
         yield from parts
     elif entry.value_start == entry.value_end:
@@ -167,7 +172,7 @@ def _in_value(found: Frontmatter, entry: Entry, error: ValueProblem) -> Iterator
 
 def _wrong_parts(found: Frontmatter, entry: Entry) -> Iterator[Problem]:
     """The verdicts and rules that cannot be read."""
-    if entry.node.id != "mapping":
+    if entry.key != "permissions" or entry.node.id != "mapping":
         return
     for verdict in found.children(entry.node):
         if verdict.key not in VERDICTS:

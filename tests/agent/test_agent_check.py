@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from studio.agent.agent_check import KnownNames, check_agent
+from studio.agent.agent_parser import MOST_PROBLEMS
 from studio.agent.frontmatter import Problem
 
 KNOWN = KnownNames(
@@ -97,6 +98,31 @@ def test_w8_a_strangers_words_are_told_in_one_visible_line() -> None:
 def test_w8_an_error_is_told_at_its_own_key() -> None:
     """A key may begin with the letters of another one above it."""
     assert wrong("mode: inline", "mode: 7 x").line == 9
+
+
+def test_w8_a_value_that_is_not_written_yet_or_repeated_stops_no_check() -> None:
+    for old, new in (
+        ('permissions:\n  deny: ["run(git push*)"]', "permissions:"),
+        ('mask: [email, "kd=KD-\\\\d+"]', "mask: {}"),
+    ):
+        assert old in GOOD
+        assert problems(GOOD.replace(old, new)) == []
+    for line in ("permissions: run", "tools: {a: b}", "mask: {a: b}", "provider: nobody"):
+        told = problems(GOOD.replace("---\nname", f"---\n{line}\nname"))
+        assert {place[0] for place in told} == {2}, line
+
+
+def test_w8_of_a_hostile_file_not_all_problems_are_found() -> None:
+    many = (
+        "".join(f"k{number}: 1\n" for number in range(1_000)),
+        "icon: bot\n" * 900,
+        f"tools: [{', '.join('q' for _ in range(3_000))}]\n",
+        f"permissions: {{deny: [{', '.join('q' for _ in range(3_000))}]}}\n",
+        f"permissions: {{deny: [{', '.join('[]' for _ in range(2_000))}]}}\n",
+    )
+    for lines in many:
+        found = check_agent(f"---\n{lines}---\nDo.\n", KNOWN).problems
+        assert MOST_PROBLEMS <= len(found) <= 3 * MOST_PROBLEMS, lines[:20]
 
 
 def test_w8_no_change_of_a_good_file_raises_or_leaves_the_text() -> None:

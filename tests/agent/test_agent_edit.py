@@ -170,3 +170,7 @@ def test_what_would_touch_other_words_is_refused() -> None:
             set_value(text, "description", "C")
     with pytest.raises(ConfigurationError, match=r"First mend the text, line 2"):
         set_value("---\nname: [\n---\nDo.\n", "name", "A")
+    for text in ("---\npermissions: [a]\n---\nDo.\n", "---\npermissions: a\n---\nDo.\n"):
+        for change in (add_item, remove_item):
+            with pytest.raises(ConfigurationError, match="in the text"):
+                change(text, ("permissions", "deny"), "a")
