@@ -27,6 +27,8 @@ async def is_reachable(address: str) -> bool:
             _, writer = await asyncio.open_connection(*found)
     except (OSError, TimeoutError):
         return False
+    except ValueError:  # a name that no server can have
+        return True
     writer.close()
     with suppress(OSError, TimeoutError):
         await writer.wait_closed()
