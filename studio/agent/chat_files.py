@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 import zipfile
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ class ChatImporter:
             told=one.messages,
         )
         try:
-            if one.updated:
+            if 0 < one.updated <= time.time():  # no day that a list cannot show
                 await session.change(updated=one.updated)
             await self._imports.note(candidate.digest, session.info.id)
         except BaseException:
@@ -136,10 +136,12 @@ class ChatImporter:
         return session.info.id
 
     async def _is_known_folder(self, folder: Path) -> bool:
-        """Whether a session already works in this folder: agents may read theirs."""
-        if not folder.is_absolute() or not folder.is_dir():
-            return False
-        return str(folder) in {info.folder for info in await self._engine.sessions.list()}
+        """Whether a session already works in this folder: agents may read theirs.
+
+        Only then it is looked at: the name of a stranger's folder could be that of their server.
+        """
+        known = {info.folder for info in await self._engine.sessions.list()}
+        return str(folder) in known and await asyncio.to_thread(folder.is_dir)
 
 
 def read_file(path: Path) -> list[PortableConversation]:
@@ -178,7 +180,8 @@ async def export_chats(
     except OSError as error:
         raise StorageError(f"{path} cannot be written ({error.strerror or error}).") from error
     finally:
-        await asyncio.to_thread(part.unlink, missing_ok=True)
+        with suppress(OSError):
+            await asyncio.to_thread(part.unlink, missing_ok=True)
 
 
 async def markdown(
@@ -248,26 +251,42 @@ async def _write_archive(
         with archive.open("conversations.json", "w", force_zip64=True) as out:
             async for one in _write_json(engine, ids, out, progress):
                 texts.append(one)
-        taken: Counter[str] = Counter()
+        settings = without_keys(engine.settings.values.to_json(), keys)
 
         def write_texts() -> None:
+            taken: set[str] = set()
             for info, words in texts:
-                name = _file_name(info)
-                taken[name] += 1
-                count = f" {taken[name]}" if taken[name] > 1 else ""
-                archive.writestr(f"chats/{name}{count}.md", words)
+                archive.writestr(f"chats/{_file_name(info, taken)}", words)
             for folder in (engine.paths.agents, engine.paths.tools):
                 for file in sorted(folder.glob("*")) if folder.is_dir() else ():
                     if file.is_file():
-                        archive.write(file, f"{folder.name}/{file.name}")
-            settings = json.dumps(engine.settings.values.to_json(), indent=2)
-            archive.writestr("settings.json", str(without_keys(settings, keys)))
+                        about = zipfile.ZipInfo.from_file(
+                            file, f"{folder.name}/{file.name}", strict_timestamps=False
+                        )
+                        data = _bytes_without(file.read_bytes(), keys)
+                        archive.writestr(about, data, zipfile.ZIP_DEFLATED)
+            archive.writestr("settings.json", json.dumps(settings, indent=2))
 
         await asyncio.to_thread(write_texts)
 
 
-def _file_name(info: SessionInfo) -> str:
-    """A chat's file: its day and its title, in letters that every system allows."""
+def _bytes_without(data: bytes, keys: Sequence[str]) -> bytes:
+    for key in keys:
+        data = data.replace(key.encode(errors="surrogatepass"), b"[key]")
+    return data
+
+
+def _file_name(info: SessionInfo, taken: set[str]) -> str:
+    """A chat's file: its day and its title, in letters that every system allows.
+
+    It is added, in small letters, to the names that are ``taken``.
+    """
     day = datetime.fromtimestamp(info.updated).strftime("%Y-%m-%d")
     title = " ".join(re.sub(r"[^\w\- ]+", " ", info.title).split())[:60].strip()
-    return f"{day} {title or info.id[:8]}"
+    first = name = f"{day} {title or info.id[:8]}"
+    number = 2
+    while name.casefold() in taken:
+        name = f"{first} {number}"
+        number += 1
+    taken.add(name.casefold())
+    return f"{name}.md"

@@ -6,6 +6,8 @@ import asyncio
 import base64
 import io
 import json
+import os
+import time
 import zipfile
 import zlib
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.agent.chat_files import export_chats
 from studio.agent.session.import_export import (
     PortableConversation,
     as_json,
@@ -330,6 +333,45 @@ async def test_a_strangers_file_gets_no_folder_no_trust_and_no_second_line(
             assert session.transcript.exposed == {"private": elsewhere, "untrusted": elsewhere}
 
 
+async def test_a_strangers_file_sets_no_day_that_nobody_can_show(tmp_path: Path) -> None:
+    said = Message("user", (Text("Hello"),))
+    place = tmp_path / "gift.json"
+    for number, day in enumerate((1e300, float("inf"), float("nan"), -1e300, 10**400)):
+        async with engine_home(place_of(tmp_path, f"here{number}"), "anthropic", []) as one:
+            body = as_json([PortableConversation("T", (said,))])
+            body["conversations"][0]["updated"] = day  # type: ignore[index,call-overload]
+            place.write_text(json.dumps(body))
+            assert await cli(one, "import", str(place)) == 0
+            [info] = await one.engine.sessions.list()
+            assert abs(info.updated - time.time()) < 86_400, day
+
+
+async def test_an_archive_has_every_chat_and_file_and_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P-4: also where names are alike, files are from before 1980, or have a key in them."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-mine-0123456789")
+    titles = ["Tea 2", "Tea", "tea", "Tea"]
+    place = tmp_path / "all.zip"
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
+        for title in titles:
+            session = await one.session()
+            await session.change(title=title)
+        paths = one.engine.paths
+        for folder in (paths.agents, paths.tools):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / "own.md"
+            file.write_bytes(b"\xff sk-ant-of-mine-0123456789")
+            os.utime(file, (0, 0))
+        ids = [info.id for info in await one.engine.sessions.list()]
+        await export_chats(one.engine, ids, "zip", place, lambda _done, _all: None)
+        with zipfile.ZipFile(place) as archive:
+            names = archive.namelist()
+            assert archive.read(f"{paths.tools.name}/own.md") == b"\xff [key]"
+            assert not any(b"of-mine" in archive.read(name) for name in names)
+    assert len({name.casefold() for name in names}) == len(names) == len(titles) + 4
+
+
 async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -360,6 +402,13 @@ def test_an_archive_is_read_without_being_unpacked() -> None:
         read_conversations(zipped("chats.json", data))
     broken = bytearray(zipped("conversations.json", data * 50))
     broken[120:160] = bytes(40)
+    with pytest.raises(ValueError, match="archive"):
+        read_conversations(bytes(broken))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("conversations.json", data * 50)
+    broken = bytearray(out.getvalue())
+    broken[60:90] = bytes(30)
     with pytest.raises(ValueError, match="archive"):
         read_conversations(bytes(broken))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -78,6 +79,7 @@ def read_conversations(data: bytes) -> list[PortableConversation]:
 
 def _unpacked(data: bytes) -> bytes:
     """The ``conversations.json`` of an archive."""
+    damage = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError)
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             inside = [one for one in archive.infolist() if one.filename.endswith(ARCHIVED)]
@@ -85,7 +87,7 @@ def _unpacked(data: bytes) -> bytes:
                 raise ValueError(f"it is an archive without {ARCHIVED}")
             with archive.open(inside[0]) as packed:
                 found = packed.read(LARGEST + 1)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+    except damage as error:
         raise ValueError(f"it is a damaged archive ({error})") from error
     if len(found) > LARGEST:
         raise ValueError(f"its {ARCHIVED} has more than {LARGEST // 1_000_000:,} MB")
