@@ -195,6 +195,15 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("This draft no longer waits."),
     tr_later("This draft is decided already."),
     tr_later("Could not undo: {why}"),
+    # Agent files and rules
+    tr_later("Change “{key}” in the text: it is written in a way of its own."),
+    tr_later("First mend the text, line {number}: {words}."),
+    tr_later("{name} is larger than {size} bytes, too large to edit."),
+    tr_later("{name} is not UTF-8 text."),
+    tr_later("{name} is not there any more."),
+    tr_later("“{text}” is not a rule. Write TOOL or TOOL(PATTERN)."),
+    tr_later("“{text}” has **/ more than three times."),
+    tr_later("“{text}” has an empty pattern. Write TOOL for all of its calls."),
     # Files and keys
     tr_later("{name} is empty."),
     tr_later("{name} cannot be read: {why}."),

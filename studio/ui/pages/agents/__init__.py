@@ -9,6 +9,7 @@
 - ``editor``: The text of the file, with numbers of lines and marked problems.
 - ``highlighter``: Colours of frontmatter and markdown.
 - ``foot``: Tells the first problem, with its fix, and the place of the caret.
+- ``problem_texts``: Puts the problems of a file into the person's language.
 - ``notice``: Says what is special about the file, with up to two ways on.
 - ``properties``: Shows the values of the file, and has them changed one by one.
 - ``preview``: Shows the agent as it will be seen.

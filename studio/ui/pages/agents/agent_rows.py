@@ -13,11 +13,12 @@ from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent, Origin
 from studio.domain.errors import StudioError
 from studio.providers.registry import PROVIDER_TITLES
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later
 
-from .foot import problem_text
+from .problem_texts import problem_text
 
 SECTIONS: tuple[tuple[Origin, str], ...] = (
     ("folder", tr_later("In {folder}")),
@@ -116,7 +117,7 @@ class AgentIndex:
         try:
             stored = self._library.read(path)
         except StudioError as error:
-            return str(error)
+            return tr_engine(str(error))
         if stored is None:
             return tr("Not saved yet")
         errors = check_agent(stored.text, self.known(path)).errors

@@ -14,12 +14,7 @@ from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, PaintedButton, plain_tip
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
-
-def problem_text(problem: Problem) -> str:
-    """``Line 3: no key “modle”. Did you mean “model”?``"""
-    words = tr(problem.words).format(**problem.values)
-    text = tr("Line {number}: {problem}").format(number=problem.line, problem=words)
-    return text if text.endswith(("?", ".")) else f"{text}."
+from .problem_texts import problem_text
 
 
 class _ProblemLine(PaintedButton):

@@ -43,11 +43,12 @@ from .agent_rows import AgentIndex, AgentRow
 from .columns import Columns
 from .document import AgentDocument
 from .editor import AgentEditor
-from .foot import Foot, problem_text
+from .foot import Foot
 from .gallery import Gallery
 from .notice import Notice, Way
 from .open_file import OpenFile
 from .preview import Preview
+from .problem_texts import problem_text
 from .properties import Properties, usual_verdict
 from .try_chat import TryChat
 
@@ -276,7 +277,7 @@ class AgentsPage(Page):
             self.editor.show_text("")
             self.foot.show_problems(())
             self.title.show_title(row.name, tr("Read-only"))
-            self.notice.show_text(str(error), warns=True)
+            self.notice.show_text(tr_engine(str(error)), warns=True)
             return
         self.editor.setReadOnly(document.read_only)
         self.editor.show_text(document.text)
