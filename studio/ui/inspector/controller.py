@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ class InspectorController(QObject):
         """The epoch of the history that is shown; None follows the newest."""
         self._listed: Session | None = None
         """The session whose stored events are listed; later ones follow as they come."""
+        self._listing: Session | None = None
+        """The session whose stored events are being read."""
         self._reads = self._shown_read = 0
         """The numbers of the newest reading, and of the one that is shown."""
         self._clock = QTimer(self, interval=1000)
@@ -150,11 +153,12 @@ class InspectorController(QObject):
         session = self._chat.session
         if self._sides.inspector_shown and session is not None and self.engine is not None:
             self._later(self._read_chat(self.engine, session))
-            if self._listed is not session:
+            if session not in (self._listed, self._listing):
+                self._listing = session
                 self._later(self._list_events(self.engine, session))
 
     async def _list_events(self, engine: Engine, session: Session) -> None:
-        """List what is stored. Nothing can come between reading it and showing it."""
+        """List what is stored, and what comes while it is read."""
         from .events_page import KEPT_EVENTS
         from .facts import event_rows
 
@@ -162,14 +166,18 @@ class InspectorController(QObject):
         end = session.subscribe(lambda envelope: seen.append(envelope.event))
         try:
             stored = await engine.store.recent_events(session.info.id, KEPT_EVENTS)
+            # The lines of many drafts take a while to count.
+            rows = await asyncio.to_thread(event_rows, stored, session)
         finally:
             end()
+            if self._listing is session:
+                self._listing = None
         if self.inspector is None or session is not self._chat.session or self._listed is session:
             return
         newest = [event for _, event in stored[-len(seen) :]] if seen else []
         late = [(time.time(), event) for event in seen if event not in newest]
         self._listed = session
-        self.inspector.events.set(event_rows([*stored, *late], session))
+        self.inspector.events.set([*rows, *event_rows(late, session)])
 
     def _show_epoch(self, number: int) -> None:
         self._epoch = number
