@@ -32,6 +32,7 @@ from studio.domain.blocks import (
 )
 from studio.domain.messages import File
 from studio.tools.drafts.diff import unified_diff
+from studio.ui.engine_texts import tr_engine
 from studio.ui.markdown.parser import Block, parse, plain
 
 _MARKUP = str.maketrans("", "", "*_~`\\>|#[]")
@@ -257,9 +258,9 @@ def shown_texts(block: TranscriptBlock) -> list[str]:
         case ToolBlock():
             return [block.output]
         case NoticeBlock():
-            return [block.text]
+            return [tr_engine(block.text)]
         case EndBlock():
-            return [describe_end(block.reason, block.detail)]
+            return [tr_engine(describe_end(block.reason, block.detail))]
         case DraftBlock():
             lines = unified_diff(block.draft) if block.draft.describe().rewrites else []
             return [line.text for line in lines if line.kind != "fold"]

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
-from studio.domain.blocks import TextBlock
+from studio.domain.blocks import EndBlock, NoticeBlock, TextBlock
 from studio.domain.events import (
     ReasoningDelta,
     ReasoningEnded,
@@ -178,3 +178,11 @@ def test_the_count_of_hits_is_written_as_the_person_writes_numbers(
     with language("de"):
         strip.step(-1)
     assert strip.field.accessibleDescription() == "1.200 von 1.200"
+
+
+def test_the_programs_own_words_are_found_as_they_are_shown() -> None:
+    declined = "The model declined to answer."
+    blocks = [NoticeBlock(declined), EndBlock("refused", declined)]
+    with language("de"):
+        find = Find(blocks, Wanted("nicht antworten"))
+        assert find.look(HANG_MS) and find.counts == [1, 1]
