@@ -365,7 +365,11 @@ class ModelPicker(PaintedWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             return self._key(event)
-        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonRelease:
+        if (
+            isinstance(event, QMouseEvent)
+            and event.type() == QEvent.Type.MouseButtonRelease
+            and event.button() == Qt.MouseButton.LeftButton
+        ):
             index = self.list.indexAt(event.position().toPoint())
             if isinstance(index.data(ChoiceList.RowRole), ModelChoice):
                 self.list.setCurrentIndex(index)

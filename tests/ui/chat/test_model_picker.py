@@ -122,6 +122,8 @@ async def test_a_model_is_chosen_with_the_mouse(tmp_path: Path) -> None:
         spoken = picker.models.index(1).data(int(Qt.ItemDataRole.AccessibleTextRole))
         assert "favourite" in str(spoken)
         middle = place("other-model").center().toPoint()
+        QTest.mouseClick(picker.list.viewport(), Qt.MouseButton.RightButton, pos=middle)
+        assert picker.isVisible(), "only the left button chooses"
         QTest.mouseClick(picker.list.viewport(), Qt.MouseButton.LeftButton, pos=middle)
         await until(lambda: person.composer.model.text() == "other-model")
         assert not picker.isVisible()
