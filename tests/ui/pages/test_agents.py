@@ -260,6 +260,25 @@ async def test_w11_what_changed_while_the_program_was_closed_is_not_overwritten(
 
 
 @on_window_loop
+async def test_w11_a_file_that_cannot_be_read_shows_nothing_of_another_one(tmp_path: Path) -> None:
+    (write_files(tmp_path).parent / "odd.md").write_bytes(b"---\nname: \xff\n---\n")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Team")
+        panel = page.properties
+        assert panel.name.text() == "Team" and page.save_button.isVisible()
+        row = next(row for row in page.gallery.agents.rows if row.name == "odd.md")
+        assert row.path is not None
+        page.gallery.choose(row.path)
+        await says(page, "odd.md is not UTF-8 text.")
+        assert panel.name.text() == "" and not panel.name.isEnabled()
+        assert not any(one.isVisible() for one in (page.save_button, page.try_it))
+        await choose(page, "Team")
+        assert panel.name.text() == "Team" and page.save_button.isVisible()
+        assert page.try_it.isVisible()
+
+
+@on_window_loop
 async def test_t6_numbers_are_written_as_the_person_writes_them(tmp_path: Path) -> None:
     write_files(tmp_path)
     with language("de"):

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QStackedWidget
 from studio.agent.agent_edit import Edit, add_item, quoted, remove_item, set_value
 from studio.agent.agent_files import agent_template
 from studio.agent.agent_library import AgentLibrary
+from studio.agent.agent_parser import AgentText
 from studio.agent.engine import Engine
 from studio.agent.frontmatter import Problem
 from studio.domain.agents import OWN_TOOLS, Agent
@@ -276,6 +277,10 @@ class AgentsPage(Page):
             self.editor.setReadOnly(True)
             self.editor.show_text("")
             self.foot.show_problems(())
+            self.properties.show_values(AgentText(), row.name, (), {}, read_only=True)
+            self.properties.show_use(0, 0, "")
+            for button in (self.save_button, self.copy_button, self.try_it):
+                button.hide()
             self.title.show_title(row.name, tr("Read-only"))
             self.notice.show_text(tr_engine(str(error)), warns=True)
             return
@@ -331,6 +336,7 @@ class AgentsPage(Page):
         edited = document.edited and not document.read_only
         state = tr("Read-only") if document.read_only else tr("Edited") if edited else ""
         self.title.show_title(document.shown_name, state)
+        self.try_it.show()
         self.save_button.setVisible(not document.read_only)
         self.save_button.setEnabled(edited)
         self.copy_button.setVisible(document.read_only)
