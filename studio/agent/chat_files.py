@@ -15,9 +15,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from studio.domain.aio import settled
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.events import Event
 from studio.domain.jsonvalue import is_clean_json
@@ -47,6 +49,7 @@ SHORTEST = 8
 ExportForm: TypeAlias = Literal["json", "md", "zip"]
 Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many of how many chats are done."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,19 +172,29 @@ async def export_chats(
     part = path.with_name(f"{path.name}.part")
     try:
         if form == "md":
-            await asyncio.to_thread(part.write_text, await markdown(engine, ids, progress), "utf-8")
+            words = await markdown(engine, ids, progress)
+            await _whole(lambda: part.write_text(words, "utf-8"))
         elif form == "json":
-            with await asyncio.to_thread(part.open, "wb") as out:
+            with await _whole(lambda: part.open("wb")) as out:
                 async for _ in _write_json(engine, ids, out, progress):
                     pass
         else:
             await _write_archive(engine, ids, part, progress)
-        await asyncio.to_thread(part.replace, path)
+        await _whole(lambda: part.replace(path))
     except OSError as error:
         raise StorageError(f"{path} cannot be written ({error.strerror or error}).") from error
     finally:
         with suppress(OSError):
             await asyncio.to_thread(part.unlink, missing_ok=True)
+
+
+async def _whole(write: Callable[[], T]) -> T:
+    """Write in a thread. Who is cancelled waits for the end: the file may be closed only then."""
+    writing = asyncio.ensure_future(asyncio.to_thread(write))
+    try:
+        return await asyncio.shield(writing)
+    finally:
+        await settled(writing)
 
 
 async def markdown(
@@ -214,7 +227,7 @@ async def _write_json(
     between = b"\n"
     async for info, events in _each(engine, ids, progress):
         body = await asyncio.to_thread(_json_of, info, events, keys)
-        await asyncio.to_thread(out.write, between + body)
+        await _whole(partial(out.write, between + body))
         between = b",\n"
         words = await asyncio.to_thread(_markdown_of, info, events)
         yield info, str(without_keys(words, keys))
@@ -253,21 +266,24 @@ async def _write_archive(
                 texts.append(one)
         settings = without_keys(engine.settings.values.to_json(), keys)
 
-        def write_texts() -> None:
-            taken: set[str] = set()
-            for info, words in texts:
-                archive.writestr(f"chats/{_file_name(info, taken)}", words)
-            for folder in (engine.paths.agents, engine.paths.tools):
-                for file in sorted(folder.glob("*")) if folder.is_dir() else ():
-                    if file.is_file():
-                        about = zipfile.ZipInfo.from_file(
-                            file, f"{folder.name}/{file.name}", strict_timestamps=False
-                        )
-                        data = _bytes_without(file.read_bytes(), keys)
-                        archive.writestr(about, data, zipfile.ZIP_DEFLATED)
-            archive.writestr("settings.json", json.dumps(settings, indent=2))
+        taken: set[str] = set()
+        for info, words in texts:
+            await _whole(partial(archive.writestr, f"chats/{_file_name(info, taken)}", words))
+        for folder in (engine.paths.agents, engine.paths.tools):
+            for file in await asyncio.to_thread(_files, folder):
+                await _whole(partial(_write_file, archive, file, keys))
+        archive.writestr("settings.json", json.dumps(settings, indent=2))
 
-        await asyncio.to_thread(write_texts)
+
+def _files(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.glob("*")) if file.is_file()] if folder.is_dir() else []
+
+
+def _write_file(archive: zipfile.ZipFile, file: Path, keys: Sequence[str]) -> None:
+    name = f"{file.parent.name}/{file.name}"
+    about = zipfile.ZipInfo.from_file(file, name, strict_timestamps=False)
+    data = _bytes_without(file.read_bytes(), keys)
+    archive.writestr(about, data, zipfile.ZIP_DEFLATED)
 
 
 def _bytes_without(data: bytes, keys: Sequence[str]) -> bytes:

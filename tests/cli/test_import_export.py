@@ -34,6 +34,7 @@ from studio.domain.transcript import Transcript
 from studio.simulator import Call, Think, Turn
 from studio.simulator import Text as Words
 from support.engine_home import EngineHome, engine_home, reply_requests, say
+from support.waiting import until
 
 
 def place_of(tmp: Path, name: str) -> Path:
@@ -370,6 +371,24 @@ async def test_an_archive_has_every_chat_and_file_and_no_key(
             assert archive.read(f"{paths.tools.name}/own.md") == b"\xff [key]"
             assert not any(b"of-mine" in archive.read(name) for name in names)
     assert len({name.casefold() for name in names}) == len(names) == len(titles) + 4
+
+
+async def test_an_export_that_is_stopped_while_it_writes_leaves_nothing(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "out") / "all.zip"
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
+        ids = [(await one.session()).info.id]
+        for number in range(5):
+            file = one.engine.paths.agents / f"{number}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(os.urandom(4_000_000))
+        work = asyncio.ensure_future(
+            export_chats(one.engine, ids, "zip", place, lambda _done, _all: None)
+        )
+        await until(lambda: any(part.stat().st_size > 1_000_000 for part in place.parent.iterdir()))
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        assert not list(place.parent.iterdir())
 
 
 async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(
