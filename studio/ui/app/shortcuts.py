@@ -81,6 +81,10 @@ _EDITING = {
 }  # fmt: skip
 
 
+OF_AGENTS = ("Ctrl+S", "Ctrl+D", "F8")
+"""Where two shortcuts have one key, Qt carries out neither."""
+
+
 def refusal(keys: str) -> str:
     """Why a key combination cannot be a shortcut of the whole window; empty if it can."""
     sequence = QKeySequence(keys)
@@ -90,6 +94,8 @@ def refusal(keys: str) -> str:
     key, held = pressed.key(), pressed.keyboardModifiers() & ~Held.KeypadModifier
     name = native(keys)
     control = held == Held.ControlModifier
+    if keys in OF_AGENTS:
+        return tr("{key} has its place on the page of agents.").format(key=name)
     if not held & (Held.ControlModifier | Held.AltModifier | Held.MetaModifier):
         if Key.Key_F1 <= key <= Key.Key_F35:
             return ""
@@ -159,6 +165,15 @@ FIXED: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("E", tr_later("Edit")),
             ("D", tr_later("Discard")),
             ("Ctrl+Z", tr_later("Undo")),
+        ),
+    ),
+    (
+        tr_later("On the page of agents"),
+        (
+            ("Ctrl+S", tr_later("Save")),
+            ("Ctrl+D", tr_later("Duplicate")),
+            ("F8", tr_later("Next problem")),
+            ("Del", tr_later("Move to the trash")),
         ),
     ),
 )

@@ -124,7 +124,7 @@ def test_keys_that_must_not_be_global_are_refused_with_the_reason() -> None:
     for keys in (
         "Ctrl+E", "Ctrl+U", "Ctrl+.", "Ctrl+Shift+U", "A", "Shift+A", "Return", "Ctrl+Return",
         "Up", "Esc", "Tab", "Ctrl+Tab", "Ctrl+C", "Ctrl+Shift+Z", "Ctrl+Left", "Ctrl+Shift+Home",
-        "Alt+F4", "Ctrl+Alt+Q", "Ctrl+K, Ctrl+B", "",
+        "Alt+F4", "Ctrl+Alt+Q", "Ctrl+K, Ctrl+B", "", "Ctrl+S", "Ctrl+D", "F8",
     ):  # fmt: skip
         assert refusal(keys), keys
     for keys in ("Ctrl+K", "F2", "Shift+F6", "Alt+Up", "Ctrl+Shift+F", "Ctrl+/", "Ctrl++", "F12"):
