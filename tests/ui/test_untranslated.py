@@ -95,6 +95,7 @@ class Seen:
         self.escaped: dict[str, str] = {}
         self.content: tuple[str, ...] = ("Coder",)
         self._where = ""
+        self._seen: set[str] = set()
         painted = QPainter.drawText
 
         def draw(painter: QPainter, *arguments: Any) -> Any:
@@ -106,6 +107,9 @@ class Seen:
         monkeypatch.setattr(QPainter, "drawText", draw)
 
     def _check(self, where: str, text: str) -> None:
+        if text in self._seen:
+            return
+        self._seen.add(text)
         if ("…" in text and ("⟦" in text) != ("⟧" in text)) or re.match(r"[~/].*…", text):
             return  # elided inside the brackets, or a path
         if left := escaped(text, self.content):
