@@ -87,6 +87,16 @@ def test_a_formula_that_is_too_long_is_left_as_it_is(shown: TranscriptWindow) ->
     assert item.leaves[0].complete and not formulas_of(shown)._asked
 
 
+def test_a_formula_that_would_fill_the_memory_is_left_as_it_is(
+    qtbot: QtBot, shown: TranscriptWindow
+) -> None:
+    formulas = formulas_of(shown)
+    written = ["$\\rule{1em}{100000em}$", "$\\rule{100000em}{1em}$", "$\\phantom{}$"]
+    item = answer(shown, " ".join(written))
+    wait(qtbot, shown, lambda: not any(map(formulas.waits_for, written)))
+    assert not any(map(formulas.find, written)) and item.leaves[0].height < 200
+
+
 def test_a_formula_after_one_that_ended_the_process(qtbot: QtBot, shown: TranscriptWindow) -> None:
     formulas = formulas_of(shown)
     item = answer(shown, "$a$")

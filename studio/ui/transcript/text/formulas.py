@@ -27,6 +27,8 @@ from .formula_process import SIZE
 
 LONGEST = 2000
 """Characters of a formula that are drawn."""
+WIDEST, TALLEST = 1000.0, 100.0
+"""Lengths in em from which on a formula is not drawn: TeX can ask for rules of miles."""
 PICTURES = 256
 """Pictures of formulas that are kept."""
 _IDLE = 60.0  # s
@@ -168,6 +170,8 @@ def _drawing(svg: str) -> Drawing | None:
     if found is None:
         return None
     _, top, width, height = (float(value) / SIZE for value in found.groups())
+    if not (0 < width < WIDEST and 0 < height < TALLEST):
+        return None
     return Drawing(svg, width, -top, top + height)
 
 
