@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QEvent,
     QModelIndex,
     QObject,
@@ -29,7 +28,7 @@ from PySide6.QtWidgets import (
 from studio.ui.formatting import context_size, dollars, price
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Index, OverlayBar, Segmented, make_transparent
+from studio.ui.widgets import Button, HeadedList, Index, OverlayBar, Segmented, make_transparent
 from studio.ui.widgets.painting import (
     PaintedWidget,
     keycaps_width,
@@ -48,39 +47,19 @@ MOST_ROWS = 9
 KINDS: tuple[Kind, ...] = ("all", "local", "vision")
 
 
-class ChoiceList(QAbstractListModel):
-    """Headings and models. A heading is a text, and nobody can choose it."""
-
-    RowRole = int(Qt.ItemDataRole.UserRole)
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self.rows: list[str | ModelChoice] = []
+class ChoiceList(HeadedList[ModelChoice]):
+    """Models, the favourites first."""
 
     def show(self, found: Sequence[ModelChoice]) -> None:
         favourites = [one for one in found if one.favourite]
         others = [one for one in found if not one.favourite]
-        self.beginResetModel()
-        self.rows = [tr("Favourites"), *favourites] if favourites else []
+        rows = [tr("Favourites"), *favourites] if favourites else []
         if others:
-            self.rows += [tr_plural("{count} model", "{count} models", len(others)), *others]
-        self.endResetModel()
+            rows += [tr_plural("{count} model", "{count} models", len(others)), *others]
+        self.set_rows(rows)
 
-    def rowCount(self, parent: Index | None = None) -> int:
-        return len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
-        row = self.rows[index.row()] if 0 <= index.row() < len(self.rows) else None
-        if role == self.RowRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return _described(row) if isinstance(row, ModelChoice) else row
-        return None
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        if isinstance(index.data(self.RowRole), ModelChoice):
-            return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        return Qt.ItemFlag.NoItemFlags
+    def describe(self, row: ModelChoice) -> str:
+        return _described(row)
 
 
 def _abilities(choice: ModelChoice) -> list[tuple[str, bool | None, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QEasingCurve,
     QEvent,
     QModelIndex,
@@ -28,7 +27,7 @@ from shiboken6 import isValid
 
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Index, OverlayBar, make_transparent
+from studio.ui.widgets import HeadedList, Index, OverlayBar, make_transparent
 from studio.ui.widgets.painting import (
     PaintedWidget,
     keycaps_width,
@@ -49,43 +48,21 @@ FIELD, FOOT, PAD = 51, 37, 8
 ROW, HEADING = 36, 28
 
 
-class ResultList(QAbstractListModel):
-    """Headings and entries. A heading is a text, and nobody can choose it."""
-
-    RowRole = int(Qt.ItemDataRole.UserRole)
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self.rows: list[str | FoundEntry] = []
+class ResultList(HeadedList[FoundEntry]):
+    """What was found, by groups."""
 
     def show(self, found: list[FoundEntry]) -> None:
-        self.beginResetModel()
-        self.rows = []
+        rows: list[str | FoundEntry] = []
         group = ""
         for one in found:
             if one.entry.group != group:
                 group = one.entry.group
-                self.rows.append(tr(GROUPS[group]))
-            self.rows.append(one)
-        self.endResetModel()
+                rows.append(tr(GROUPS[group]))
+            rows.append(one)
+        self.set_rows(rows)
 
-    def rowCount(self, parent: Index | None = None) -> int:
-        return len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
-        row = self.rows[index.row()] if 0 <= index.row() < len(self.rows) else None
-        if role == self.RowRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            if isinstance(row, FoundEntry):
-                return joined((row.entry.title, row.entry.detail, row.entry.keys))
-            return row
-        return None
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        if isinstance(index.data(self.RowRole), FoundEntry):
-            return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        return Qt.ItemFlag.NoItemFlags
+    def describe(self, row: FoundEntry) -> str:
+        return joined((row.entry.title, row.entry.detail, row.entry.keys))
 
 
 class ResultRow(QStyledItemDelegate):

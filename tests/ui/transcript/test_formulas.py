@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont
 from pytestqt.qtbot import QtBot
@@ -107,6 +109,19 @@ def test_a_formula_after_one_that_ended_the_process(qtbot: QtBot, shown: Transcr
     shown.tell(TextDelta(" and $b$"))
     wait(qtbot, shown, lambda: formulas.find("$b$"))
     assert item.source() == "$a$ and $b$"
+
+
+def test_formulas_are_drawn_again_once_the_process_can_be_started(
+    qtbot: QtBot, shown: TranscriptWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formulas = formulas_of(shown)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    answer(shown, "$a$")
+    wait(qtbot, shown, lambda: not formulas.waits_for("$a$"))
+    assert formulas.find("$a$") is None
+    monkeypatch.undo()
+    shown.tell(TextDelta(" and $b$"))
+    wait(qtbot, shown, lambda: formulas.find("$b$"))
 
 
 def test_right_to_left_text_begins_at_the_right(shown: TranscriptWindow) -> None:

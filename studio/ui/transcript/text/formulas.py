@@ -108,16 +108,23 @@ class Formulas(QObject):
                     continue
                 if order is None:
                     return
-                if self.child is None or self.child.poll() is not None:
-                    _end(self.child)
-                    self.child = _start()
-                self._known[order] = _drawing(_ask(self.child, order))
+                self._known[order] = self._draw(order)
                 if self._queue.empty():
                     self.drawn.emit()
         except RuntimeError:
             return  # the window is gone
         finally:
             _end(self.child)
+
+    def _draw(self, order: Order) -> Drawing | None:
+        if self.child is None or self.child.poll() is not None:
+            _end(self.child)
+            self.child = None
+            try:
+                self.child = _start()
+            except OSError:  # too many processes, or no memory
+                return None
+        return _drawing(_ask(self.child, order))
 
 
 def _order(written: str) -> Order:
