@@ -111,6 +111,13 @@ def is_damage(error: sqlite3.Error) -> bool:
     return primary_code(error) in DAMAGED
 
 
+def damage_error(text: str) -> sqlite3.DatabaseError:
+    """The error of SQLite for damage, for what it does not look for itself."""
+    error = sqlite3.DatabaseError(text)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
 def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
     """A SQLite error in words for the person."""
     code = primary_code(error)

@@ -325,11 +325,21 @@ class Database:
                         db.execute("ROLLBACK")
                     raise
             except sqlite3.Error as error:
-                if not is_damage(error) or before == REPAIRS:
+                if before == REPAIRS or not self._met_damage(error):
                     raise
                 self._repair(force=before > 0)
             else:
                 return result
+
+    def _met_damage(self, error: sqlite3.Error) -> bool:
+        """Whether the file is damaged; a rule of the schema may be broken for another reason.
+
+        An index with other contents than its table says that a row exists which does not, or
+        the other way round: SQLite notices no damage, and refuses the new row.
+        """
+        if isinstance(error, sqlite3.IntegrityError):
+            return not is_sound(self.path)
+        return is_damage(error)
 
     def _repair(self, *, force: bool, copy: Callable[[], None] | None = None) -> None:
         """Repair the file; not if another program has done it, unless ``force``.

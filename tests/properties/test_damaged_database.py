@@ -133,9 +133,11 @@ async def opened(template: Template, place: Path, *, whole: bool) -> None:
                 session = await sessions.branch(info.id)
             try:
                 *_, last = await say(session, "Go on")
-            except SessionInUse:  # the damage was met as it was opened
+            except SessionInUse:  # the damage was met while it was open
                 assert home.engine.database.notice
                 session = await sessions.open(session.info.id)
+                if session.damage:
+                    session = await sessions.branch(session.info.id)
                 *_, last = await say(session, "Go on")
             assert isinstance(last, TurnComplete) and last.reason == "done", last
         assert not home.simulator.violations

@@ -305,6 +305,29 @@ async def test_a_pack_has_a_file_of_its_own_with_its_own_steps(tmp_path: Path) -
     await third.close()
 
 
+async def test_an_index_that_differs_from_its_table_is_repaired(tmp_path: Path) -> None:
+    """SQLite calls that a broken rule of the schema, not damage (H-5)."""
+    path = tmp_path / "contacts.db"
+    first = Database(path, [_contacts], contents="contacts")
+    await first.open()
+    await first.execute("INSERT INTO contacts VALUES ('Ada Lovelace', 'a@x')")
+    with pytest.raises(StorageError, match="UNIQUE"):
+        await first.execute("INSERT INTO contacts VALUES ('Ada Lovelace', 'b@x')")
+    assert not first.notice
+    await first.close()
+
+    data = path.read_bytes()
+    table = data.index(b"Ada Lovelacea@x")
+    path.write_bytes(data[:table] + b"Bob" + data[table + 3 :])
+    second = Database(path, [_contacts], contents="contacts")
+    await second.open()
+    await second.execute("INSERT INTO contacts VALUES ('Ada Lovelace', 'b@x')")
+    rows = await second.rows("SELECT name, mail FROM contacts ORDER BY name")
+    assert rows == [("Ada Lovelace", "b@x"), ("Bob Lovelace", "a@x")]
+    await second.close()
+    assert second.notice.startswith("The contacts were damaged.")
+
+
 async def test_a_full_disk_is_called_that(tmp_path: Path) -> None:
     """Nothing is lost by it: what did not fit is not there, what follows is taken."""
     db = Database(tmp_path / "studio.db", MIGRATIONS)

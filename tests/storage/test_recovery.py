@@ -9,6 +9,7 @@ import sqlite3
 import textwrap
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,32 @@ async def test_a_lost_title_comes_back_and_a_deleted_chat_does_not(path: Path) -
     assert {*infos} == {"s0", "s2"} and infos["s0"].title == "question 0 of s0"
     assert Path(infos["s0"].folder).is_dir() and not list(Path(infos["s0"].folder).iterdir())
     assert "2 chats have lost" in db.notice
+    await db.close()
+
+
+async def test_a_chat_whose_id_was_damaged_is_found_again(path: Path) -> None:
+    """Its index has another id than its row: SQLite sees no damage, and no query finds it."""
+    whole = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+    db = opened(path)
+    await db.open()
+    store = SessionStore(db)
+    await store.create(replace(info(whole), title="Named by hand"))
+    journal = store.journal(whole)
+    journal.append(ev.TurnStarted(whole, "t", (Text("Hello"),), "Coder", "demo", "m", "background"))
+    await journal.flush()
+    await store.close()
+    await db.close()
+    data = path.read_bytes()
+    row = data.index(f"{whole}Named by hand".encode())
+    spoil(path, row // PAGE + 1, b"\xff", at=row % PAGE + 5)
+    db = opened(path)
+    await db.open()
+    store = SessionStore(db)
+    infos = {one.id: one for one in await store.all()}
+    assert {*infos} == {"s0", "s1", "s2", whole} and infos[whole].title == "Named by hand"
+    assert words(await store.events(whole)) == ["Hello"] and await store.get(whole)
+    assert "Nothing is missing" in db.notice and len(kept(path)) == 1
+    await store.close()
     await db.close()
 
 

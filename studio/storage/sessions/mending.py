@@ -48,6 +48,7 @@ _RULES = ("rules", "standing_rules")
 
 def mend(db: Connection, losses: Losses) -> str:
     """Mend everything, in one transaction; returns what is missing, in words for the person."""
+    _rename(db)
     revived = _revive(db, losses)
     _hold_place_of_epochs(db, losses)
     titles: list[str] = []
@@ -96,6 +97,26 @@ def _lost_entries(db: Connection, losses: Losses) -> dict[str, set[int]]:
         if isinstance(session_id, str) and isinstance(seq, int):
             found.setdefault(session_id, set()).add(seq)
     return found
+
+
+def _rename(db: Connection) -> None:
+    """Give sessions whose id was damaged the one that their entries name."""
+    owners = {row[0] for row in db.execute("SELECT id FROM sessions")}
+    named = {row[0] for row in db.execute("SELECT DISTINCT session_id FROM transcript")}
+    for lost in named - owners:
+        for empty in owners - named:
+            if _is_nearly(empty, lost):
+                db.execute("UPDATE sessions SET id = ? WHERE id = ?", (lost, empty))
+                owners.remove(empty)
+                break
+
+
+def _is_nearly(damaged: object, whole: object) -> bool:
+    """Whether few characters of an id differ; two sound ones have few in common."""
+    if not (isinstance(damaged, str) and isinstance(whole, str)):
+        return False
+    same = sum(one == other for one, other in zip(damaged, whole, strict=False))
+    return len(damaged) == len(whole) and 2 * same > len(whole)
 
 
 def _revive(db: Connection, losses: Losses) -> int:

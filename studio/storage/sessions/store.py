@@ -19,6 +19,7 @@ from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import EFFORTS, Effort, Usage
 from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
 from studio.storage.config.permission_rules import SessionRuleStore
+from studio.storage.connection import damage_error
 from studio.storage.database import Database
 from studio.storage.snapshots.file_changes import FileChangeStore
 
@@ -105,10 +106,7 @@ class SessionStore:
 
     async def all(self) -> list[SessionInfo]:
         """All sessions, the one used last first."""
-        rows = await self._db.rows(
-            f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, created DESC, id"
-        )
-        return [_info(row) for row in rows]
+        return [_info(row) for row in await self._db.read(_all)]
 
     async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
         """Change some fields; does nothing if the session is deleted."""
@@ -348,6 +346,17 @@ class SessionStore:
     async def _flush_all(self) -> None:
         for session_id in tuple(self._journals):
             await self.flush(session_id)
+
+
+def _all(db: Connection) -> list[tuple[Any, ...]]:
+    """The rows of all sessions. A session whose id was damaged would be found by no query."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, created DESC, id"
+    ).fetchall()
+    indexed = db.execute("SELECT id FROM sessions INDEXED BY sqlite_autoindex_sessions_1")
+    if {one for (one,) in indexed} != {row[0] for row in rows}:
+        raise damage_error("the ids of the sessions and their index differ")
+    return rows
 
 
 def _create(info: SessionInfo, db: Connection) -> None:
