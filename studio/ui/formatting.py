@@ -59,7 +59,7 @@ def context_size(count: int | None) -> str:
     """The tokens of a context window: 200k, 1M; empty if not known."""
     if not count:
         return ""
-    if count >= 1_000_000:
+    if count >= 999_500:
         return _millions(count, 0 if round(count / 100_000) % 10 == 0 else 1)
     return tr("{number}k").format(number=round(count / 1000)) if count >= 1000 else str(count)
 
@@ -78,12 +78,12 @@ def price(dollars_in: float | None, dollars_out: float | None) -> str:
 
 
 def short_count(count: int) -> str:
-    """10.1k, 76k, 1.2M: three digits at most."""
+    """10.1k, 76.0k, 1.2M: three digits at most. What rounds to 1,000k is 1.0M."""
     if count < 1000:
         return str(count)
-    if count >= 1_000_000:
-        return _millions(count, 1 if count < 100_000_000 else 0)
-    return tr("{number}k").format(number=decimal(count / 1000, 1 if count < 100_000 else 0))
+    if count >= 999_500:
+        return _millions(count, 1 if count < 99_950_000 else 0)
+    return tr("{number}k").format(number=decimal(count / 1000, 1 if count < 99_950 else 0))
 
 
 def _millions(count: int, digits: int) -> str:

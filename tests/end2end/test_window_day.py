@@ -171,6 +171,10 @@ async def test_one_chat_runs_while_another_is_on_screen(tmp_path: Path) -> None:
         person.press(Key.Key_Escape)
         await person.done()
         assert len(person.chats()) == 3 and not person.simulator.violations
+        await person.open_chat("quick")
+        person.window.new_chat()  # at once: the chat that is still being read does not come back
+        await until(lambda: not person.window._tasks)
+        assert person.window.chat.session is None
 
 
 @on_window_loop

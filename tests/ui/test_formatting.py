@@ -8,6 +8,7 @@ from studio.ui.formatting import (
     age,
     ago,
     clock,
+    context_size,
     day,
     duration,
     month,
@@ -29,6 +30,10 @@ def test_counts_have_three_digits_at_most() -> None:
     assert [short_count(n) for n in (999, 10_100, 152_000, 1_200_000)] == [
         "999", "10.1k", "152k", "1.2M",
     ]  # fmt: skip
+    assert [short_count(n) for n in (99_949, 99_950, 999_499, 999_999, 99_950_000)] == [
+        "99.9k", "100k", "999k", "1.0M", "100M",
+    ]  # fmt: skip
+    assert [context_size(n) for n in (999_499, 999_999)] == ["999k", "1M"]
 
 
 def test_times() -> None:

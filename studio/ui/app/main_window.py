@@ -67,6 +67,8 @@ class MainWindow(QMainWindow):
         self._palette: Palette | None = None
         self._tasks = BackgroundTasks()
         self._closing: asyncio.Task[None] | None = None
+        self._opening = 0
+        """Counts which chats were wanted: the last one is shown, however long others take."""
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
@@ -210,18 +212,22 @@ class MainWindow(QMainWindow):
     def new_chat(self) -> None:
         if self.engine is None:
             return
+        self._opening += 1
         self.sidebar.clear_search()
         self._later(self.chat.model.start_new())
         self._show_new()
 
     def open_session(self, session_id: str, query: str = "", line: str = "") -> None:
         """Show a chat; with ``line`` at that line of it, the words of ``query`` marked."""
-        self._later(self._open(session_id, query, line))
+        self._opening += 1
+        self._later(self._open(self._opening, session_id, query, line))
 
-    async def _open(self, session_id: str, query: str = "", line: str = "") -> None:
+    async def _open(self, opening: int, session_id: str, query: str = "", line: str = "") -> None:
         if self.engine is None:
             return
         session = await self.engine.sessions.open(session_id)
+        if opening != self._opening:
+            return
         self.pages.setCurrentWidget(self.chat)
         self.sides.close_overlays()
         self.chat.model.open(session)
@@ -328,6 +334,7 @@ class MainWindow(QMainWindow):
         self._later(self._palette.entries.read_stored())
 
     def _new_chat_in(self, folder: str) -> None:
+        self._opening += 1
         self._later(self.chat.model.start_new(folder=folder))
         self._show_new()
 
@@ -360,7 +367,8 @@ class MainWindow(QMainWindow):
         async def work() -> None:
             waiting = await self.chat_list.waiting()
             if waiting is not None:
-                await self._open(waiting)
+                self._opening += 1
+                await self._open(self._opening, waiting)
                 self.chat.view.flush()
                 self.chat.view.canvas_viewport.go_to_waiting()
 
@@ -399,6 +407,7 @@ class MainWindow(QMainWindow):
     async def _begin_in(self, folder: str) -> None:
         """Show a new chat in a folder, once the engine is there."""
         await asyncio.shield(self.ready)
+        self._opening += 1
         self.sidebar.clear_search()
         await self.chat.model.start_new(folder=folder)
         if self.settings.values.first_run_done:  # else the first page goes on with the folder

@@ -121,8 +121,9 @@ async def test_a_message_that_cannot_be_sent_comes_back(
         chat.model.input.set_text("Read this")
         chat.model.input.send()
         assert chat.model.input.text == "" and chat.model.input.state == "running"
+        chat.model.input.set_text("and that")
         await until(lambda: chat.problems == ["In use."])
-        assert chat.model.input.text == "Read this" and chat.model.input.state == "idle"
+        assert chat.model.input.text == "Read this\nand that" and chat.model.input.state == "idle"
         assert [item.name for item in chat.model.attachments.items] == ["notes.md"]
         assert chat.model.input.ready and chat.model.session is None
 

@@ -235,12 +235,12 @@ class MessageInput:
         at = session.info.id if session is not None else ""
         if at == self._at:
             self.set_state("idle")
-            self.set_text(message.text)
+            self.set_text(_joined(message.text, self.text))
             self.attachments.put_back(message.attachments)
         else:
             kept = self._unsent.kept(at)
             files = (*message.attachments, *kept.attachments)
-            text = message.text if not kept.text else f"{message.text}\n{kept.text}"
+            text = _joined(message.text, kept.text)
             self._unsent.keep(at, WrittenMessage(text, _units(text), kept.replaces, files))
 
     async def _branch_before(self, session: Session, turn_id: str) -> Session:
@@ -269,6 +269,11 @@ class MessageInput:
             self._chat.notify("sent")
         self._chat.runner.start(session, message.parts)
         self._chat.notify("session")
+
+
+def _joined(sent: str, typed: str) -> str:
+    """A text that comes back, before what was typed since."""
+    return f"{sent}\n{typed}" if typed else sent
 
 
 def _units(text: str) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QTextCursor
 from PySide6.QtWidgets import QSizePolicy
 
 from studio.domain.events import AwaitingPermission
@@ -148,22 +148,34 @@ class TryChat(PaintedWidget):
             self.editor.clear()
         elif text and not self.running and not self._beginning:
             self._beginning = True
-            self._show_state()
+            self.editor.clear()
             self._run(self._begin_turn(text))
 
     async def _begin_turn(self, text: str) -> None:
-        """The text stays in the box until its turn begins."""
+        """A text that cannot be sent comes back, before what was typed meanwhile."""
+        agent = self._agent
         try:
             session = self.session
             if session is None:
-                session = await self._begin_session()
+                try:
+                    session = await self._begin_session()
+                except BaseException:
+                    self._put_back(text)
+                    raise
+                if agent != self._agent:  # another one is tried by now
+                    self._put_back(text)
+                    return
                 self._open.show(session)
-            self.editor.clear()
             self._chat.runner.start(session, [Text(text)])
             self.view.canvas_viewport.scroll_to_end()
         finally:
             self._beginning = False
             self._show_state()
+
+    def _put_back(self, text: str) -> None:
+        typed = self.editor.toPlainText()
+        self.editor.setPlainText(f"{text}\n{typed}" if typed else text)
+        self.editor.moveCursor(QTextCursor.MoveOperation.End)
 
     async def _begin_session(self) -> Session:
         folder = self._chat.options.folder or str(self._engine.own_folder())
