@@ -17,6 +17,7 @@ from studio.ui.app.notifications import DesktopNotifier
 from studio.ui.chat.composer import Composer
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
+from studio.ui.widgets.announcement import announce
 
 from .remote_approval_card import ORIGIN_TEXTS, RemoteApprovalCard
 
@@ -147,8 +148,6 @@ class RemoteApprovals(QObject):
         return focused is self._composer.editor and not self._composer.text
 
     def _notify(self, card: RemoteApprovalCard, asked: RemoteQuestion) -> None:
-        from studio.ui.transcript.accessibility import announce
-
         announce(card, card.spoken, urgent=True)
         if QApplication.activeWindow() is None and self._engine is not None:
             self._withdraw()

@@ -17,7 +17,6 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Call, Text, Turn
 from studio.ui.app.actions import Action
 from studio.ui.chat.file_viewer import FileViewer
-from studio.ui.transcript.accessibility import spoken
 from studio.ui.transcript.items.base import Hit
 from studio.ui.transcript.items.files_item import MOST_PATHS, FilesItem
 from support.transcript_window import TranscriptWindow, shown
@@ -178,7 +177,9 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
         why = "Wait until the turn ends, or stop it first."
         assert item.disabled_reason(undo, person.view.context) == why
         person.view.canvas_viewport.focus.item, person.view.canvas_viewport.focus.hit = item, undo
-        assert spoken(person.view.canvas_viewport, item) == f"Undo, {why}"
+        focused = person.view.accessible.focusChild()
+        assert focused is not None and focused.text(QAccessible.Text.Name) == "Undo"
+        assert focused.text(QAccessible.Text.Description) == why
         person.view.canvas_viewport.reveal(person.view.canvas.index(item))  # type: ignore[arg-type]
         place = point(person, item, "undo_files")
         port = person.view.viewport()
@@ -288,7 +289,9 @@ def test_a_screen_reader_and_the_keyboard_know_the_row(shown: TranscriptWindow) 
     shown.view.canvas_viewport.focus_on(index)
     shown.view.setFocus()
     shown.key(Key.Key_Tab)
-    assert child.text(QAccessible.Text.Name) == "Undo"
+    button = shown.view.accessible.focusChild()
+    assert button is not None and button.text(QAccessible.Text.Name) == "Undo"
+    assert button.parent() is child and button.state().focused and not child.state().focused
     shown.key(Key.Key_Return)
     assert asked == [("t1", "undo")]
     shown.tell(FilesRestored("t1", True, ("a.py",), ("b.py",)))

@@ -14,5 +14,6 @@
 - ``text`` lays out paragraphs, code and tables.
 - ``input`` handles keys and the mouse.
 - ``actions`` carries out what buttons, rows and links do, or emits a signal.
-- ``accessibility`` describes the transcript to screen readers.
+- ``accessibility`` describes the transcript to screen readers: its blocks, rows and buttons.
+- ``accessible_text`` is what a block shows in words, and where each letter is.
 """

@@ -1,96 +1,264 @@
-"""Accessibility: describes the transcript to screen readers as a list, and announces events."""
+"""Accessibility: describes the transcript to screen readers as a list.
+
+Nothing is made before a screen reader asks. Qt keeps what it was given by a number, and asks it
+at any time: whatever is gone is taken back from Qt before Python frees it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import cast
 
-from PySide6.QtCore import QObject, QPoint, QRect
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QRectF, QTimer
 from PySide6.QtGui import (
     QAccessible,
-    QAccessibleAnnouncementEvent,
+    QAccessibleActionInterface,
     QAccessibleEvent,
     QAccessibleInterface,
     QColor,
     QWindow,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget
 
 from studio.ui.translation import tr
 
-from .items.base import Item
+from .accessible_text import ItemText
+from .actions import Actions
+from .items.base import Hit, Item
+from .items.message_items import TextItem
+from .items.tool_item import ToolsItem
 from .viewport import Viewport
 
 
 class AccessibleTranscript(QAccessibleWidget):
     """The canvas as a list; its children are made on demand."""
 
-    def __init__(self, view: QAbstractScrollArea, viewport: Viewport) -> None:
+    def __init__(self, view: QAbstractScrollArea, viewport: Viewport, actions: Actions) -> None:
         super().__init__(view, QAccessible.Role.List, tr("Transcript"))
-        self._view = view
-        self._viewport = viewport
+        self.view, self.viewport, self.actions = view, viewport, actions
         self._children: dict[Item, AccessibleItem] = {}
 
     def childCount(self) -> int:
-        return len(self._viewport.canvas.items)
+        return len(self.viewport.canvas.items)
 
     def child(self, index: int) -> QAccessibleInterface | None:
-        items = self._viewport.canvas.items
+        return self.item(index)
+
+    def item(self, index: int) -> AccessibleItem | None:
+        items = self.viewport.canvas.items
         if not 0 <= index < len(items):
             return None
-        item = items[index]
-        found = self._children.get(item)
+        found = self._children.get(items[index])
         if found is None:
-            if len(self._children) > 2000:
-                self._children = {i: c for i, c in self._children.items() if c.isValid()}
-            found = self._children[item] = AccessibleItem(self, self._view, self._viewport, item)
+            found = self._children[items[index]] = AccessibleItem(self, items[index])
         return found
 
     def indexOfChild(self, child: QAccessibleInterface) -> int:
-        index = (
-            self._viewport.canvas.index(child.item) if isinstance(child, AccessibleItem) else None
-        )
+        item = child.item if isinstance(child, AccessibleItem) else None
+        index = None if item is None else self.viewport.canvas.index(item)
         return -1 if index is None else index
 
     def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
-        at = self._view.viewport().mapFromGlobal(QPoint(x, y))
-        if not self._view.viewport().rect().contains(at) or not self._viewport.canvas.items:
+        at = self.view.viewport().mapFromGlobal(QPoint(x, y))
+        if not self.view.viewport().rect().contains(at) or not self.viewport.canvas.items:
             return None
-        return self.child(self._viewport.canvas.at(at.y() + self._viewport.scroller.value))
+        return self.child(self.viewport.canvas.at(at.y() + self.viewport.scroller.value))
 
     def focusChild(self) -> QAccessibleInterface | None:
-        index = self._viewport.focus.index(self._viewport.canvas)
-        return None if index is None else self.child(index)
+        """The block with the focus, or the row or button in it that has it."""
+        index = self.viewport.focus.index(self.viewport.canvas)
+        item = None if index is None else self.item(index)
+        return None if item is None else item.focusChild() or item
+
+    def changed(self, indexes: Iterable[int]) -> None:
+        """Tell that blocks have other words now; a text that grows is told when it is whole."""
+        canvas = self.viewport.canvas
+        new_from = len(canvas.items) if canvas.splice_at is None else canvas.splice_at
+        if canvas.splice_at is not None:
+            for item in [item for item in self._children if canvas.index(item) is None]:
+                self._children.pop(item).take_back()
+        for index in indexes:
+            item = canvas.items[index]
+            child = self._children.get(item)
+            if child is None and index >= new_from:
+                _tell(self.item(index), QAccessible.Event.ObjectCreated)
+            elif child is not None and child.renamed():
+                _tell(child, QAccessible.Event.NameChanged)
+
+    def take_back(self) -> None:
+        """All blocks are gone."""
+        for child in self._children.values():
+            child.take_back()
+        self._children.clear()
 
 
-class AccessibleItem(QAccessibleInterface):
-    """One block: its name says its state ("Ran pytest, failed, exit 1, collapsed")."""
+class _Part(QAccessibleInterface):
+    """A part of the transcript, which is no widget."""
 
-    def __init__(
-        self,
-        parent: AccessibleTranscript,
-        view: QAbstractScrollArea,
-        viewport: Viewport,
-        item: Item,
-    ) -> None:
+    def __init__(self, transcript: AccessibleTranscript) -> None:
         super().__init__()
-        self._parent = parent
-        self._view = view
-        self._viewport = viewport
-        self.item = item
-
-    def isValid(self) -> bool:
-        return self._viewport.canvas.index(self.item) is not None
+        self._transcript = transcript
+        self._viewport = transcript.viewport
 
     def object(self) -> QObject | None:
         return None
 
     def window(self) -> QWindow | None:
-        return self._view.window().windowHandle()
+        return self._transcript.view.window().windowHandle()
+
+    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
+        children = (self.child(index) for index in range(self.childCount()))
+        return next((one for one in children if one and one.rect().contains(x, y)), None)
+
+    def setText(self, kind: QAccessible.Text, text: str) -> None:
+        """A transcript is only read."""
+
+    def foregroundColor(self) -> QColor:
+        return self._viewport.style.color("text1")
+
+    def backgroundColor(self) -> QColor:
+        return self._viewport.style.color("surface")
+
+    def on_screen(self, rect: QRectF | QRect) -> QRect:
+        """A rectangle of the viewport, on the screen."""
+        whole = rect.toAlignedRect() if isinstance(rect, QRectF) else rect
+        return QRect(self._transcript.view.viewport().mapToGlobal(whole.topLeft()), whole.size())
+
+    def is_in_view(self) -> bool:
+        view = self._transcript.view.viewport()
+        return self.rect().intersects(QRect(view.mapToGlobal(QPoint()), view.size()))
+
+    def common_state(self) -> QAccessible.State:
+        state = QAccessible.State()
+        state.focusable = True
+        state.offscreen = not self.is_in_view()
+        return state
+
+    def take_back(self) -> None:
+        QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(self))
+
+
+class AccessibleItem(_Part):
+    """One block: its name says its state ("Ran pytest, failed, exit 1"), its text what it shows.
+
+    Its children are its rows, links and buttons.
+    """
+
+    def __init__(self, transcript: AccessibleTranscript, item: Item) -> None:
+        super().__init__(transcript)
+        self.item = item
+        self._places: list[AccessiblePlace] = []
+        self._text = ItemText(item, transcript.viewport, transcript.view.viewport())
+        self._name = ""
+
+    def isValid(self) -> bool:
+        return self._viewport.canvas.index(self.item) is not None
 
     def parent(self) -> QAccessibleInterface:
-        return self._parent
+        return self._transcript
+
+    def childCount(self) -> int:
+        return len(self._hits())
+
+    def child(self, index: int) -> QAccessibleInterface | None:
+        hits = self._hits()
+        return self._place(hits[index]) if 0 <= index < len(hits) else None
+
+    def indexOfChild(self, child: QAccessibleInterface) -> int:
+        hit = child.hit if isinstance(child, AccessiblePlace) else None
+        return next((n for n, one in enumerate(self._hits()) if one.same(hit)), -1)
+
+    def focusChild(self) -> QAccessibleInterface | None:
+        focus = self._viewport.focus
+        if focus.item is not self.item:
+            return None
+        hit = focus.shown_hit(self.item)
+        return self._place(hit) if hit is not None and self.find(hit) is not None else None
+
+    def find(self, wanted: Hit) -> Hit | None:
+        """The place as it is laid out now."""
+        return next((hit for hit in self._hits() if hit.same(wanted)), None)
+
+    def _hits(self) -> list[Hit]:
+        index = self._viewport.canvas.index(self.item)
+        if index is None:
+            return []
+        self._viewport.ready(index)
+        return self.item.hits
+
+    def _place(self, hit: Hit) -> AccessiblePlace:
+        found = next((place for place in self._places if place.hit.same(hit)), None)
+        if found is None:
+            for place in [place for place in self._places if self.find(place.hit) is None]:
+                self._places.remove(place)
+                place.take_back()
+            found = AccessiblePlace(self._transcript, self, hit)
+            self._places.append(found)
+        return found
+
+    def text(self, kind: QAccessible.Text) -> str:
+        if kind != QAccessible.Text.Name or not self.isValid():
+            return ""
+        self._name = self._said()
+        return self._name
+
+    def renamed(self) -> bool:
+        """Whether its name is another than the one that was asked for last."""
+        grows = isinstance(self.item, TextItem) and self.item.block.live
+        return bool(self._name) and not grows and self._name != self._said()
+
+    def _said(self) -> str:
+        rows = [hit.text for hit in self._hits() if hit.style == "row" and hit.text]
+        tools = isinstance(self.item, ToolsItem)
+        return "; ".join(rows) if rows and tools else self.item.name
+
+    def role(self) -> QAccessible.Role:
+        return QAccessible.Role.ListItem
+
+    def rect(self) -> QRect:
+        index = self._viewport.canvas.index(self.item)
+        return QRect() if index is None else self.on_screen(self._viewport.place_of(index))
+
+    def state(self) -> QAccessible.State:
+        state = self.common_state()
+        state.readOnly = state.multiLine = True
+        focus = self._viewport.focus
+        here = focus.item is self.item and self.focusChild() is None
+        state.focused = here and self._transcript.view.hasFocus()
+        state.invisible = not self.item.height
+        return state
+
+    def interface_cast(self, kind: QAccessible.InterfaceType) -> int:
+        if kind == QAccessible.InterfaceType.TextInterface:
+            return cast("int", self._text)  # the binding wants the object and says int
+        return super().interface_cast(kind)
+
+    def take_back(self) -> None:
+        for place in self._places:
+            place.take_back()
+        self._places.clear()
+        super().take_back()
+
+
+class AccessiblePlace(_Part):
+    """A row, link or button of a block. It can be pressed."""
+
+    def __init__(self, transcript: AccessibleTranscript, item: AccessibleItem, hit: Hit) -> None:
+        super().__init__(transcript)
+        self._item = item
+        self.hit = hit
+        self._press = _Press(self)
+
+    @property
+    def _here(self) -> Hit | None:
+        return self._item.find(self.hit) if self._item.isValid() else None
+
+    def isValid(self) -> bool:
+        return self._here is not None
+
+    def parent(self) -> QAccessibleInterface:
+        return self._item
 
     def childCount(self) -> int:
         return 0
@@ -101,63 +269,81 @@ class AccessibleItem(QAccessibleInterface):
     def indexOfChild(self, child: QAccessibleInterface) -> int:
         return -1
 
-    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
-        return None
-
     def text(self, kind: QAccessible.Text) -> str:
-        if kind != QAccessible.Text.Name or not self.isValid():
+        hit = self._here
+        if hit is None:
             return ""
-        return spoken(self._viewport, self.item)
-
-    def setText(self, kind: QAccessible.Text, text: str) -> None:
-        """A transcript is only read."""
+        if kind == QAccessible.Text.Name:
+            return hit.text
+        if kind == QAccessible.Text.Accelerator:
+            return hit.keycap
+        if kind == QAccessible.Text.Description:
+            return self._item.item.disabled_reason(hit, self._viewport.context)
+        return ""
 
     def role(self) -> QAccessible.Role:
-        return QAccessible.Role.ListItem
+        link = self.hit.style == "link"
+        return QAccessible.Role.Link if link else QAccessible.Role.Button
 
     def rect(self) -> QRect:
-        index = self._viewport.canvas.index(self.item)
-        if index is None:
+        hit, index = self._here, self._viewport.canvas.index(self._item.item)
+        if hit is None or index is None:
             return QRect()
-        place = self._viewport.place_of(index)
-        return QRect(self._view.viewport().mapToGlobal(place.topLeft()), place.size())
+        top = QPointF(self._viewport.place_of(index).topLeft())
+        return self.on_screen(hit.rect.translated(top))
 
     def state(self) -> QAccessible.State:
-        state = QAccessible.State()
-        state.readOnly = True
-        state.focusable = True
-        state.focused = self._view.hasFocus() and self._viewport.focus.item is self.item
-        state.invisible = not self.item.height
-        state.offscreen = not self._on_screen()
+        state, hit = self.common_state(), self._here
+        if hit is None:
+            return state
+        state.disabled = bool(self._item.item.disabled_reason(hit, self._viewport.context))
+        state.focused = self._transcript.view.hasFocus() and self._item.focusChild() is self
+        if hit.action == "toggle":
+            state.expandable = True
+            state.expanded = hit.value in self._viewport.context.opened
+            state.collapsed = not state.expanded
         return state
 
-    def _on_screen(self) -> bool:
-        index = self._viewport.canvas.index(self.item)
-        return index is not None and self._viewport.place_of(index).intersects(
-            self._view.viewport().rect()
-        )
+    def interface_cast(self, kind: QAccessible.InterfaceType) -> int:
+        if kind == QAccessible.InterfaceType.ActionInterface:
+            return cast("int", self._press)  # the binding wants the object and says int
+        return super().interface_cast(kind)
 
-    def foregroundColor(self) -> QColor:
-        return self._viewport.style.color("text1")
+    def press(self) -> None:
+        hit = self._here
+        if hit is not None:
+            self._viewport.focus.item = self._item.item
+            # Later: what is done may take away what Qt is still asking.
+            actions, item = self._transcript.actions, self._item.item
+            QTimer.singleShot(0, actions, lambda: actions.do(item, hit))
 
-    def backgroundColor(self) -> QColor:
-        return self._viewport.style.color("surface")
+    def take_focus(self) -> None:
+        index = self._viewport.canvas.index(self._item.item)
+        if index is not None:
+            self._viewport.focus_on(index)
+            self._viewport.focus.hit = self._here
+            self._transcript.view.setFocus()
 
 
-def spoken(viewport: Viewport, item: Item) -> str:
-    """The text a screen reader speaks for an item, or for its focused row."""
-    rows = [hit for hit in item.hits if hit.style == "row" and hit.text]
-    focused = viewport.focus.hit
-    if (
-        viewport.focus.item is item
-        and focused is not None
-        and any(h.same(focused) for h in item.hits)
-    ):
-        here = next(hit for hit in item.hits if hit.same(focused))
-        return ", ".join(filter(None, [here.text, item.disabled_reason(here, viewport.context)]))
-    if len(rows) > 1 or (rows and item.span.kind == "tools"):
-        return "; ".join(hit.text for hit in rows)
-    return item.name
+class _Press(QAccessibleActionInterface):
+    """What can be done with a place."""
+
+    def __init__(self, place: AccessiblePlace) -> None:
+        super().__init__()
+        self._place = place
+
+    def actionNames(self) -> list[str]:
+        return [self.pressAction(), self.setFocusAction()]
+
+    def doAction(self, actionName: str) -> None:
+        if actionName == self.pressAction():
+            self._place.press()
+        elif actionName == self.setFocusAction():
+            self._place.take_focus()
+
+    def keyBindingsForAction(self, actionName: str) -> list[str]:
+        key = self._place.text(QAccessible.Text.Accelerator)
+        return [key] if key and actionName == self.pressAction() else []
 
 
 @cache
@@ -169,23 +355,13 @@ def install(describe: Callable[[str, QObject], QAccessibleInterface | None]) -> 
     QAccessible.installFactory(describe)
 
 
-def announce(widget: QWidget, text: str, *, urgent: bool) -> None:
-    """Let a screen reader speak a text now."""
-    if not text or not QAccessible.isActive():
-        return
-    event = QAccessibleAnnouncementEvent(cast("QObject", widget), text)
-    event.setPoliteness(
-        QAccessible.AnnouncementPoliteness.Assertive
-        if urgent
-        else QAccessible.AnnouncementPoliteness.Polite
-    )
-    QAccessible.updateAccessibility(event)
+def focus_moved(transcript: AccessibleTranscript) -> None:
+    """Tell a screen reader which block, row or button has the focus now."""
+    child = transcript.focusChild()
+    if child is not None:
+        _tell(child, QAccessible.Event.Focus)
 
 
-def focus_moved(widget: QWidget, index: int) -> None:
-    """Tell a screen reader which block has the focus now."""
-    if not QAccessible.isActive():
-        return
-    event = QAccessibleEvent(cast("QObject", widget), QAccessible.Event.Focus)
-    event.setChild(index)
-    QAccessible.updateAccessibility(event)
+def _tell(about: QAccessibleInterface | None, kind: QAccessible.Event) -> None:
+    if about is not None:
+        QAccessible.updateAccessibility(QAccessibleEvent(about, kind))

@@ -277,6 +277,13 @@ class Canvas:
             index += 1
         return changed
 
+    def ready(self, index: int) -> None:
+        """Lay out an item wherever it is; it is dropped like those that were near the window."""
+        item = self.items[index]
+        item.show(self.context, 0, 0)
+        self._near.add(item)
+        self._measure(index)
+
     def drop_far(self, top: float, bottom: float) -> None:
         """Free the layouts that are far from the window."""
         for item in list(self._near):

@@ -9,6 +9,7 @@ from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import (
+    QAccessible,
     QAccessibleInterface,
     QContextMenuEvent,
     QFocusEvent,
@@ -27,6 +28,7 @@ from studio.domain.blocks import FailureBlock, RetryBlock, TranscriptBlock
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
+from studio.ui.widgets.announcement import announce
 
 from . import accessibility
 from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
@@ -85,7 +87,7 @@ class TranscriptView(QAbstractScrollArea):
             loaded.connect(self.canvas_viewport.recolour)
         self.context.thumbnails.loaded.connect(self.viewport().update)
         self.canvas_viewport.outdated.connect(self.viewport().update)
-        self.canvas_viewport.focus_moved.connect(self._focus_moved)
+        self.canvas_viewport.focus_moved.connect(self._tell_focus)
         self.canvas_viewport.keyboard_wanted.connect(self._take_keyboard)
         accessibility.install(_describe)
 
@@ -113,6 +115,8 @@ class TranscriptView(QAbstractScrollArea):
         self._timer.stop()
         self._mouse.forget()
         self._announced = {question.id for question in transcript.questions}
+        if "accessible" in vars(self):
+            self.accessible.take_back()
         self._fit()
         self.canvas_viewport.set_blocks(transcript.blocks)
         self.canvas_viewport.working_since = None
@@ -158,7 +162,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def announce(self, text: str, *, urgent: bool = False) -> None:
         """Let a screen reader speak a text, for example that a turn has ended."""
-        accessibility.announce(self, text, urgent=urgent)
+        announce(self, text, urgent=urgent)
 
     def focus_prompt(self) -> bool:
         """Give the keyboard to the oldest question that keys can answer; False if there is none.
@@ -180,7 +184,9 @@ class TranscriptView(QAbstractScrollArea):
     @cached_property
     def accessible(self) -> accessibility.AccessibleTranscript:
         """What screen readers see; kept here because Qt does not keep it alive."""
-        return accessibility.AccessibleTranscript(self, self.canvas_viewport)
+        made = accessibility.AccessibleTranscript(self, self.canvas_viewport, self.item_actions)
+        self.destroyed.connect(made.take_back)
+        return made
 
     # -- a frame -------------------------------------------------------------------------
 
@@ -202,6 +208,8 @@ class TranscriptView(QAbstractScrollArea):
         if self._flushes % 32 == 0:
             self.scroller.drop_far()
         self._announce(changed)
+        if "accessible" in vars(self):
+            self.accessible.changed(changed)
         self.canvas_viewport.find_work()
         self.canvas_viewport.find_pill()
         covered = bool(pill or self.canvas_viewport.pill or self.focus or turned)
@@ -240,12 +248,14 @@ class TranscriptView(QAbstractScrollArea):
                 key = tool.question.id if tool.question else f"ask {tool.call_id} {tool.asks}"
                 if key not in self._announced:
                     self._announced.add(key)
-                    accessibility.announce(self, item.name, urgent=True)
+                    announce(self, item.name, urgent=True)
 
     # -- signals of the viewport--------------------------------------------------------------
 
-    def _focus_moved(self, index: int) -> None:
-        accessibility.focus_moved(self, index)
+    def _tell_focus(self) -> None:
+        """Tell a screen reader where the focus is now."""
+        if QAccessible.isActive():
+            accessibility.focus_moved(self.accessible)
 
     def _choose_scope(self, item: ApprovalItem, hit: Hit) -> None:
         """Show the menu of where “Always” applies; the answer is for the question in ``hit``."""
@@ -353,6 +363,7 @@ class TranscriptView(QAbstractScrollArea):
     def focusNextPrevChild(self, next_: bool) -> bool:
         if self.focus.tab(self.canvas, next_):
             self.viewport().update()
+            self._tell_focus()
             return True
         return super().focusNextPrevChild(next_)
 
@@ -365,6 +376,7 @@ class TranscriptView(QAbstractScrollArea):
         )
         if event.reason() in keyboard:
             self.canvas_viewport.focus_came()
+            QTimer.singleShot(0, self, self._tell_focus)  # after Qt told that of the widget
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:

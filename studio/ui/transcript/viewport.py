@@ -293,6 +293,13 @@ class Viewport(QObject):
         size = QSize(int(self.context.width), int(self.canvas.items[index].height))
         return QRect(QPoint(int(self.column_left), round(top)), size)
 
+    def ready(self, index: int) -> None:
+        """Lay out an item that may be far from the window, and leave in place what is in view."""
+        if not self.canvas.items[index].laid:
+            anchor = self.scroller.anchor()
+            self.canvas.ready(index)
+            self.scroller.settle(anchor)
+
     # -- scrolling ------------------------------------------------------------------------
 
     def reveal(self, index: int) -> None:

@@ -73,7 +73,7 @@ def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: TranscriptWind
     assert line is card and line.height < tall / 3 and not line.hits and not line.animated
     assert line.name == "Anthropic was overloaded. Tried again after 2.4 s."
     assert [i.name for i in shown.view.canvas.items][2:] == [
-        "Half an answer", line.name, " goes on.",
+        "Half an answer", line.name, "goes on.",
     ]  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
 from studio.domain.messages import File, Image
-from studio.ui.markdown.parser import plain
+from studio.ui.markdown.parser import Block, parse, plain
+from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.model import ItemSpan
@@ -24,9 +25,14 @@ class UserItem(Item[UserBlock]):
 
     @property
     def name(self) -> str:
-        said = ". ".join([*map(media_tiles.described, self.attached), self.source()])
+        text = SpokenText(self.read()).text
+        said = ". ".join([*map(media_tiles.described, self.attached), text])
         words = tr("Pinned. You: {text}") if self.block.pinned else tr("You: {text}")
         return words.format(text=said)
+
+    def read(self) -> Sequence[Block]:
+        """The blocks of the text, also where it is not laid out."""
+        return plain(self.block.text)
 
     @property
     def attached(self) -> list[Image | File]:
@@ -142,8 +148,14 @@ class TextItem(Item[TextBlock]):
 
     @property
     def name(self) -> str:
-        text = self.block.text
+        text = SpokenText(self.read()).text
         return tr("Pinned. {text}").format(text=text) if self.block.pinned else text
+
+    def read(self) -> Sequence[Block]:
+        """The blocks of the text, also where it is not parsed for the window."""
+        if self.stream is None or self.has_unparsed:
+            return parse(self.block.text)
+        return self.stream.blocks
 
     @property
     def has_unparsed(self) -> bool:
