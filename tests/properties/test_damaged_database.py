@@ -45,6 +45,7 @@ class Template:
     def __init__(self, provider: str) -> None:
         self.provider = provider
         self.home = Path(tempfile.mkdtemp(prefix="damage-"))
+        self.chosen: dict[str, str] = {}
         self.shown: dict[str, list[TranscriptBlock]] = {}
         asyncio.run(self._fill())
         self.data = (self.home / "studio" / "studio.db").read_bytes()
@@ -62,6 +63,8 @@ class Template:
             for info in await home.engine.sessions.list():
                 session = await home.engine.sessions.open(info.id)
                 self.shown[info.id] = list(session.transcript.blocks)
+                names = ("folder", "agent", "provider", "model", "permission_mode")
+                self.chosen = {name: getattr(info, name) for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +134,9 @@ async def opened(template: Template, place: Path, *, whole: bool) -> None:
             changed += not same(session.transcript.blocks, before)
             if session.damage:
                 session = await sessions.branch(info.id)
+            chosen = {name: getattr(session.info, name) for name in template.chosen}
+            if chosen != template.chosen:  # a person sees another name, and chooses again
+                await session.change(**template.chosen)
             try:
                 *_, last = await say(session, "Go on")
             except SessionInUse:  # the damage was met while it was open

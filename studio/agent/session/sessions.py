@@ -169,7 +169,8 @@ class Sessions:
     async def branch(self, session_id: str, turn_id: str = "") -> Session:
         """Create a session with all that came before that turn, or with everything.
 
-        The old one stays as it is. Of a damaged one the readable part is copied (H-5).
+        The old one stays as it is. Of a damaged one the readable part is copied (H-5); where
+        agent, provider or model cannot be read, the new one has those of the last turn.
         """
         old = await self.open(session_id)
         await old.flush()
@@ -183,8 +184,20 @@ class Sessions:
             unread=False,
             parent=session_id,
         )
+        if old.damage:
+            info = await self._repair_setup(info, session_id)
         await self.store.branch(session_id, info, turn_id)
         return await self.open(info.id)
+
+    async def _repair_setup(self, info: SessionInfo, source_id: str) -> SessionInfo:
+        """Take what cannot be read of agent, provider and model from the source's last turn."""
+        unreadable = [
+            name for name in ("agent", "provider", "model") if "\ufffd" in getattr(info, name)
+        ]
+        for event in reversed(await self.store.events(source_id) if unreadable else []):
+            if isinstance(event, TurnStarted):
+                return replace(info, **{name: getattr(event, name) for name in unreadable})
+        return info
 
     async def list(self) -> list[SessionInfo]:
         """All sessions, newest first; open ones in their present state, crashed ones as failed."""

@@ -170,14 +170,22 @@ async def test_a_damaged_history_is_rebuilt(tmp_path: Path, provider: str, harm:
         assert "One" in body and "Done." in body and "Two" in body
 
 
-async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE transcript SET body = 'x' WHERE seq = 5",
+        "UPDATE sessions SET agent = CAST(x'436fff6572' AS TEXT)",
+        "UPDATE sessions SET provider = CAST(x'ff' AS TEXT), model = CAST(x'ff' AS TEXT)",
+    ],
+)
+async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path, harm: str) -> None:
     """H-5: what cannot be repaired opens read-only, says why, and goes on elsewhere."""
     async with engine_home(tmp_path, "anthropic", STEPS) as home:
         session = await home.session()
         await say(session, "One")
         identifier = session.info.id
     with closing(sqlite3.connect(tmp_path / "studio" / "studio.db")) as db, db:
-        db.execute("UPDATE transcript SET body = 'x' WHERE seq = 5")
+        db.execute(harm)
     async with engine_home(tmp_path, "anthropic", STEPS) as home:
         session = await home.engine.sessions.open(identifier)
         assert session.damage
