@@ -22,10 +22,10 @@ def main() -> int:
 
 
 def _main() -> int:
-    options, folder = None, ""
+    options, wanted = None, ""
     arguments = sys.argv[1:]
-    if len(arguments) == 1 and _names_a_folder(arguments[0]):
-        folder = str(Path(arguments[0]).resolve())
+    if len(arguments) == 1 and _is_for_the_window(arguments[0]):
+        wanted = arguments[0]
     elif arguments:  # first: help, the version and wrong use need no more
         from studio.cli import build_parser
 
@@ -36,12 +36,17 @@ def _main() -> int:
             return complete(options)
     from studio.app import main
 
-    return main(options, folder)
+    return main(options, wanted)
 
 
-def _names_a_folder(word: str) -> bool:
-    """Whether it is a folder for the window: ``.``, or a path with a separator, as no command."""
-    return (word in (".", "..") or Path(word).name != word) and Path(word).is_dir()
+def _is_for_the_window(word: str) -> bool:
+    """Whether it is a link, ``--quick-ask``, or a folder: ``.`` or a path with a separator."""
+    if word == "--quick-ask" or word[:13].lower() == "agent-studio:":
+        return True
+    try:
+        return (word in (".", "..") or Path(word).name != word) and Path(word).is_dir()
+    except (OSError, ValueError):  # too long for a path, or with a null character
+        return False
 
 
 def _reserve_streams() -> None:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from studio.cli.command_context import CommandContext
 
 
-def main(options: Namespace | None, folder: str = "") -> int:
+def main(options: Namespace | None, wanted: str = "") -> int:
     """The command ``agent-studio``, as it was parsed; returns the exit code.
 
-    ``folder`` is that of a new chat in the window.
+    ``wanted`` is what the window is for: a folder, a link or ``--quick-ask``.
     """
     paths = Paths.default()
     log_to(paths)
     try:
         if options is None or options.command is None:
-            return _window(paths, folder)
+            return _window(paths, wanted)
         return asyncio.run(_command(options, paths))
     except KeyboardInterrupt:
         return 130
@@ -114,7 +114,7 @@ def log_to(paths: Paths) -> None:
     logging.getLogger().addHandler(_LogFile(paths.logs / "studio.log"))
 
 
-def _window(paths: Paths, folder: str) -> int:
+def _window(paths: Paths, wanted: str) -> int:
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY")
         or os.environ.get("WAYLAND_DISPLAY")
@@ -126,11 +126,18 @@ def _window(paths: Paths, folder: str) -> int:
             file=sys.stderr,
         )
         return 1
-    from studio.ui.app.second_start import raise_first
+    from studio.ui.app.links import LONGEST, is_link
+    from studio.ui.app.second_start import QUICK_ASK, Start, raise_first
 
-    if raise_first(paths, folder):
+    if wanted == QUICK_ASK:
+        start = Start(quick_ask=True)
+    elif is_link(wanted):
+        start = Start(link=wanted[: LONGEST + 1])  # enough to see that it is too long
+    else:
+        start = Start(folder=str(Path(wanted).resolve()) if wanted else "")
+    if raise_first(paths, start):
         return 0
     gc.disable()  # imports make no garbage; ``run`` turns it on again
     from studio.ui.app.main import run
 
-    return run(paths, build, folder)
+    return run(paths, build, start)

@@ -12,7 +12,8 @@
 - ``notifications``: Notifies the desktop when a chat out of sight is done or needs an answer.
 - ``background``: Lets turns go on without the window: asks when it is closed, and shows the way
   back.
-- ``second_start``: Lets a second start of the program raise the window of the first.
+- ``second_start``: Lets a second start of the program hand what it was given to the first.
+- ``links``: Reads links to places of the program, and writes them.
 - ``settings_controller``: Opens the settings, and applies changes that other programs made.
 - ``server_process``: Runs the server beside the window, as the settings say.
 - ``qt_loop``: Runs asyncio on Qt's event loop.

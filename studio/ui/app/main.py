@@ -21,18 +21,21 @@ from studio.ui.theme.look import look_of
 
 from .main_window import MainWindow
 from .qt_loop import StudioLoop
-from .second_start import SecondStarts
+from .second_start import SecondStarts, Start
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
 
+START = Start()
+"""A start that is for nothing in particular."""
+
 
 def run(
-    paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]], folder: str = ""
+    paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]], start: Start = START
 ) -> int:
     """Show the window at once, and build the engine when it is painted.
 
-    ``folder`` is that of the first chat, if it is given. The caller may have turned the
+    ``start`` is what the program was started for. The caller may have turned the
     garbage collector off, as there is nothing to collect during the start; it is on again
     when the engine is built.
     """
@@ -53,8 +56,8 @@ def run(
         for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():
             loop.add_signal_handler(name, window.end)
         window.show()
-        starts = SecondStarts(paths, window.bring_back)
-        work = _run_until_closed(window, starts, build(paths, settings), folder)
+        starts = SecondStarts(paths, window.welcome_back)
+        work = _run_until_closed(window, starts, build(paths, settings), start)
         code = loop.run_until_complete(work)
         loop.run_until_complete(_cancel_tasks())
     return code
@@ -81,13 +84,13 @@ async def _cancel_tasks() -> None:
 
 
 async def _run_until_closed(
-    window: MainWindow, starts: SecondStarts, building: Awaitable[Engine], folder: str
+    window: MainWindow, starts: SecondStarts, building: Awaitable[Engine], start: Start
 ) -> int:
     await window.painted
     await window.load(building)
     await starts.listen()
-    if folder:
-        window.bring_back(folder)
+    if start != START:
+        window.welcome_back(start)
     window.setWindowIcon(_logo(window.theme))
     gc.freeze()  # what exists now stays: full collections skip it
     gc.enable()

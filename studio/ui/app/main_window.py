@@ -43,6 +43,13 @@ if TYPE_CHECKING:
     from studio.ui.palette.palette import Palette
     from studio.ui.remote_approvals import RemoteApprovals
 
+    from .links import ChatLink
+    from .second_start import Start
+
+
+SHOWN_TEXT = 600
+"""Characters that are shown of a text that a link brings."""
+
 
 class MainWindow(QMainWindow):
     """Is shown empty; ``load`` gives it the engine, ``close`` saves and stops everything.
@@ -403,6 +410,60 @@ class MainWindow(QMainWindow):
         self.activateWindow()
         if folder:
             self._later(self._begin_in(folder))
+
+    def welcome_back(self, start: Start) -> None:
+        """Show the window, and what another start of the program was for."""
+        self.bring_back(start.folder)
+        if start.link:
+            self._later(self._follow(start.link))
+
+    async def _follow(self, text: str) -> None:
+        """Show what a link leads to, once the engine is there."""
+        from studio.ui.settings.registry import PAGES
+
+        from .links import ChatLink, NewChatLink, SettingsLink, read_link
+
+        await asyncio.shield(self.ready)
+        match read_link(text):
+            case ChatLink() as link:
+                await self._follow_to_chat(link)
+            case NewChatLink(given):
+                self._offer_text(given)
+            case SettingsLink(page) if any(entry.key == page for entry in PAGES):
+                self.preferences.open(page)
+            case _:
+                self.banner.say(tr("This link leads nowhere in Agent Studio."))
+
+    async def _follow_to_chat(self, link: ChatLink) -> None:
+        assert self.engine is not None
+        if await self.engine.store.get(link.chat) is None:
+            self.banner.say(tr("The chat of this link is not here. It may have been deleted."))
+            return
+        self._opening += 1
+        await self._open(self._opening, link.chat)
+        if link.block is not None and not self.chat.show_block(link.block):
+            self.banner.say(tr("The message of this link is not in the chat."))
+
+    def _offer_text(self, text: str) -> None:
+        """Begin a new chat, with a stranger's text only if the person wants it there."""
+        self.new_chat()
+        if not text:
+            return
+        box = message_box(
+            self,
+            tr("Text of a link"),
+            tr("A link brings this text for a new chat. It is not sent."),
+            text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}…",
+        )
+        take = box.addButton(tr("Use the text"), QMessageBox.ButtonRole.AcceptRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        take.clicked.connect(lambda: self.chat.composer.set_text(self._joined(text)))
+        box.open()
+
+    def _joined(self, text: str) -> str:
+        """What is written already, and then a text."""
+        written = self.chat.composer.text
+        return f"{written}\n{text}" if written else text
 
     async def _begin_in(self, folder: str) -> None:
         """Show a new chat in a folder, once the engine is there."""

@@ -193,6 +193,17 @@ class ChatPage(PaintedWidget):
         self.view.flush()
         self.view.finder.go_to_line(Wanted(query, each_word=True), line)
 
+    def show_block(self, block: int) -> bool:
+        """Scroll to a block of the chat and give it the keyboard; False if there is none."""
+        self.view.flush()
+        blocks = self.session.transcript.blocks if self.session is not None else ()
+        index = self.view.canvas.index_of_block(block) if block < len(blocks) else None
+        if index is None:
+            return False
+        self.view.canvas_viewport.focus_on(index)
+        self.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        return True
+
     async def offer(self, last: tuple[str, str] | None) -> None:
         """Offer ways to begin a new chat; ``last`` is the id and title of the chat used last."""
         options = self.model.options

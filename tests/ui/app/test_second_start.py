@@ -8,16 +8,25 @@ import socket
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from studio.storage.paths import Paths
-from studio.ui.app.second_start import LONGEST, NAME, SecondStarts, raise_first
-from support.waiting import until, within
+from studio.ui.app.second_start import (
+    LONGEST,
+    NAME,
+    PORT_NAME,
+    SecondStarts,
+    Start,
+    raise_first,
+)
+from support.waiting import within
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such sockets in Python")
+no_sockets = pytest.mark.skipif(sys.platform == "win32", reason="no such sockets in Python")
+ways = pytest.mark.parametrize("by_port", [pytest.param(False, marks=no_sockets), True])
 
 
 @pytest.fixture
@@ -26,54 +35,114 @@ def paths() -> Iterator[Paths]:
         yield Paths.below(Path(folder))
 
 
-async def test_a_start_is_heard_with_its_folder_and_ends(paths: Paths) -> None:
-    heard: list[str] = []
-    assert not await asyncio.to_thread(raise_first, paths)
-    first = SecondStarts(paths, heard.append)
+async def raised(paths: Paths, by_port: bool, start: Start = Start()) -> bool:  # noqa: B008
+    return await asyncio.to_thread(raise_first, paths, start, by_port=by_port)
+
+
+@ways
+async def test_a_start_is_heard_with_what_it_is_for_and_ends(paths: Paths, by_port: bool) -> None:
+    heard: list[Start] = []
+    assert not await raised(paths, by_port)
+    first = SecondStarts(paths, heard.append, by_port=by_port)
     await first.listen()
-    place = paths.data / NAME
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    place = paths.data / (PORT_NAME if by_port else NAME)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
     folder = str(paths.data)
-    for told in (folder, "", f"{folder}/not there"):
-        assert await asyncio.to_thread(raise_first, paths, told)
-    assert heard == [folder, "", ""]
+    longest = Start(link="agent-studio://new?text=" + "\N{GRINNING FACE}" * 9_000)
+    starts = [Start(folder), Start(), longest, Start(quick_ask=True)]
+    for start in [*starts, Start(f"{folder}/not there")]:
+        assert await raised(paths, by_port, start)
+    assert heard == [*starts, Start()]
     await first.aclose()
     assert not place.exists() and not list(paths.data.iterdir())
-    assert not await asyncio.to_thread(raise_first, paths)
+    assert not await raised(paths, by_port)
 
 
-async def test_a_stale_socket_is_replaced_and_that_of_another_window_stays(paths: Paths) -> None:
-    place = paths.data / NAME
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(place))  # what a killed program leaves behind
-    assert not await asyncio.to_thread(raise_first, paths)
+@ways
+async def test_a_stale_place_is_replaced_and_that_of_another_window_stays(
+    paths: Paths, by_port: bool
+) -> None:
+    place = paths.data / (PORT_NAME if by_port else NAME)
+    with socket.socket(socket.AF_INET if by_port else socket.AF_UNIX) as dead:
+        if by_port:
+            dead.bind(("127.0.0.1", 0))  # what a killed program leaves behind
+            left = {"port": dead.getsockname()[1], "key": "a", "answer": "b"}
+            place.write_text(json.dumps(left))
+        else:
+            dead.bind(str(place))
+        assert not await raised(paths, by_port)
     heard: list[int] = []
-    first = SecondStarts(paths, lambda _: heard.append(1))
-    second = SecondStarts(paths, lambda _: heard.append(2))
+    first = SecondStarts(paths, lambda _: heard.append(1), by_port=by_port)
+    second = SecondStarts(paths, lambda _: heard.append(2), by_port=by_port)
     await first.listen()
     await second.listen()
-    assert await asyncio.to_thread(raise_first, paths)
+    assert await raised(paths, by_port)
     await first.aclose()
-    assert await asyncio.to_thread(raise_first, paths)
+    assert await raised(paths, by_port)
     assert heard == [2, 2]
     await second.aclose()
     assert not place.exists()
 
 
-async def test_nonsense_on_the_socket_raises_no_window(paths: Paths) -> None:
-    heard: list[str] = []
-    first = SecondStarts(paths, heard.append)
+@ways
+async def test_nonsense_raises_no_window_and_disturbs_nothing(paths: Paths, by_port: bool) -> None:
+    heard: list[Start] = []
+    wrong: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+    first = SecondStarts(paths, heard.append, by_port=by_port)
     await first.listen()
-    for nonsense in (b"", b"no json\n", b"x" * (LONGEST + 10), b"\xff\n"):
-        reader, writer = await asyncio.open_unix_connection(str(paths.data / NAME))
-        writer.write(nonsense)
-        writer.write_eof()
-        async with within():
-            assert await reader.read() == b""
+    place = paths.data / (PORT_NAME if by_port else NAME)
+    said = json.loads(place.read_text()) if by_port else {}
+
+    async def tell(words: bytes, *, whole: bool) -> bytes:
+        if by_port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", said["port"])
+        else:
+            reader, writer = await asyncio.open_unix_connection(str(place))
+        writer.write(words)
+        if whole:
+            writer.write_eof()
+        answer = b""
+        with suppress(ConnectionError):  # it is closed before all was read
+            async with within():
+                answer = await reader.read()
         writer.close()
-    assert heard == []
-    reader, writer = await asyncio.open_unix_connection(str(paths.data / NAME))
-    writer.write(json.dumps({"folder": 7, "key": "secret"}).encode() + b"\n")
-    await until(lambda: heard == [""])
-    writer.close()
+        return answer
+
+    key = {"key": said.get("key", "")}
+    deep = b"[" * 90_000 + b"\n"
+    for nonsense in (
+        b"",
+        b"no json\n",
+        b"\xff\n",
+        b'{"key": 7}\n',
+        b"GET / HTTP/1.1\r\n\r\n",
+        deep,
+    ):
+        assert await tell(nonsense, whole=True) == b""
+    assert await tell(b"x" * (LONGEST + 10), whole=False) == b""  # with no end of its line
+    if by_port:
+        assert await tell(b'{"folder": "", "key": "guessed"}\n', whole=True) == b""
+    assert heard == [] and wrong == []
+    await tell(
+        json.dumps({"folder": 7, "link": [], "quick_ask": 1, **key}).encode() + b"\n", whole=False
+    )
+    assert heard == [Start()] and wrong == []
     await first.aclose()
+
+
+async def test_a_stranger_at_the_port_of_a_dead_window_is_not_believed(paths: Paths) -> None:
+    heard: list[bytes] = []
+
+    async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readline())
+        writer.write(b"taken\n" + b"x" * 64)
+        writer.close()
+
+    async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        told = {"port": port, "key": "old", "answer": "a" * 64}
+        (paths.data / PORT_NAME).write_text(json.dumps(told))
+        assert not await raised(paths, by_port=True)
+    assert heard
