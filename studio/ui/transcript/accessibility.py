@@ -20,6 +20,7 @@ from PySide6.QtGui import (
     QWindow,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget
+from shiboken6.Shiboken import VoidPtr
 
 from studio.ui.translation import tr
 
@@ -29,6 +30,10 @@ from .items.base import Hit, Item
 from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
 from .viewport import Viewport
+
+_NOTHING = VoidPtr(0)
+"""A null pointer. The binding takes an object or this for a pointer, though it says ``int``: at
+a number, and at the None that it gives itself, the program crashes."""
 
 
 class AccessibleTranscript(QAccessibleWidget):
@@ -230,9 +235,8 @@ class AccessibleItem(_Part):
         return state
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> int:
-        if kind == QAccessible.InterfaceType.TextInterface:
-            return cast("int", self._text)  # the binding wants the object and says int
-        return super().interface_cast(kind)
+        text = kind == QAccessible.InterfaceType.TextInterface
+        return cast("int", self._text if text else _NOTHING)
 
     def take_back(self) -> None:
         for place in self._places:
@@ -305,9 +309,8 @@ class AccessiblePlace(_Part):
         return state
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> int:
-        if kind == QAccessible.InterfaceType.ActionInterface:
-            return cast("int", self._press)  # the binding wants the object and says int
-        return super().interface_cast(kind)
+        action = kind == QAccessible.InterfaceType.ActionInterface
+        return cast("int", self._press if action else _NOTHING)
 
     def press(self) -> None:
         hit = self._here

@@ -114,6 +114,13 @@ def test_a_screen_reader_reads_blocks_by_their_text(shown: TranscriptWindow, ask
     assert answer.characterCount() == len(READ) + 1  # the picture counts as two
     assert answer.text(0, -1) == READ and answer.text(0, 10) == "The result"
 
+    # Qt asks each part for all that it might be.
+    for part in (rows[3], rows[2].child(0)):
+        assert part.valueInterface() is part.selectionInterface() is None
+        assert part.tableCellInterface() is part.attributesInterface() is None
+        assert part.editableTextInterface() is None
+    assert rows[3].actionInterface() is rows[2].child(0).textInterface() is None
+
     # Each letter is where it is painted, in its block, and is found there again.
     inside = rows[3].rect()
     for word in ("result", "bold", "link", "1/2", "2\nDone", "three", "x = 1"):
