@@ -5,6 +5,7 @@
 - ``glob_pattern``: matches relative paths with patterns, in linear time.
 - ``grep``: searches files with ripgrep where it is installed, else in plain Python.
 - ``images``: rotates, scales and converts pictures for models, and removes their metadata.
+- ``listing``: names the files and folders of a folder, without those that git ignores.
 - ``notes``: keeps what agents note about a folder, as markdown files.
 - ``pdf``: extracts the text of PDF files.
 - ``text_files``: opens ordinary files only, and reads big ones in pieces.

@@ -73,6 +73,10 @@ class MenuEntry:
     text: str = ""
     keys: str = ""
     page: str = ""
+    slash: str = ""
+    """The word after a slash that does the same in the composer."""
+    icon: str = ""
+    """Where it has another one than its menu."""
 
     @property
     def name(self) -> str:
@@ -85,17 +89,30 @@ class MenuEntry:
 def menu_entries() -> tuple[MenuEntry, ...]:
     """All lines of all menus, in their order."""
     return (
-        MenuEntry("File", Action.NEW_CHAT, tr("New chat"), "Ctrl+N"),
-        MenuEntry("File", Action.CHOOSE_FOLDER, tr("Choose folder…"), "Ctrl+O"),
+        MenuEntry(
+            "File", Action.NEW_CHAT, tr("New chat"), "Ctrl+N", slash="new", icon="square-pen"
+        ),
+        MenuEntry(
+            "File",
+            Action.CHOOSE_FOLDER,
+            tr("Choose folder…"),
+            "Ctrl+O",
+            slash="folder",
+            icon="folder",
+        ),
         MenuEntry("File"),
-        MenuEntry("File", Action.SETTINGS, tr("Settings…"), "Ctrl+,"),
+        MenuEntry(
+            "File", Action.SETTINGS, tr("Settings…"), "Ctrl+,", slash="settings", icon="settings"
+        ),
         MenuEntry("File", Action.QUIT, tr("Quit"), "Ctrl+Q"),
         MenuEntry("Edit", Action.PALETTE, tr("Go to…"), "Ctrl+K"),
-        MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F"),
+        MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F", slash="find", icon="search"),
         MenuEntry("Edit", Action.FIND_NEXT, tr("Find next"), "F3"),
         MenuEntry("Edit", Action.FIND_PREVIOUS, tr("Find previous"), "Shift+F3"),
         MenuEntry("Edit", Action.SEARCH_CHATS, tr("Search chats"), "Ctrl+Shift+F"),
-        MenuEntry("Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2"),
+        MenuEntry(
+            "Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2", slash="rename", icon="pencil"
+        ),
         MenuEntry("View", Action.SIDEBAR, tr("Sidebar"), "Ctrl+B"),
         MenuEntry("View", Action.INSPECTOR, tr("Inspector"), "Ctrl+I"),
         MenuEntry("View"),
@@ -103,7 +120,14 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("View", Action.SMALLER_TEXT, tr("Smaller text"), "Ctrl+-"),
         MenuEntry("View", Action.NORMAL_TEXT, tr("Normal text"), "Ctrl+0"),
         MenuEntry("Chat", Action.WRITE_MESSAGE, tr("Write a message"), "Ctrl+L"),
-        MenuEntry("Chat", Action.ADD_FILES, tr("Add files…"), "Ctrl+Shift+A"),
+        MenuEntry(
+            "Chat",
+            Action.ADD_FILES,
+            tr("Add files…"),
+            "Ctrl+Shift+A",
+            slash="attach",
+            icon="paperclip",
+        ),
         MenuEntry("Chat"),
         MenuEntry("Chat", Action.CHAT_ABOVE, tr("Chat above"), "Alt+Up"),
         MenuEntry("Chat", Action.CHAT_BELOW, tr("Chat below"), "Alt+Down"),
@@ -112,8 +136,10 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("Run", Action.STOP_ALL, tr("Stop all")),
         MenuEntry("Run", Action.NEXT_NEED, tr("Next thing that needs you"), "Ctrl+J"),
         MenuEntry("Run"),
-        MenuEntry("Run", Action.UNDO_FILES, tr("Undo last turn’s changes")),
-        MenuEntry("Run", Action.REDO_FILES, tr("Redo changes")),
+        MenuEntry(
+            "Run", Action.UNDO_FILES, tr("Undo last turn’s changes"), slash="undo", icon="undo-2"
+        ),
+        MenuEntry("Run", Action.REDO_FILES, tr("Redo changes"), slash="redo", icon="refresh-cw"),
         MenuEntry("Run"),
         *_page_entries("Run"),
         MenuEntry("Window", Action.SHOW_CHAT, tr("Chat"), "Ctrl+1"),
@@ -121,7 +147,7 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("Window"),
         MenuEntry("Window", Action.NEXT_PANE, tr("Next pane"), "F6"),
         MenuEntry("Window", Action.PREVIOUS_PANE, tr("Previous pane"), "Shift+F6"),
-        MenuEntry("Help", Action.ALL_KEYS, tr("All keys"), "Ctrl+/"),
+        MenuEntry("Help", Action.ALL_KEYS, tr("All keys"), "Ctrl+/", slash="help", icon="keyboard"),
         MenuEntry("Help", Action.ABOUT, tr("About Agent Studio")),
     )
 
@@ -144,7 +170,7 @@ def keys_in_force(chosen: Mapping[str, str]) -> dict[str, str]:
 
 def _page_entries(menu: str) -> list[MenuEntry]:
     return [
-        MenuEntry(menu, text=tr(page.title), keys=page.keys, page=page.key)
+        MenuEntry(menu, text=tr(page.title), keys=page.keys, page=page.key, slash=page.key)
         for page in registry.PAGES
         if page.menu == menu
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QTimer
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.ui.inspector.inspector import Inspector
+    from studio.ui.palette.completion import Completion
+    from studio.ui.palette.entries import Entries
     from studio.ui.palette.palette import Palette
     from studio.ui.remote_approvals import RemoteApprovals
 
@@ -72,6 +74,8 @@ class MainWindow(QMainWindow):
         self.remote_approvals: RemoteApprovals | None = None
         """None before ``ready``."""
         self._palette: Palette | None = None
+        self.completion: Completion | None = None
+        """None until a mention or a command was typed."""
         self._tasks = BackgroundTasks()
         self._closing: asyncio.Task[None] | None = None
         self._opening = 0
@@ -105,6 +109,7 @@ class MainWindow(QMainWindow):
         self.pages.currentChanged.connect(
             lambda _: self.sides.set_inspector_fits_page(self.pages.shows_chat)
         )
+        self.chat.composer.word_opened.connect(self._complete)
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
         self.sidebar.open_found.connect(self.open_session)
@@ -325,20 +330,35 @@ class MainWindow(QMainWindow):
             Action.ABOUT: self._show_about,
         }
 
+    @cached_property
+    def _entries(self) -> Entries:
+        """What can be chosen by a few letters; made when it is first wanted."""
+        from studio.ui.palette.entries import Entries
+
+        entries = Entries(self.chat, self.menu_actions, self)
+        entries.session_wanted.connect(self.open_session)
+        entries.settings_wanted.connect(self.preferences.open)
+        entries.folder_wanted.connect(self._new_chat_in)
+        return entries
+
     def show_palette(self) -> None:
         """Open the palette; it is made when it is first wanted."""
         if self._palette is None:
-            from studio.ui.palette.entries import Entries
             from studio.ui.palette.palette import Palette
 
-            entries = Entries(self.chat, self.menu_actions, self)
-            entries.session_wanted.connect(self.open_session)
-            entries.settings_wanted.connect(self.preferences.open)
-            entries.folder_wanted.connect(self._new_chat_in)
-            self._palette = Palette(self.theme, entries, self)
-        self._palette.entries.read_registries()
+            self._palette = Palette(self.theme, self._entries, self)
+        self._entries.read_registries()
         self._palette.open()
-        self._later(self._palette.entries.read_stored())
+        self._later(self._entries.read_stored())
+
+    def _complete(self) -> None:
+        """Make the list over the composer, which goes on by itself; at its first word."""
+        if self.engine is None or self.completion is not None:
+            return
+        from studio.ui.palette.completion import Completion
+
+        self.completion = Completion(self.theme, self._entries, self.chat)
+        self.completion.follow()
 
     def _new_chat_in(self, folder: str) -> None:
         self._opening += 1

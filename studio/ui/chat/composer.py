@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QKeyEvent,
     QPainter,
     QResizeEvent,
+    QTextCursor,
     QTextOption,
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
@@ -27,6 +28,7 @@ from .attachments import Attachments, files_in, picture_in
 from .model.chat_model import ChatModel
 from .model.message_input import State
 from .model.open_chat import Change
+from .model.open_word import OpenWord, mention_of, open_word
 
 MOST_LINES = 10
 
@@ -224,6 +226,8 @@ class Composer(PaintedWidget):
     """The raised box at the bottom of a chat: shows the model's input and sends it."""
 
     resized = Signal()
+    word_opened = Signal()
+    """A mention or a command is being typed."""
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -256,6 +260,7 @@ class Composer(PaintedWidget):
         self.editor.recalled.connect(model.recovery.recall)
         self.editor.textChanged.connect(lambda: model.input.set_text(self.text, self._caret))
         self.editor.cursorPositionChanged.connect(lambda: model.input.move_caret(self._caret))
+        self.editor.cursorPositionChanged.connect(self._look_for_word)
         self.editor.resized.connect(self._parts_resized)
         self.editor.focus_changed.connect(self.update)
         self.editor.files_given.connect(self.attachments.add_paths)
@@ -313,6 +318,39 @@ class Composer(PaintedWidget):
         cursor = self.editor.textCursor()
         cursor.setPosition(min(caret, self.editor.document().characterCount() - 1))
         self.editor.setTextCursor(cursor)
+
+    @property
+    def open_word(self) -> OpenWord | None:
+        """The mention or command that ends at the caret."""
+        cursor = self.editor.textCursor()
+        if cursor.hasSelection():
+            return None
+        block = cursor.block()
+        line = block.text().encode("utf-16-le", "surrogatepass")[: 2 * cursor.positionInBlock()]
+        before = line.decode("utf-16-le", "surrogatepass")
+        return open_word(before, first=block.blockNumber() == 0)
+
+    def _look_for_word(self) -> None:
+        if self.editor.hasFocus() and self.open_word is not None:
+            self.word_opened.emit()
+
+    def replace_word(self, text: str) -> None:
+        """Put a text in the place of the word that is being typed, or at the caret."""
+        cursor, word = self.editor.textCursor(), self.open_word
+        if word is not None:
+            units = len(word.typed.encode("utf-16-le", "surrogatepass")) // 2
+            cursor.setPosition(cursor.position() - units, QTextCursor.MoveMode.KeepAnchor)
+        elif text and not cursor.atBlockStart():
+            text = f" {text}"
+        cursor.insertText(text)
+        self.editor.setTextCursor(cursor)
+
+    def mention(self, name: str) -> None:
+        """Name a file or folder of the chat's folder in the text; a file is attached too."""
+        self.replace_word(f"{mention_of(name)} ")
+        if not name.endswith("/"):
+            self._model.attachments.mention(name)
+        self.setFocus()
 
     def _mention(self, text: str) -> None:
         if text:

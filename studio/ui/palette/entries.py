@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
-from studio.ui.app.actions import Action, WindowActions, menu_entries
+from studio.ui.app.actions import MENUS, Action, MenuEntry, WindowActions, menu_entries
 from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import age, short_path
 from studio.ui.pages.registry import PAGES
@@ -25,7 +25,9 @@ from .matching import MatchIndex
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
 
-Group: TypeAlias = Literal["actions", "chats", "agents", "models", "folders", "settings", "files"]
+Group: TypeAlias = Literal[
+    "actions", "chats", "agents", "models", "folders", "settings", "files", "commands"
+]
 GROUPS: dict[Group, str] = {
     "actions": tr_later("Actions"),
     "chats": tr_later("Chats"),
@@ -35,7 +37,7 @@ GROUPS: dict[Group, str] = {
     "settings": tr_later("Settings"),
     "files": tr_later("Files"),
 }
-"""Titles of the groups, in their order."""
+"""Titles of the palette's groups, in their order."""
 PREFIXES: dict[str, tuple[Group, ...]] = {
     ">": ("actions", "settings"),
     "@": ("agents", "models", "folders", "files"),
@@ -119,6 +121,7 @@ class Entries(QObject):
     def read_registries(self) -> None:
         """Take what is known without a wait: actions, settings, agents, models, folders."""
         self._put("actions", self._of_actions())
+        self._put("commands", self._of_commands())
         self._put("settings", self._of_settings())
         engine = self._chat.model.engine
         if engine is not None:
@@ -147,23 +150,30 @@ class Entries(QObject):
                 self.session_wanted.emit(session_id)
 
             chats.append(Entry("chats", info.id, title, icon, show, age(now - info.updated), hue))
-        await self._put_in_thread("chats", chats)
-        if folder := self._folder:
-            paths = await asyncio.to_thread(_files, Path(folder))
-            if folder == self._folder:
-                files = [self._file(Path(folder), path) for path in paths]
-                await self._put_in_thread("files", files)
+        await self._put_in_thread("chats", lambda: chats)
+        await self.read_files()
 
-    async def _put_in_thread(self, group: Group, entries: list[Entry]) -> None:
-        ordered = self._recent_first(group, entries)
-        index = await asyncio.to_thread(MatchIndex, [entry.title for entry in ordered])
-        self._entries[group], self._indexes[group] = ordered, index
-        self.changed.emit()
+    async def read_files(self) -> None:
+        """Read which files and folders the chat's folder has."""
+        if folder := self._folder:
+            await self._put_in_thread("files", lambda: self._of_files(Path(folder)), folder)
+
+    async def _put_in_thread(
+        self, group: Group, read: Callable[[], list[Entry]], folder: str = ""
+    ) -> None:
+        def ordered() -> tuple[list[Entry], MatchIndex]:
+            entries = self._recent_first(group, read())
+            return entries, MatchIndex(list(map(_searched, entries)))
+
+        found = await asyncio.to_thread(ordered)
+        if not folder or folder == self._folder:
+            self._entries[group], self._indexes[group] = found
+            self.changed.emit()
 
     def _put(self, group: Group, entries: Iterable[Entry]) -> None:
         ordered = self._recent_first(group, list(entries))
         self._entries[group] = ordered
-        self._indexes[group] = MatchIndex([entry.title for entry in ordered])
+        self._indexes[group] = MatchIndex(list(map(_searched, ordered)))
 
     def _recent_first(self, group: Group, entries: list[Entry]) -> list[Entry]:
         known = {name: place for place, (of, name) in enumerate(self._recent) if of == group}
@@ -184,35 +194,56 @@ class Entries(QObject):
             groups = ("chats", "actions", "agents")
         out: list[FoundEntry] = []
         for group in groups:
-            index, entries = self._indexes.get(group), self._entries.get(group, [])
-            if index is not None:
-                most = ALONE if prefix else FEW.get(group, REST)
-                out += [FoundEntry(entries[at], places) for at, places in index.find(query, most)]
+            out += self.find_in(group, query, ALONE if prefix else FEW.get(group, REST))
         return out
+
+    def find_in(self, group: Group, query: str, most: int) -> list[FoundEntry]:
+        """What matches in one group, the best first."""
+        index, entries = self._indexes.get(group), self._entries.get(group, [])
+        found = index.find(query, most) if index is not None else []
+        return [FoundEntry(entries[at], letters) for at, letters in found]
+
+    def find_command(self, query: str, most: int) -> list[FoundEntry]:
+        """The commands whose word begins like this, then those with it in what they do."""
+        found = self.find_in("commands", query, most)
+        first = [one for one in found if one.entry.name.startswith(query.lower())]
+        return [*first, *(one for one in found if one not in first)]
 
     # -- groups -------------------------------------------------------------------
 
-    def _of_actions(self) -> list[Entry]:
+    def _lines(self) -> Iterator[tuple[MenuEntry, QAction, str]]:
+        """The lines of the menus that can be chosen now, with action and icon."""
         icons = {page.key: page.icon for page in PAGES}
-        found: list[Entry] = []
         for line in menu_entries():
-            if line.action is None and not line.page:
-                continue
-            action = (
-                self._actions.by_page[line.page]
-                if line.action is None
-                else self._actions.by_action[line.action]
-            )
-            if not action.isEnabled() or action.menu() or line.action is Action.PALETTE:
-                continue
-            icon = icons.get(line.page) or _MENU_ICONS.get(line.menu, "play")
-            found.append(self._action(action, icon, line.menu))
+            action = self._actions.by_name.get(line.name)
+            if action is not None and action.isEnabled() and not action.menu():
+                icon = line.icon or icons.get(line.page) or _MENU_ICONS.get(line.menu, "play")
+                yield line, action, icon
+
+    def _of_actions(self) -> list[Entry]:
+        found: list[Entry] = []
+        for line, action, icon in self._lines():
+            if line.action is not Action.PALETTE:
+                title, keys = _title_of(action), _keys_of(action)
+                detail = tr(MENUS[line.menu])
+                run = action.trigger
+                found.append(Entry("actions", title, title, icon, run, detail, keys=keys))
         return found
 
-    def _action(self, action: QAction, icon: str, menu: str) -> Entry:
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.PortableText)
-        title = action.text().replace("&", "")
-        return Entry("actions", title, title, icon, action.trigger, tr(menu), keys=keys)
+    def _of_commands(self) -> list[Entry]:
+        return [
+            Entry(
+                "commands",
+                line.slash,
+                f"/{line.slash}",
+                icon,
+                action.trigger,
+                _title_of(action),
+                keys=_keys_of(action),
+            )
+            for line, action, icon in self._lines()
+            if line.slash
+        ]
 
     def _of_settings(self) -> list[Entry]:
         return [
@@ -272,16 +303,27 @@ class Entries(QObject):
             for folder in engine.settings.values.recent_folders
         ]
 
-    def _file(self, folder: Path, path: str) -> Entry:
-        add = self._chat.composer.attachments.add_paths
-        return Entry("files", path, path, "file", lambda: add([str(folder / path)]), tr("Attach"))
+    def _of_files(self, folder: Path) -> list[Entry]:
+        """The files and folders below a folder. Blocks."""
+        from studio.tools.workspace.listing import list_names
+
+        add, attach, mention = self._chat.composer.mention, tr("Attach"), tr("Name the folder")
+        return [
+            Entry("files", name, name, "folder", partial(add, name), mention)
+            if name.endswith("/")
+            else Entry("files", name, name, "file", partial(add, name), attach)
+            for name in list_names(folder, MOST_FILES, FILE_SECONDS)
+        ]
 
 
-def _files(folder: Path) -> list[str]:
-    """Paths of the files below a folder, without those that are never shown. Blocks."""
-    from studio.tools.workspace.folder import Workspace
+def _searched(entry: Entry) -> str:
+    """What is looked through: a command's title is one word, whatever the language."""
+    return f"{entry.title} {entry.detail}" if entry.group == "commands" else entry.title
 
-    workspace, end = Workspace(folder), time.monotonic() + FILE_SECONDS
-    found = workspace.walk(workspace.root, stop=lambda: time.monotonic() > end)
-    files = (entry for entry in found if entry.is_file(follow_symlinks=False))
-    return [workspace.relative(Path(entry.path)) for entry in islice(files, MOST_FILES)]
+
+def _title_of(action: QAction) -> str:
+    return action.text().replace("&", "")
+
+
+def _keys_of(action: QAction) -> str:
+    return action.shortcut().toString(QKeySequence.SequenceFormat.PortableText)

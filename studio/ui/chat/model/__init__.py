@@ -12,6 +12,7 @@ happens then comes back as a ``Change`` for each event.
 - ``model_choices`` lists the models that a chat can be given.
 - ``attachments`` reads attached files and asks whether the model takes them.
 - ``message_input`` keeps the message that is being written, and sends it.
+- ``open_word`` finds the mention or the command that is being typed.
 - ``unsent`` keeps what is written in each chat, also while the program does not run.
 - ``message_queue`` keeps the messages that wait while a turn runs.
 - ``turn_runner`` runs the turns of all sessions.

@@ -16,6 +16,7 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.translation import tr
 
 from .open_chat import OpenChat
+from .open_word import is_mentioned
 from .session_options import SessionOptions
 
 if TYPE_CHECKING:  # all this comes after the first paint
@@ -27,8 +28,10 @@ State: TypeAlias = Literal["reading", "ready", "refused", "error"]
 class Attachment:
     """One file: the block that is sent, once it is read, and what is known of it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, mention: str = "") -> None:
         self.name = name
+        self.mention = mention
+        """Its path in the chat's folder, if it is there because the text names it."""
         self.state: State = "reading"
         self.block: Image | File | None = None
         self.about = tr("Reading…")
@@ -67,6 +70,8 @@ class AttachmentList:
         self.describe: Callable[[Image | File], Awaitable[tuple[str, object]]] = no_description
         """Says what a file is and makes its preview; replaced by the widget that shows it."""
         self._check_task: asyncio.Task[Any] | None = None
+        self._unnamed: dict[str, Attachment] = {}
+        """Files that the text does not name any more; Undo may bring their names back."""
         chat.subscribe(lambda _: self.recheck(), "options")
 
     @property
@@ -98,6 +103,33 @@ class AttachmentList:
         for path in paths:
             self._begin(path.name or str(path), read(path))
 
+    def mention(self, name: str) -> None:
+        """Attach a file of the chat's folder that the text names after @."""
+        if any(item.mention == name for item in self.items):
+            return
+        folder = self._options.folder
+
+        async def read() -> Image | File:
+            from studio.agent.attachments import attach
+            from studio.tools.workspace.folder import Workspace
+
+            # What was a file of the folder when it was listed may be a link out of it by now.
+            path = await asyncio.to_thread(lambda: Workspace(folder).file(name))
+            return await attach(path)
+
+        self._begin(name.rpartition("/")[2], read(), name)
+
+    def follow(self, text: str) -> None:
+        """Remove mentioned files whose names left the text, and bring back those named again."""
+        gone = [one for one in self.items if one.mention and not is_mentioned(one.mention, text)]
+        back = [one for name, one in self._unnamed.items() if is_mentioned(name, text)]
+        if gone or back:
+            self._unnamed |= {one.mention: one for one in gone}
+            for one in back:
+                del self._unnamed[one.mention]
+            self.items = [one for one in self.items if one not in gone] + back
+            self._chat.notify("attachments")
+
     def paste(self, encode: Callable[[], bytes]) -> None:
         """Attach a picture from the clipboard; ``encode`` returns its file, in a thread."""
 
@@ -121,6 +153,7 @@ class AttachmentList:
         for item in self.items:
             item.cancel()
         self.items = []
+        self._unnamed.clear()
         self._chat.notify("attachments")
         return taken
 
@@ -152,6 +185,7 @@ class AttachmentList:
         What is still being read is read on.
         """
         before, self.items = self.items, items
+        self._unnamed.clear()
         self._chat.notify("attachments")
         self.recheck()
         return before
@@ -164,8 +198,10 @@ class AttachmentList:
             self._check_task.cancel()
         self._check_task = self._chat.run(self._check())
 
-    def _begin(self, name: str, reading: Coroutine[Any, Any, Image | File]) -> None:
-        item = Attachment(name)
+    def _begin(
+        self, name: str, reading: Coroutine[Any, Any, Image | File], mention: str = ""
+    ) -> None:
+        item = Attachment(name, mention)
         self.items.append(item)
         item.task = self._chat.run(self._read(item, reading))
         self._chat.notify("attachments")

@@ -94,6 +94,7 @@ class MessageInput:
             return
         self.text = text
         self.caret = _units(text) if caret is None else caret
+        self.attachments.follow(text)
         if self.editing and not text:
             self.edit("")
         self._chat.notify("input")

@@ -1,0 +1,234 @@
+"""Completion: the list over the composer of what the word that is being typed may stand for.
+
+After @ it has files, folders and agents, after a slash at the beginning the commands.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QRectF, Qt
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
+from PySide6.QtWidgets import QListView, QStyleOptionViewItem
+
+from studio.ui.chat.model.open_word import OpenWord, mention_of
+from studio.ui.chat.page import ChatPage
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import OverlayBar, make_transparent
+from studio.ui.widgets.painting import PaintedWidget, paint_rounded
+
+from .entries import ALONE, Entries, FoundEntry
+from .palette import ResultList, ResultRow
+
+PAD, GAP = 6, 6
+MOST_ROWS = 10
+"""Rows that are seen at once."""
+BESIDE = 4
+"""Files, and agents, where there are both."""
+
+
+class Completion(PaintedWidget):
+    """Follows the composer's caret; arrows move, Enter and Tab choose, Esc closes."""
+
+    def __init__(self, theme: Theme, entries: Entries, page: ChatPage) -> None:
+        super().__init__(theme, page)
+        self._entries, self._composer, self._page = entries, page.composer, page
+        self._word: OpenWord | None = None
+        """The word that is shown."""
+        self._refused: tuple[int, str] | None = None
+        """Where the word begins for which the person wanted no list, and its sign."""
+        self.results = ResultList(self)
+        self.list = QListView(self)
+        self.list.setModel(self.results)
+        self.row = ResultRow(theme, self.list)
+        self.list.setItemDelegate(self.row)
+        self.list.setAccessibleName(tr("Suggestions"))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setMouseTracking(True)
+        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        make_transparent(self.list)
+        OverlayBar(self.list)
+        self.list.entered.connect(self._hovered)
+        self.list.clicked.connect(self._clicked)
+        editor = self._composer.editor
+        editor.cursorPositionChanged.connect(self.follow)
+        editor.textChanged.connect(self.follow)
+        editor.installEventFilter(self)
+        page.installEventFilter(self)
+        self._composer.resized.connect(self._place)
+        entries.changed.connect(self._refresh)
+        theme.changed.connect(self._place)
+        self.hide()
+
+    def follow(self) -> None:
+        """Show what the word at the caret may stand for."""
+        word = self._composer.open_word if self._composer.editor.hasFocus() else None
+        if word is None:
+            self._refused = None
+        if word is None or self._start(word) == self._refused:
+            self.close_list()
+        elif word != self._word:
+            begins = self._word is None
+            self._word = word
+            if begins:
+                self._entries.read_registries()
+                if word.sign == "@":
+                    self._page.model.run(self._entries.read_files())
+            self._show()
+
+    def close_list(self) -> None:
+        self._word = None
+        if not self.isHidden():
+            self.hide()
+            editor = self._composer.editor
+            editor.setAccessibleDescription(editor.placeholder)
+
+    def _start(self, word: OpenWord) -> tuple[int, str]:
+        units = len(word.typed.encode("utf-16-le", "surrogatepass")) // 2
+        return self._composer.editor.textCursor().position() - units, word.sign
+
+    # Rows
+
+    def _found(self, word: OpenWord) -> list[str | FoundEntry]:
+        find, query = self._entries.find_in, word.query
+        if word.sign == "/":
+            return [*self._entries.find_command(query, ALONE)]
+        files, agents = find("files", query, ALONE), find("agents", query, ALONE)
+        if files and agents:
+            files, agents = files[:BESIDE], agents[:BESIDE]
+        rows: list[str | FoundEntry] = [tr("Files"), *files] if files else []
+        return [*rows, tr("Agents: who answers from now on"), *agents] if agents else rows
+
+    def _show(self) -> None:
+        assert self._word is not None
+        found = self._found(self._word)
+        self.results.set_rows(found)
+        self.setVisible(bool(found))
+        if found:
+            self._place()
+            self.raise_()
+            self._move_to(0, 1)
+
+    def _refresh(self) -> None:
+        """Show what has been read; the chosen line stays if the person moved to it."""
+        if self._word is None:
+            return
+        chosen = self._current
+        moved = self.list.currentIndex().row() > self._first
+        self._show()
+        if chosen is not None and moved:
+            for at, row in enumerate(self.results.rows):
+                if isinstance(row, FoundEntry) and row.entry.key == chosen.entry.key:
+                    self._move_to(at, 1)
+
+    @property
+    def _first(self) -> int:
+        rows = self.results.rows
+        return next((at for at, row in enumerate(rows) if isinstance(row, FoundEntry)), 0)
+
+    @property
+    def _current(self) -> FoundEntry | None:
+        row = self.list.currentIndex().data(ResultList.RowRole)
+        return row if isinstance(row, FoundEntry) else None
+
+    def _move_to(self, row: int, step: int) -> None:
+        """Choose the next entry from a row on, in one direction; goes on at the other end."""
+        rows = self.results.rows
+        for away in range(len(rows)):
+            at = (row + step * away) % len(rows)
+            if isinstance(rows[at], FoundEntry):
+                self.list.setCurrentIndex(self.results.index(at))
+                top = at - 1 if at and isinstance(rows[at - 1], str) else at
+                self.list.scrollTo(self.results.index(top))
+                self.list.scrollTo(self.results.index(at))
+                spoken = str(self.results.index(at).data())
+                self._composer.editor.setAccessibleDescription(spoken)
+                return
+
+    def take(self, *, go_on: bool = False) -> None:
+        """Put the chosen entry in the place of the word, or do it.
+
+        With ``go_on`` a folder's name stays open, for what is in it.
+        """
+        row = self._current
+        if row is None:
+            return
+        entry = row.entry
+        if entry.group == "files":
+            if go_on and entry.name.endswith("/"):
+                self._composer.replace_word(mention_of(entry.name))
+                return
+        else:
+            self._composer.replace_word("")
+        self.close_list()
+        self._entries.chosen(entry)
+        entry.run()
+
+    # Place and look
+
+    def _place(self) -> None:
+        if self.isHidden():
+            return
+        t, box, rows = self.theme, self._composer.geometry(), self.results.rows
+        option = QStyleOptionViewItem()
+        heights = [
+            self.row.sizeHint(option, self.results.index(at)).height() for at in range(len(rows))
+        ]
+        gap = t.px(GAP)
+        above, below = box.top() - 2 * gap, self._page.height() - box.bottom() - 2 * gap
+        tall = min(sum(heights), MOST_ROWS * t.height(36)) + 2 * t.px(PAD)
+        upward = above >= tall or above >= below
+        tall = min(tall, above if upward else below)
+        top = box.top() - gap - tall if upward else box.bottom() + 1 + gap
+        self.setGeometry(QRect(box.left(), top, box.width(), tall))
+        pad = t.px(PAD)
+        self.list.setGeometry(1, pad, self.width() - 2, max(0, tall - 2 * pad))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        paint_rounded(painter, rect, t.px(10), t.color("raised"), t.color("control"))
+
+    # Keys and mouse
+
+    def _hovered(self, index: QModelIndex) -> None:
+        if isinstance(index.data(ResultList.RowRole), FoundEntry):
+            self.list.setCurrentIndex(index)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        if isinstance(index.data(ResultList.RowRole), FoundEntry):  # not a heading
+            self.list.setCurrentIndex(index)
+            self.take()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._page:
+            if event.type() == QEvent.Type.Resize:
+                self._place()
+            return False
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return not self.isHidden() and self._key(event)
+        stays = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+        if (
+            isinstance(event, QFocusEvent)
+            and event.type() == QEvent.Type.FocusOut
+            and event.reason() not in stays
+        ):
+            self.close_list()
+        return False
+
+    def _key(self, event: QKeyEvent) -> bool:
+        key, here = event.key(), self.list.currentIndex().row()
+        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if held:
+            return False
+        if key == Qt.Key.Key_Escape:
+            if self._word is not None:
+                self._refused = self._start(self._word)
+            self.close_list()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
+            self.take(go_on=key == Qt.Key.Key_Tab)
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            step = 1 if key == Qt.Key.Key_Down else -1
+            self._move_to(here + step, step)
+        else:
+            return False
+        return True

@@ -1,0 +1,178 @@
+"""At the composer: files, folders and agents after @, commands after a slash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from studio.domain.blocks import UserBlock
+from studio.domain.messages import File
+from studio.simulator import Text, Turn
+from studio.ui.palette.completion import Completion
+from studio.ui.palette.entries import FoundEntry
+from support.waiting import until
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+def files(folder: Path) -> None:
+    """A folder with what is listed, and with what is not."""
+    for name in ("src/app.py", "src/deep/two words.md", "notes.md", "build/out.js", ".git/HEAD"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"This is {name}.\n")
+    (folder / ".gitignore").write_text("/build/\n*.log\n")
+    (folder / "run.log").write_text("noise")
+    (folder.parent / "secret.txt").write_text("hidden")
+    (folder / "link.txt").symlink_to(folder.parent / "secret.txt")
+
+
+def box(person: Person) -> Completion:
+    assert person.window.completion is not None
+    return person.window.completion
+
+
+def offered(person: Person) -> list[str]:
+    """What the list has; nothing if it is closed."""
+    if person.window.completion is None or not box(person).isVisible():
+        return []
+    return [row.entry.title for row in box(person).results.rows if isinstance(row, FoundEntry)]
+
+
+def chosen(person: Person) -> str:
+    row = box(person)._current
+    return row.entry.title if row is not None else ""
+
+
+def attached(person: Person) -> list[str]:
+    return [item.name for item in person.window.chat.model.attachments.items]
+
+
+@on_window_loop
+async def test_files_folders_and_agents_are_named_after_an_at_sign(tmp_path: Path) -> None:
+    script = [Turn(Text("One.")), Turn(Text("Two."))]
+    files(tmp_path / "work")
+    async with at_window(tmp_path, "anthropic", script) as person:
+        composer, editor = person.composer, person.composer.editor
+        person.type("me@here ")
+        assert offered(person) == []  # an address
+        person.type("See @")
+        await until(lambda: ".gitignore" in offered(person))
+        assert offered(person)[:4] == [".gitignore", "notes.md", "src/", "src/app.py"]
+        assert "Coder" in offered(person)
+        assert box(person).geometry().right() <= person.window.chat.width()
+        person.type("sap")  # initials, or letters apart
+        assert offered(person) == ["src/app.py"]
+        assert "src/app.py" in editor.accessibleDescription()
+        person.press(Key.Key_Return)
+        assert composer.text == "me@here See @src/app.py " and not offered(person)
+        await until(lambda: not person.window.chat.model.attachments.reading)
+        assert attached(person) == ["app.py"]
+
+        # A folder stays open with Tab; blanks are escaped; Down goes on at the other end.
+        person.type("and @sr")
+        person.press(Key.Key_Up)
+        person.press(Key.Key_Down)
+        assert chosen(person) == "src/"
+        person.press(Key.Key_Tab)
+        assert composer.text.endswith("@src/") and "src/deep/" in offered(person)
+        person.type("two")
+        assert offered(person) == ["src/deep/two words.md"]
+        person.press(Key.Key_Tab)
+        assert composer.text.endswith(r" and @src/deep/two\ words.md ")
+        await until(lambda: len(attached(person)) == 2)
+
+        # A name that leaves the text takes its file along; Undo brings both back.
+        for _ in range(len(r"@src/deep/two\ words.md ")):
+            person.press(Key.Key_Backspace)
+        assert attached(person) == ["app.py"]
+        person.press(Key.Key_Z, CTRL)
+        await until(lambda: attached(person) == ["app.py", "two words.md"])
+
+        # Nothing outside of the folder, nothing that git ignores, no links.
+        person.type("@secret")
+        assert offered(person) == []
+        person.press(Key.Key_Escape)
+        composer.set_text(composer.text.split("@secret")[0])
+        for name in ("out.js", "run.log", "link.txt", "HEAD"):
+            person.type(f"@{name}")
+            assert offered(person) == [], name
+            composer.set_text(composer.text.split(f"@{name}")[0])
+
+        # Esc closes it for this word; an agent answers from now on, and is no part of the text.
+        person.type("@rev")
+        await until(lambda: offered(person) == ["Reviewer"])
+        person.press(Key.Key_Escape)
+        assert not offered(person) and editor.accessibleDescription() == editor.placeholder
+        person.type("i")
+        assert not offered(person)
+        for _ in range(5):
+            person.press(Key.Key_Backspace)
+        person.type("@rev")
+        QTest.mouseClick(
+            box(person).list.viewport(), Qt.MouseButton.LeftButton, pos=middle(person, "Reviewer")
+        )
+        await until(lambda: person.window.chat.model.options.agent == "Reviewer")
+        assert "@rev" not in composer.text and editor.hasFocus()
+
+        await until(lambda: not person.window.chat.model.attachments.reading)
+        person.press(Key.Key_Return)
+        await person.done()
+        (said,) = person.blocks(UserBlock)
+        assert [part.name for part in said.said if isinstance(part, File)] == [
+            "app.py", "two words.md",
+        ]  # fmt: skip
+        sent = json.dumps(person.exchanges[0].json)
+        assert "This is src/app.py." in sent and "This is src/deep/two words.md." in sent
+        assert r"See @src/app.py and @src/deep/two\\ words.md" in sent
+        assert person.session.info.agent == "Reviewer" and not attached(person)
+
+        # A file that became a link out of the folder is refused when it is chosen.
+        person.type("@notes")
+        await until(lambda: offered(person) == ["notes.md"])
+        (person.folder / "notes.md").unlink()
+        (person.folder / "notes.md").symlink_to(tmp_path / "secret.txt")
+        person.press(Key.Key_Return)
+        items = person.window.chat.model.attachments.items
+        await until(lambda: items[0].state == "error")
+        assert "outside" in items[0].problem
+
+
+@on_window_loop
+async def test_commands_after_a_slash_are_the_actions_of_the_window(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", [Turn(Text("One."))]) as person:
+        composer = person.composer
+        person.type("/")
+        assert offered(person)[0] == "/new" and "/help" in offered(person)
+        assert "/undo" not in offered(person)  # there is nothing to undo
+        person.type("set")
+        assert chosen(person) == "/settings"
+        person.press(Key.Key_Tab)
+        dialog = await until(lambda: person.window.preferences.dialog)
+        assert composer.text == ""
+        dialog.close()
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        composer.setFocus()
+        person.type("/usr/bin is what?")
+        assert not offered(person)
+        person.press(Key.Key_Return, SHIFT)
+        person.type("/")
+        assert not offered(person)  # only the first line begins with a command
+        composer.set_text("")
+        person.say("/nothing like it")
+        await person.done()
+        assert "/nothing like it" in person.asked[0]
+
+
+def middle(person: Person, title: str) -> QPoint:
+    rows = box(person).results.rows
+    at = next(
+        n for n, row in enumerate(rows) if not isinstance(row, str) and row.entry.title == title
+    )
+    return box(person).list.visualRect(box(person).results.index(at)).center()
