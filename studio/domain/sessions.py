@@ -15,6 +15,8 @@ from .models import Effort
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
 """The user interface in which a session was begun."""
+TitledBy: TypeAlias = Literal["", "model", "person"]
+"""Who gave a session its title; nobody where it is the first line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,9 @@ class SessionInfo:
     that this one was branched from. ``caps`` are the person's for this session.
     ``model_chosen``: the person chose the model, so routing does not change it (L-13).
     ``instructions`` come from a client of the server, in addition to the agent's (S-1).
+    ``archived`` is out of the list of chats, ``pinned`` on top of it; ``group_name`` is the
+    person's group of chats, empty for none. ``deleted`` is when it was put in the bin, 0 if it
+    is not there.
     """
 
     id: str
@@ -46,6 +51,11 @@ class SessionInfo:
     model_chosen: bool = False
     origin: Origin = "window"
     instructions: str = ""
+    archived: bool = False
+    pinned: bool = False
+    group_name: str = ""
+    titled_by: TitledBy = ""
+    deleted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

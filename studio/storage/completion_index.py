@@ -23,7 +23,8 @@ def sessions(database: Path) -> list[Named]:
     """Short ids and titles of sessions, the one used last first."""
     return _rows(
         database,
-        "SELECT substr(id, 1, 8), title FROM sessions ORDER BY updated DESC LIMIT ?",
+        """SELECT substr(id, 1, 8), title FROM sessions WHERE deleted = 0
+        ORDER BY updated DESC LIMIT ?""",
     )
 
 
@@ -31,8 +32,8 @@ def drafts(database: Path) -> list[Named]:
     """Short ids and paths of drafts that wait, newest first."""
     return _rows(
         database,
-        "SELECT substr(draft_id, 1, 8), path FROM drafts WHERE status IN ('waiting', 'conflict') "
-        "ORDER BY id DESC LIMIT ?",
+        """SELECT substr(draft_id, 1, 8), path FROM drafts d JOIN sessions s ON s.id = d.session_id
+        WHERE status IN ('waiting', 'conflict') AND deleted = 0 ORDER BY d.id DESC LIMIT ?""",
     )
 
 

@@ -331,6 +331,22 @@ def _counted_events(db: Connection) -> None:
     )
 
 
+def _chat_list(db: Connection) -> None:
+    """Archive, pins, groups, the bin, and who gave a title."""
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN group_name TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN titled_by TEXT NOT NULL DEFAULT ''",
+        # When it was put in the bin; 0 if it is not there.
+        "ALTER TABLE sessions ADD COLUMN deleted REAL NOT NULL DEFAULT 0",
+        # The list reads these whole, and of the others the newest.
+        """CREATE INDEX sessions_kept ON sessions (updated)
+            WHERE archived <> 0 OR pinned <> 0 OR group_name <> '' OR deleted <> 0""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -347,5 +363,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _known_events,
     _unsent,
     _counted_events,
+    _chat_list,
 )
 LATEST = len(MIGRATIONS)

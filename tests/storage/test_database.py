@@ -98,7 +98,8 @@ async def test_a_cancelled_caller_does_not_undo_a_write(tmp_path: Path) -> None:
     def slow(c: sqlite3.Connection) -> None:
         gate.wait()
         c.execute(
-            "INSERT INTO sessions VALUES ('s','','','','','','',1,1,'',0,NULL,'',0,0,0,'window','')"
+            """INSERT INTO sessions (id, title, folder, agent, provider, model, permission_mode,
+            created, updated, state, unread) VALUES ('s','','','','','','',1,1,'',0)"""
         )
 
     task = asyncio.create_task(db.write(slow))

@@ -6,10 +6,10 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import get_args
+from typing import Unpack, get_args
 
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
@@ -18,7 +18,7 @@ from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete
 from studio.domain.messages import Message, ToolResult
 from studio.domain.sessions import Origin, SearchHit, SessionInfo, title_from_messages
 from studio.domain.tools import Exposure
-from studio.storage.sessions.store import SessionStore
+from studio.storage.sessions.store import SessionChanges, SessionStore
 
 from .event_channel import EventChannel
 from .session import Session
@@ -182,6 +182,8 @@ class Sessions:
             updated=now,
             state="idle",
             unread=False,
+            archived=False,
+            pinned=False,
             parent=session_id,
         )
         if old.damage:
@@ -220,7 +222,39 @@ class Sessions:
     async def search(self, text: str) -> Sequence[SearchHit]:
         return await self.store.search(text)
 
+    async def arrange(self, ids: Collection[str], **changes: Unpack[SessionChanges]) -> None:
+        """Change fields of several sessions in one write, see ``SessionStore.update_all``."""
+        for session_id in ids:
+            if session := self._open.get(session_id):
+                session.state.info = replace(session.info, **changes)
+        await self.store.update_all(ids, **changes)
+
+    async def put_in_bin(self, ids: Collection[str]) -> None:
+        """Stop and close sessions, and leave them out everywhere but in ``bin``."""
+        for session_id in ids:
+            if session := self._open.pop(session_id, None):
+                with suppress(StorageError):  # its latest words go, as if it were deleted for good
+                    await session.close()
+                self.store.let_go(session_id)
+        await self.store.update_all(ids, deleted=time.time())
+
+    async def take_from_bin(self, ids: Collection[str]) -> None:
+        """Bring deleted sessions back as they were."""
+        await self.store.update_all(ids, deleted=0.0)
+
+    async def bin(self) -> list[SessionInfo]:
+        """The sessions that can be brought back, the one that was deleted last first."""
+        return await self.store.bin()
+
+    async def empty_bin(self, before: float) -> int:
+        """Delete for good what was put in the bin before a time; returns how many it were."""
+        old = [info.id for info in await self.bin() if info.deleted < before]
+        for session_id in old:
+            await self.delete(session_id)
+        return len(old)
+
     async def delete(self, session_id: str) -> None:
+        """Delete a session for good, also one that is in the bin."""
         if session := self._open.pop(session_id, None):
             with suppress(StorageError):  # it is deleted anyway
                 await session.close()

@@ -85,8 +85,10 @@ class ImportLog:
         self._db = database
 
     async def session(self, digest: str) -> str:
-        """The id of the session that the file became; empty if there is none."""
-        rows = await self._db.rows("SELECT session_id FROM imports WHERE digest = ?", digest)
+        """The id of the session that the file became; empty if there is none any more."""
+        query = """SELECT session_id FROM imports JOIN sessions ON id = session_id
+            WHERE digest = ? AND deleted = 0"""
+        rows = await self._db.rows(query, digest)
         return str(rows[0][0]) if rows else ""
 
     async def note(self, digest: str, session_id: str) -> None:

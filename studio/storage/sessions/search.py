@@ -138,7 +138,8 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
     it to some sessions, see ``search_filters``. With filters alone all of these are found.
     """
     filters = read_filters(sanitise_text(text).strip(), time.time())
-    text, where, values = filters.words, filters.where, filters.values
+    text, values = filters.words, filters.values
+    where = f"sessions.deleted = 0 AND ({filters.where})"
     if not text and not filters.limited:
         return []
     hits: dict[str, SearchHit] = {}

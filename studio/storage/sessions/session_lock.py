@@ -56,7 +56,7 @@ def acquire_lock(
     found = ExternalActivity(bool(others and living(others)), known is not None and newest != known)
     if not (found.running or found.changed):
         taken = db.execute(
-            "INSERT OR REPLACE INTO claims SELECT id, ? FROM sessions WHERE id = ?",
+            "INSERT OR REPLACE INTO claims SELECT id, ? FROM sessions WHERE id = ? AND deleted = 0",
             (owner, session_id),
         )
         if not taken.rowcount:

@@ -5,7 +5,7 @@ Reads what belongs to them: events, native histories, drafts, usage, audit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
@@ -17,7 +17,7 @@ from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import EFFORTS, Effort, Usage
-from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
+from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo, TitledBy
 from studio.storage.config.permission_rules import SessionRuleStore
 from studio.storage.connection import damage_error
 from studio.storage.database import Database
@@ -53,11 +53,17 @@ class SessionChanges(TypedDict, total=False):
     caps: Caps
     model_chosen: bool
     instructions: str
+    archived: bool
+    pinned: bool
+    group_name: str
+    titled_by: TitledBy
+    deleted: float
 
 
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
-    "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions"
+    "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions, "
+    "archived, pinned, group_name, titled_by, deleted"
 )
 
 
@@ -88,7 +94,8 @@ class SessionStore:
         await self.flush(source_id)
 
         def write(db: Connection) -> None:
-            if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (source_id,)).fetchone():
+            query = "SELECT 1 FROM sessions WHERE id = ? AND deleted = 0"
+            if not db.execute(query, (source_id,)).fetchone():
                 raise StorageError("This chat was deleted, so it cannot be continued.")
             _create(replace(info, parent=source_id), db)
             event_log.copy_session(db, source_id, info.id, before_turn)
@@ -100,16 +107,27 @@ class SessionStore:
         await self._db.write(write)
 
     async def get(self, session_id: str) -> SessionInfo | None:
-        """The session, or None if there is none with this id."""
-        rows = await self._db.rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session_id)
+        """The session, or None if there is none with this id, or it is in the bin."""
+        query = f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND deleted = 0"
+        rows = await self._db.rows(query, session_id)
         return _info(rows[0]) if rows else None
 
     async def all(self) -> list[SessionInfo]:
-        """All sessions, the one used last first."""
-        return [_info(row) for row in await self._db.read(_all)]
+        """All sessions that are not in the bin, the one used last first."""
+        infos = [_info(row) for row in await self._db.read(_all)]
+        return [info for info in infos if not info.deleted]
+
+    async def bin(self) -> list[SessionInfo]:
+        """The sessions in the bin, the one that was deleted last first."""
+        query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted <> 0 ORDER BY deleted DESC, id"
+        return [_info(row) for row in await self._db.rows(query)]
 
     async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
         """Change some fields; does nothing if the session is deleted."""
+        await self.update_all((session_id,), **changes)
+
+    async def update_all(self, ids: Collection[str], **changes: Unpack[SessionChanges]) -> None:
+        """Change some fields of several sessions: of all of them, or of none."""
         unknown = changes.keys() - SessionChanges.__annotations__.keys()
         if unknown:
             raise TypeError(f"a session has no {', '.join(sorted(unknown))}")
@@ -122,7 +140,13 @@ class SessionStore:
         columns = ", ".join(f"{name} = ?" for name in row)
         values = [sanitise_text(v) if isinstance(v, str) else v for v in row.values()]
         query = f"UPDATE sessions SET {columns} WHERE id = ?"
-        await self._db.execute(query, *values, session_id)
+        rows = [(*values, session_id) for session_id in ids]
+        await self._db.write(lambda db: db.executemany(query, rows) and None)
+
+    async def give_title(self, session_id: str, title: str) -> bool:
+        """Give a session a model's title, unless it has been given one; whether that was done."""
+        query = "UPDATE sessions SET title = ?, titled_by = 'model' WHERE id = ? AND titled_by = ''"
+        return await self._db.execute(query, sanitise_text(title), session_id) > 0
 
     async def delete(self, session_id: str) -> None:
         """Delete a session and everything in it, except its rows in the audit and usage."""
@@ -256,7 +280,7 @@ class SessionStore:
             CAST(d.path AS TEXT), d.action, CAST(d.target AS TEXT), d.status,
             CAST(d.detail AS TEXT), d.created, d.resolved
             FROM drafts d JOIN sessions s ON s.id = d.session_id
-            WHERE d.status IN {states} AND (?1 = '' OR s.id = ?1)
+            WHERE d.status IN {states} AND s.deleted = 0 AND (?1 = '' OR s.id = ?1)
             ORDER BY {order} DESC, d.id DESC LIMIT ?2""",
             session_id,
             limit,
@@ -364,7 +388,8 @@ def _create(info: SessionInfo, db: Connection) -> None:
         info.id, sanitise_text(info.title), sanitise_text(info.folder), info.agent, info.provider,
         info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
         info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
-        info.origin, sanitise_text(info.instructions),
+        info.origin, sanitise_text(info.instructions), info.archived, info.pinned,
+        sanitise_text(info.group_name), info.titled_by, info.deleted,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -374,7 +399,7 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     """A row, with defaults for unreadable fields: a damaged row must not hide the others."""
     session_id, title, folder, agent, provider, model = map(_text, row[:6])
     mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
-    origin, instructions = row[16:]
+    origin, instructions, archived, pinned, group_name, titled_by, deleted = row[16:]
     return SessionInfo(
         session_id,
         title,
@@ -396,6 +421,11 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         bool(chosen),
         origin if origin in get_args(Origin) else "window",
         _text(instructions),
+        bool(archived),
+        bool(pinned),
+        _text(group_name),
+        titled_by if titled_by in get_args(TitledBy) else "person",
+        deleted if is_time(deleted) else 0.0,
     )
 
 
