@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import (
     QEvent,
-    QModelIndex,
     QObject,
     QPoint,
     QPointF,
@@ -18,7 +17,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPainterPath, QRegion
 from PySide6.QtWidgets import (
     QLineEdit,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -28,7 +26,7 @@ from PySide6.QtWidgets import (
 from studio.ui.formatting import context_size, dollars, price
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, HeadedList, Index, OverlayBar, Segmented, make_transparent
+from studio.ui.widgets import Button, HeadedList, HeadedView, Index, Segmented
 from studio.ui.widgets.painting import (
     PaintedWidget,
     keycaps_width,
@@ -179,19 +177,10 @@ class ModelPicker(PaintedWidget):
         self.kind = Segmented(theme, (tr("All"), tr("Local"), tr("Vision")), name=tr("Show"))
         self.kind.setParent(self)
         self.models = ChoiceList(self)
-        self.list = QListView(self)
-        self.list.setModel(self.models)
-        self.row = ChoiceRow(theme, self.list)
-        self.list.setItemDelegate(self.row)
+        self.row = ChoiceRow(theme, self)
+        self.list = HeadedView(self.models, lambda _: self.row, self.field, self)
         self.list.setAccessibleName(tr("Models"))
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setMouseTracking(True)
-        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        make_transparent(self.list)
-        OverlayBar(self.list)
         self.providers = Button(theme, tr("Providers…"), "ghost", parent=self)
-        self.list.entered.connect(self._hovered)
         self.list.viewport().installEventFilter(self)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._search)
@@ -205,10 +194,10 @@ class ModelPicker(PaintedWidget):
         self.field.clear()
         self.kind.set_current(0)
         self._search()
-        self._choose(lambda one: one.used)
+        self.list.choose(lambda one: one.used)
         t = self.theme
         width = t.px(WIDTH)
-        rows = self._rows_height(min(len(self.models.rows), MOST_ROWS + 1))
+        rows = self.list.rows_height(MOST_ROWS + 1)
         height = t.height(FIELD) + t.height(FOOT) + 2 * PAD + max(t.height(ROW), rows)
         place = button.mapToGlobal(QPoint(0, -height - 4))
         screen = button.screen().availableGeometry()
@@ -219,19 +208,18 @@ class ModelPicker(PaintedWidget):
         self._place()
         self.show()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
-        self._show_current()
+        self.list.choose(lambda one: one is self.current)  # it may be out of view
 
     def refresh(self) -> None:
         """Show the models anew: one of them became a favourite, or a list arrived."""
         if self.isVisible():
             chosen = self.current
             self._search()
-            self._choose(lambda one: chosen is not None and one.key == chosen.key)
+            self.list.choose(lambda one: chosen is not None and one.key == chosen.key)
 
     @property
     def current(self) -> ModelChoice | None:
-        row = self.list.currentIndex().data(ChoiceList.RowRole)
-        return row if isinstance(row, ModelChoice) else None
+        return self.list.current
 
     def take(self) -> None:
         """Choose the current model."""
@@ -248,46 +236,8 @@ class ModelPicker(PaintedWidget):
     def _search(self) -> None:
         kind = KINDS[self.kind.current]
         self.models.show(matching(self._choices(), self.field.text(), kind))
-        self._choose(lambda _: True)
+        self.list.choose()
         self.update()
-
-    def _choose(self, wanted: Callable[[ModelChoice], bool]) -> None:
-        """Make the first model that is wanted the current one."""
-        for at, row in enumerate(self.models.rows):
-            if isinstance(row, ModelChoice) and wanted(row):
-                self.list.setCurrentIndex(self.models.index(at))
-                self._show_current()
-                return
-
-    def _move(self, step: int) -> None:
-        """Go to the next model in a direction; past the end at the other one."""
-        rows = self.models.rows
-        models = [at for at, row in enumerate(rows) if isinstance(row, ModelChoice)]
-        if models:
-            here = self.list.currentIndex().row()
-            at = models.index(here) if here in models else -1
-            end = (len(models) - 1) if step > 0 else 0
-            to = (
-                (end + step) % len(models) if at == end else min(max(at + step, 0), len(models) - 1)
-            )
-            self.list.setCurrentIndex(self.models.index(models[to]))
-            self._show_current()
-
-    def _show_current(self) -> None:
-        index = self.list.currentIndex()
-        above = index.row() - 1
-        if above >= 0 and isinstance(self.models.rows[above], str):
-            self.list.scrollTo(self.models.index(above))
-        self.list.scrollTo(index)
-        self.field.setAccessibleDescription(str(index.data() or ""))
-
-    def _hovered(self, index: QModelIndex) -> None:
-        if isinstance(index.data(ChoiceList.RowRole), ModelChoice):
-            self.list.setCurrentIndex(index)
-
-    def _rows_height(self, count: int) -> int:
-        option = QStyleOptionViewItem()
-        return sum(self.row.sizeHint(option, self.models.index(at)).height() for at in range(count))
 
     # Look
 
@@ -350,7 +300,7 @@ class ModelPicker(PaintedWidget):
             and event.button() == Qt.MouseButton.LeftButton
         ):
             index = self.list.indexAt(event.position().toPoint())
-            if isinstance(index.data(ChoiceList.RowRole), ModelChoice):
+            if self.list.choice(index) is not None:
                 self.list.setCurrentIndex(index)
                 star = self.row.star(QRectF(self.list.visualRect(index)))
                 if star.adjusted(-6, -8, 4, 8).contains(event.position()):
@@ -372,12 +322,8 @@ class ModelPicker(PaintedWidget):
             self.take()
         elif key == Qt.Key.Key_D and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._star()
-        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
-            self._move(1 if key == Qt.Key.Key_Down else -1)
-        elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
-            self._move(MOST_ROWS if key == Qt.Key.Key_PageDown else -MOST_ROWS)
         else:
-            return False
+            return self.list.key(event)
         return True
 
 

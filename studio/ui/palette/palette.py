@@ -17,7 +17,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QLineEdit,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -27,7 +26,7 @@ from shiboken6 import isValid
 
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import HeadedList, Index, OverlayBar, make_transparent
+from studio.ui.widgets import HeadedList, HeadedView, Index
 from studio.ui.widgets.painting import (
     PaintedWidget,
     keycaps_width,
@@ -156,16 +155,10 @@ class Palette(PaintedWidget):
         self._dim = 1.0
         self.field = PaletteField(theme, self)
         self.results = ResultList(self)
-        self.list = QListView(self)
-        self.list.setModel(self.results)
-        self.list.setItemDelegate(ResultRow(theme, self.list))
+        self.list = HeadedView(
+            self.results, lambda parent: ResultRow(theme, parent), self.field, self
+        )
         self.list.setAccessibleName(tr("Results"))
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setMouseTracking(True)
-        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
-        make_transparent(self.list)
-        OverlayBar(self.list)
-        self.list.entered.connect(self._choose)
         self.list.clicked.connect(self._clicked)
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
@@ -203,8 +196,8 @@ class Palette(PaintedWidget):
 
     def run(self) -> None:
         """Do what the chosen line stands for."""
-        row = self.list.currentIndex().data(ResultList.RowRole)
-        if isinstance(row, FoundEntry):
+        row = self.list.current
+        if row is not None:
             self.close_palette()
             self.entries.chosen(row.entry)
             row.entry.run()
@@ -213,43 +206,23 @@ class Palette(PaintedWidget):
 
     def _search(self) -> None:
         self.results.show(self.entries.find(self.field.text()))
-        self._move_to(0, 1)
+        self.list.choose()
         self._place()
         self.update()
 
     def _refresh(self) -> None:
         """Show what has come; the person's choice stays, if it is another than the first line."""
         entries = [row.entry for row in self.results.rows if isinstance(row, FoundEntry)]
-        row = self.list.currentIndex().data(ResultList.RowRole)
-        chosen = row.entry if isinstance(row, FoundEntry) and row.entry is not entries[0] else None
+        row = self.list.current
+        chosen = row.entry if row is not None and row.entry is not entries[0] else None
         self._search()
         if chosen is not None:
-            for at, one in enumerate(self.results.rows):
-                if isinstance(one, FoundEntry) and one.entry.key == chosen.key:
-                    self._move_to(at, 1)
-
-    def _choose(self, index: QModelIndex) -> None:
-        if isinstance(index.data(ResultList.RowRole), FoundEntry):
-            self.list.setCurrentIndex(index)
+            self.list.choose(lambda one: one.entry.key == chosen.key)
 
     def _clicked(self, index: QModelIndex) -> None:
-        if isinstance(index.data(ResultList.RowRole), FoundEntry):  # not a heading
+        if self.list.choice(index) is not None:
             self.list.setCurrentIndex(index)
             self.run()
-
-    def _move_to(self, row: int, step: int) -> None:
-        """Choose the next entry from a row on, in one direction; goes on at the other end."""
-        rows = self.results.rows
-        for away in range(len(rows)):
-            at = (row + step * away) % len(rows)
-            if isinstance(rows[at], FoundEntry):
-                self.list.setCurrentIndex(self.results.index(at))
-                top = at - 1 if at and isinstance(rows[at - 1], str) else at
-                self.list.scrollTo(self.results.index(top))
-                self.list.scrollTo(self.results.index(at))
-                name = self.results.index(at).data()
-                self.field.setAccessibleDescription(str(name))
-                return
 
     # -- look ---------------------------------------------------------------------
 
@@ -258,12 +231,7 @@ class Palette(PaintedWidget):
         width = min(t.px(WIDTH), self.width() - 2 * t.px(24))
         top = round(self.height() * TOP)
         field, foot = t.height(FIELD), t.height(FOOT)
-        delegate = self.list.itemDelegate()
-        heights = (
-            delegate.sizeHint(QStyleOptionViewItem(), self.results.index(at)).height()
-            for at in range(len(self.results.rows))
-        )
-        rows = sum(heights) or t.height(ROW)
+        rows = self.list.rows_height() or t.height(ROW)
         room = self.height() - top - t.px(24) - field - foot - 2 * PAD
         tall = min(rows, max(t.height(ROW), min(room, t.px(440))))
         return QRect((self.width() - width) // 2, top, width, field + tall + 2 * PAD + foot)
@@ -350,19 +318,13 @@ class Palette(PaintedWidget):
         return False
 
     def _key(self, event: QKeyEvent) -> bool:
-        key, here = event.key(), self.list.currentIndex().row()
+        key = event.key()
         if key == Qt.Key.Key_Escape:
             self.close_palette()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.run()
-        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Tab):
-            self._move_to(here + 1, 1)
-        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Backtab):
-            self._move_to(here - 1, -1)
-        elif key == Qt.Key.Key_PageDown:
-            self._move_to(min(here + 8, len(self.results.rows) - 1), 1)
-        elif key == Qt.Key.Key_PageUp:
-            self._move_to(max(here - 8, 0), -1 if here > 8 else 1)
+        elif key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            self.list.move(1 if key == Qt.Key.Key_Tab else -1)
         else:
-            return False
+            return self.list.key(event)
         return True

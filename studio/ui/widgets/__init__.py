@@ -5,7 +5,7 @@ screen readers find what they expect.
 
 - ``buttons``: Buttons with a text, an icon or both.
 - ``choice``: Segments, switches, check boxes, and buttons that open a menu.
-- ``headed_list``: Holds choices under headings, for lists.
+- ``headed_list``: Choices under headings, moved through by the keys of a field.
 - ``panels``: Text fields, labels, cards, tags, status marks and scroll bars.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
@@ -18,7 +18,7 @@ screen readers find what they expect.
 from .buttons import Button, IconButton, PaintedButton
 from .choice import Check, Combo, MenuButton, MenuItem, Segmented, Toggle, fill_menu
 from .focus import FocusRing
-from .headed_list import HeadedList
+from .headed_list import HeadedList, HeadedView
 from .panels import (
     Card,
     Column,
@@ -46,6 +46,7 @@ __all__ = [
     "FocusRing",
     "Hairline",
     "HeadedList",
+    "HeadedView",
     "IconButton",
     "Index",
     "Label",

@@ -1,15 +1,27 @@
-"""Headed list: the model of a list of choices under headings."""
+"""Headed list: choices under headings, which the keys of a field beside them move through."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QAbstractListModel, QObject, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
-from .panels import Index
+from .announcement import announce
+from .panels import Index, OverlayBar, make_transparent
 
 RowT = TypeVar("RowT")
+
+PAGE = 8
+"""Choices that Page Up and Page Down go by."""
 
 
 class HeadedList(QAbstractListModel, Generic[RowT]):
@@ -46,3 +58,89 @@ class HeadedList(QAbstractListModel, Generic[RowT]):
         if row is None or isinstance(row, str):
             return Qt.ItemFlag.NoItemFlags
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+
+
+class HeadedView(QListView, Generic[RowT]):
+    """Shows a ``HeadedList``. A field keeps the keyboard, and ``key`` takes what is typed there.
+
+    The mouse chooses what it is over. What is chosen is said in the field, which has the focus.
+    """
+
+    def __init__(
+        self,
+        rows: HeadedList[RowT],
+        delegate: Callable[[QObject], QStyledItemDelegate],
+        field: QLineEdit,
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self._rows, self._field = rows, field
+        self.setModel(rows)
+        self.setItemDelegate(delegate(self))
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMouseTracking(True)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        make_transparent(self)
+        OverlayBar(self)
+        self.entered.connect(self._hovered)
+
+    @property
+    def current(self) -> RowT | None:
+        """What is chosen."""
+        return self.choice(self.currentIndex())
+
+    def choice(self, index: Index) -> RowT | None:
+        """What an index stands for; None for a heading."""
+        row = index.data(HeadedList.RowRole)
+        return None if isinstance(row, str) else row
+
+    def choose(self, wanted: Callable[[RowT], bool] = lambda row: True) -> None:
+        """Choose the first that is wanted, and scroll to it; nothing changes if there is none."""
+        for at, row in enumerate(self._rows.rows):
+            if not isinstance(row, str) and wanted(row):
+                self._go_to(at)
+                return
+
+    def move(self, step: int) -> None:
+        """Go so many choices on; past the end to the other end, but first to the end itself."""
+        choices = [at for at, row in enumerate(self._rows.rows) if not isinstance(row, str)]
+        if not choices:
+            return
+        here, last = self.currentIndex().row(), len(choices) - 1
+        at = choices.index(here) if here in choices else -1
+        end = last if step > 0 else 0
+        to = last - end if at == end else min(max(at + step, 0), last)
+        self._go_to(choices[to])
+        announce(self._field, str(self.currentIndex().data()))
+
+    def key(self, event: QKeyEvent) -> bool:
+        """Take a key of the field; False if it does not move."""
+        steps = {
+            Qt.Key.Key_Down: 1,
+            Qt.Key.Key_Up: -1,
+            Qt.Key.Key_PageDown: PAGE,
+            Qt.Key.Key_PageUp: -PAGE,
+        }
+        step = steps.get(Qt.Key(event.key()))
+        if step is not None:
+            self.move(step)
+        return step is not None
+
+    def rows_height(self, most: int | None = None) -> int:
+        """How tall the first rows are, or all of them."""
+        option, delegate = QStyleOptionViewItem(), self.itemDelegate()
+        shown = range(min(len(self._rows.rows), most or len(self._rows.rows)))
+        return sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in shown)
+
+    def _go_to(self, at: int) -> None:
+        index = self._rows.index(at)
+        self.setCurrentIndex(index)
+        if at and isinstance(self._rows.rows[at - 1], str):
+            self.scrollTo(self._rows.index(at - 1))
+        self.scrollTo(index)
+        self._field.setAccessibleDescription(str(index.data()))
+
+    def _hovered(self, index: QModelIndex) -> None:
+        if self.choice(index) is not None:
+            self.setCurrentIndex(index)
