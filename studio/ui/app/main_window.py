@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QPaintEvent
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
 
 from studio.domain.aio import BackgroundTasks
@@ -140,6 +140,7 @@ class MainWindow(QMainWindow):
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
+        self.chat.link_wanted.connect(self._copy_link)
         self.pages.open_wanted.connect(self.open_session)
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
@@ -453,6 +454,11 @@ class MainWindow(QMainWindow):
                 self.preferences.open(page)
             case _:
                 self.banner.say(tr("This link leads nowhere in Agent Studio."))
+
+    def _copy_link(self, session_id: str, block: int) -> None:
+        from .links import ChatLink
+
+        QGuiApplication.clipboard().setText(str(ChatLink(session_id, block)))
 
     async def _follow_to_chat(self, link: ChatLink) -> None:
         assert self.engine is not None

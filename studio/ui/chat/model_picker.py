@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from PySide6.QtCore import (
     QEvent,
     QObject,
-    QPoint,
     QPointF,
+    QRect,
     QRectF,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPainterPath, QRegion
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QRegion
 from PySide6.QtWidgets import (
     QLineEdit,
     QStyle,
@@ -25,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.formatting import context_size, dollars, price
 from studio.ui.theme import Theme, elided, joined
-from studio.ui.translation import tr, tr_plural
+from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, HeadedList, HeadedView, Index, Segmented
 from studio.ui.widgets.painting import (
     PaintedWidget,
@@ -152,6 +153,18 @@ class ChoiceRow(QStyledItemDelegate):
         return end
 
 
+class Purpose(NamedTuple):
+    """What a model is chosen for: an icon, what the field says, and what Enter does."""
+
+    icon: str
+    words: str
+    does: str
+
+
+USE = Purpose("search", tr_later("Choose a model"), tr_later("Choose"))
+RETRY = Purpose("rotate-ccw", tr_later("Retry with another model"), tr_later("Retry"))
+
+
 class ModelPicker(PaintedWidget):
     """A pop-up with a field, the models and what the keys do.
 
@@ -164,16 +177,20 @@ class ModelPicker(PaintedWidget):
     settings_wanted = Signal()
 
     def __init__(
-        self, theme: Theme, choices: Callable[[], Sequence[ModelChoice]], parent: QWidget
+        self,
+        theme: Theme,
+        choices: Callable[[], Sequence[ModelChoice]],
+        parent: QWidget,
+        purpose: Purpose = USE,
     ) -> None:
         super().__init__(theme, parent)
         self.setWindowFlags(Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        self._choices = choices
+        self._choices, self._purpose = choices, purpose
         self._estimate = ""
         self.field = QLineEdit(self)
         self.field.setProperty("plain", True)
-        self.field.setPlaceholderText(tr("Choose a model"))
-        self.field.setAccessibleName(tr("Choose a model"))
+        self.field.setPlaceholderText(tr(purpose.words))
+        self.field.setAccessibleName(tr(purpose.words))
         self.kind = Segmented(theme, (tr("All"), tr("Local"), tr("Vision")), name=tr("Show"))
         self.kind.setParent(self)
         self.models = ChoiceList(self)
@@ -187,8 +204,11 @@ class ModelPicker(PaintedWidget):
         self.kind.chosen.connect(lambda _: self._search())
         self.providers.clicked.connect(self._leave)
 
-    def open(self, button: QWidget, estimate: str) -> None:
-        """Show it at a button; ``estimate`` says what the next request costs at least."""
+    def open(self, at: QRect, estimate: str, *, below: bool = False) -> None:
+        """Show it at a place on the screen, above that or below it if there is room.
+
+        ``estimate`` says what the next request costs at least.
+        """
         self._estimate = estimate
         self.field.setFont(self.theme.font("body"))
         self.field.clear()
@@ -199,12 +219,13 @@ class ModelPicker(PaintedWidget):
         width = t.px(WIDTH)
         rows = self.list.rows_height(MOST_ROWS + 1)
         height = t.height(FIELD) + t.height(FOOT) + 2 * PAD + max(t.height(ROW), rows)
-        place = button.mapToGlobal(QPoint(0, -height - 4))
-        screen = button.screen().availableGeometry()
-        if place.y() < screen.top():
-            place = button.mapToGlobal(QPoint(0, button.height() + 4))
-        left = max(screen.left(), min(place.x(), screen.right() - width))
-        self.setGeometry(left, min(place.y(), screen.bottom() - height), width, height)
+        screen = (QGuiApplication.screenAt(at.center()) or self.screen()).availableGeometry()
+        over, under = at.top() - height - 4, at.bottom() + 5
+        fits = under + height <= screen.bottom() if below else over < screen.top()
+        top = under if fits else over
+        left = max(screen.left(), min(at.x(), screen.right() - width))
+        top = max(screen.top(), min(top, screen.bottom() - height))
+        self.setGeometry(left, top, width, height)
         self._place()
         self.show()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -271,7 +292,7 @@ class ModelPicker(PaintedWidget):
         field, foot = t.height(FIELD), t.height(FOOT)
         side = t.px(16)
         mark = QRectF(t.px(14), (field - side) / 2, side, side)
-        t.paint_icon(painter, mark, "search", "text2")
+        t.paint_icon(painter, mark, self._purpose.icon, "text2")
         hair = t.color("hair")
         painter.fillRect(QRectF(1, field, rect.width() - 2, 1), hair)
         painter.fillRect(QRectF(1, rect.height() - foot, rect.width() - 2, 1), hair)
@@ -279,7 +300,11 @@ class ModelPicker(PaintedWidget):
             place = QRectF(self.list.geometry()).adjusted(t.px(14), 0, -t.px(14), 0)
             paint_text(painter, t, place, tr("Nothing found."), "ui", "text2")
         x, middle = float(t.px(12)), rect.height() - foot / 2
-        words = (("Enter", tr("Choose")), ("Ctrl+D", tr("Favourite")), ("", self._estimate))
+        words = (
+            ("Enter", tr(self._purpose.does)),
+            ("Ctrl+D", tr("Favourite")),
+            ("", self._estimate),
+        )
         for keys, text in words:
             if keys:
                 paint_keycaps(painter, t, QPointF(x, middle), keys)

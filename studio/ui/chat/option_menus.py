@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtWidgets import QFileDialog
 
 from studio.ui.engine_texts import tr_engine
@@ -130,6 +130,9 @@ class OptionMenus(QObject):
         self._dialog: QFileDialog | None = None
         self.picker: ModelPicker | None = None
         """The models to choose from, once they were shown."""
+        self.retry_picker: ModelPicker | None = None
+        """The same for an answer that is wanted again."""
+        self._retried: Callable[[str, str], None] = lambda provider, model: None
         modes = PERMISSION_MODES.items()
         composer.mode.set_items(
             [MenuItem(key, tr(text), detail=tr(about)) for key, (text, about) in modes]
@@ -156,8 +159,9 @@ class OptionMenus(QObject):
         effort = tr(EFFORT_NAMES[options.effort]).lower() if options.effort else tr("default")
         composer.effort.set_face(tr("Effort: {effort}").format(effort=effort), "gauge")
         composer.effort.setVisible(bool(efforts_offered))
-        if self.picker is not None:
-            self.picker.refresh()
+        for picker in (self.picker, self.retry_picker):
+            if picker is not None:
+                picker.refresh()
         composer.mode.set_current(options.permission_mode)
         composer.mode.set_face(tr(PERMISSION_MODES[options.permission_mode][0]), "shield")
         composer.folder.set_items(folder_items(engine.settings.values.recent_folders))
@@ -188,7 +192,7 @@ class OptionMenus(QObject):
         self._model.options.choose_effort(known.get(key))
 
     def _open_models(self) -> None:
-        from .model_picker import ModelPicker, estimate
+        from .model_picker import ModelPicker
 
         self._model.options_changed()
         if self.picker is None:
@@ -197,10 +201,31 @@ class OptionMenus(QObject):
             self.picker.chosen.connect(lambda *_: self._composer.setFocus())
             self.picker.starred.connect(self._star)
             self.picker.settings_wanted.connect(lambda: self.settings_wanted.emit("providers", ""))
+        button = self._composer.model
+        place = QRect(button.mapToGlobal(QPoint()), button.size())
+        self.picker.open(place, self._estimate)
+
+    @property
+    def _estimate(self) -> str:
+        """What the next request costs at least."""
+        from .model_picker import estimate
+
         tokens = self._model.session.transcript.last_usage.total if self._model.session else 0
-        self.picker.open(
-            self._composer.model, estimate(request_price(self._model.options.model, tokens))
-        )
+        return estimate(request_price(self._model.options.model, tokens))
+
+    def choose_retry(self, place: QRect, chosen: Callable[[str, str], None]) -> None:
+        """Have a model chosen that answers again, beside a place on the screen."""
+        from .model_picker import RETRY, ModelPicker
+
+        self._retried = chosen
+        self._model.options_changed()
+        if self.retry_picker is None:
+            picker = ModelPicker(self._composer.theme, self._choices, self._composer, RETRY)
+            picker.chosen.connect(lambda provider, model: self._retried(provider, model))
+            picker.starred.connect(self._star)
+            picker.settings_wanted.connect(lambda: self.settings_wanted.emit("providers", ""))
+            self.retry_picker = picker
+        self.retry_picker.open(place, self._estimate, below=True)
 
     def _choices(self) -> list[ModelChoice]:
         options, engine = self._model.options, self._model.engine

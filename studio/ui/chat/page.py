@@ -10,7 +10,7 @@ import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QRect, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent
 from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import isValid
@@ -67,6 +67,8 @@ class ChatPage(PaintedWidget):
     """Another chat is on screen, or an empty one."""
     trouble = Signal(str)
     open_wanted = Signal(str)
+    link_wanted = Signal(str, int)
+    """The id of a session and a block of it, to which a link is copied."""
     draft_wanted = Signal(str, str)
     """The ids of a session and of a draft whose conflict is to be shown."""
 
@@ -142,6 +144,9 @@ class ChatPage(PaintedWidget):
         view.item_actions.summary_action.connect(self._summary)
         view.item_actions.pin_wanted.connect(actions.pin)
         view.item_actions.left.connect(self.composer.setFocus)
+        view.item_actions.link_wanted.connect(self._copy_link)
+        view.item_actions.retry_wanted.connect(self._choose_retry)
+        view.context.in_chat = True
         view.context.agent = model.options.agent_icon
         view.context.model = model.model_title
         view.context.raised = model.recovery.raised_cap
@@ -371,6 +376,18 @@ class ChatPage(PaintedWidget):
             self.model.recovery.branch_after(turn_id)
         elif self.model.recovery.edit(turn_id):
             self.composer.setFocus()
+
+    def _copy_link(self, block: int) -> None:
+        if self.session is not None:
+            self.link_wanted.emit(self.session.info.id, block)
+
+    def _choose_retry(self, turn_id: str, at: QRectF) -> None:
+        """Let the person choose the model that answers a message again, beside a place."""
+        rect = at.toRect()
+        place = QRect(self.view.viewport().mapToGlobal(rect.topLeft()), rect.size())
+        self.menus.choose_retry(
+            place, lambda *model: self.model.recovery.answer_again(turn_id, *model)
+        )
 
     def _draft(self, draft_id: str, action: str) -> None:
         if self.session is None:

@@ -8,6 +8,7 @@
 - ``find`` looks for words in the blocks, free of Qt.
 - ``finder`` marks what was found on the canvas and goes from hit to hit.
 - ``view`` is the widget: it takes changes and shows them a frame at a time.
+- ``message_row`` has the actions below a message that has the mouse or the focus.
 - ``painting`` paints the visible part.
 - ``paint_style`` caches the theme's fonts and colours and paints small shapes.
 - ``items`` are the units of the canvas: messages, answers, tool calls, cards.

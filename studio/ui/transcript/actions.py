@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, QObject, Signal
+from PySide6.QtCore import QMimeData, QObject, QRectF, Signal
 from PySide6.QtGui import QGuiApplication
 
 from studio.domain.messages import Image
-from studio.ui.translation import tr_later
 from studio.ui.widgets.thumbnails import decoded
 
 from .items.approval_item import SCOPES, WaitingItem
@@ -15,19 +14,19 @@ from .items.draft_item import DraftItem
 from .items.files_item import RESTORING
 from .items.message_items import TextItem, UserItem
 from .items.summary_item import EDITING
+from .message_row import (
+    Message,
+    MessageAction,
+    action_of,
+    is_of_message,
+    message_at,
+    pinned_block,
+)
 from .model import RecoveryAction
 from .viewport import Viewport
 
 GUARD = 0.4
 """Seconds after a card appeared in which it ignores keys: they were meant for something else."""
-
-USER_ACTIONS = (
-    (tr_later("Edit and send again"), "E", "edit"),
-    (tr_later("Branch from here"), "B", "branch"),
-)
-"""Actions for a message of the person: text, key and name."""
-
-PIN, UNPIN = tr_later("Pin for the model"), tr_later("Unpin")
 
 _ANSWERS = {"allow_once": "once", "allow_always": SCOPES[0][0], "deny": "deny"}
 
@@ -51,7 +50,13 @@ class Actions(QObject):
     """A ``RecoveryAction``: a button of an error, a wait or an end was pressed."""
     link_activated = Signal(str)
     turn_action = Signal(str, str)
-    """A turn's id and ``edit`` or ``branch``: for the person's message in it."""
+    """A turn's id and ``edit`` or ``branch``."""
+    link_wanted = Signal(int)
+    """The block with which a message begins, to which a link is wanted."""
+    retry_wanted = Signal(str, object)
+    """A turn's id, and where on the screen the person chooses a model to answer it again."""
+    menu_wanted = Signal(object)
+    """The row of a message, all of whose actions are wanted in a menu."""
     file_opened = Signal(object)
     """A picture or file that the person wants to see."""
     files_action = Signal(str, str)
@@ -82,13 +87,19 @@ class Actions(QObject):
             item.shown_at is None or self._viewport.context.now() - item.shown_at < GUARD
         ):
             return
+        if is_of_message(hit):
+            owner = self._viewport.message_row
+            self.do(owner.message.owner if owner is not None else item, hit)
+            return
         index = self._viewport.canvas.index(item)
         if index is not None and not self._viewport.reveal_hit(index, hit):
             self.do(item, hit)
 
     def copy(self) -> None:
         """Copy the selection, or else the focused item, as markdown source."""
-        text, item = self._viewport.selected_text(), self._viewport.focus.item
+        self._copy(self._viewport.focus.item, self._viewport.selected_text())
+
+    def _copy(self, item: Item | None, text: str) -> None:
         attached = item.attached if isinstance(item, UserItem) else []
         pictures = [part for part in attached if isinstance(part, Image)]
         if pictures and not self._viewport.selection:
@@ -107,10 +118,34 @@ class Actions(QObject):
     def do_turn_action(self, item: UserItem, action: str) -> None:
         self.turn_action.emit(item.block.turn_id, action)
 
+    def do_with_message(self, message: Message, action: MessageAction, rect: QRectF) -> None:
+        """Do what a button of a message's row stands for; ``rect`` is the button's."""
+        items = self._viewport.canvas.items
+        if action == "copy":
+            self._viewport.selection.clear()
+            self._copy(message.owner, message.source(items))
+        elif action == "pin":
+            block, is_pinned = pinned_block(message, items)
+            self.pin_wanted.emit(block, not is_pinned)
+        elif action == "retry":
+            self.retry_wanted.emit(message.turn_id, rect)
+        elif action == "link":
+            self.link_wanted.emit(message.owner.span.first)
+        elif action == "more":
+            self.menu_wanted.emit(message)
+        else:
+            self.turn_action.emit(message.turn_id, action)
+
     def do(self, item: Item, hit: Hit) -> None:
         """Do what a button, row or link stands for; ValueError for an action nothing does."""
         viewport, action, value = self._viewport, hit.action, hit.value
         if item.disabled_reason(hit, viewport.context):
+            return
+        if is_of_message(hit):
+            index = viewport.canvas.index(item)
+            message = None if index is None else message_at(viewport.canvas.items, index)
+            if message is not None:
+                self.do_with_message(message, action_of(hit), hit.rect)
             return
         if action in _ANSWERS:
             self.permission_answered.emit(str(value), _ANSWERS[action])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from .actions import Actions
 from .items.approval_item import ApprovalItem, QuestionItem, WaitingItem
@@ -12,6 +12,7 @@ from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
 from .items.message_items import TextItem, UserItem
+from .message_row import PREFIX, is_of_message
 from .viewport import TextPosition, Viewport
 
 
@@ -59,6 +60,8 @@ class KeyboardInput:
             return self._press(item, "approve")
         if modifiers:
             return False
+        if is_of_message(self._viewport.focus.hit) and self._row_key(key):
+            return True
         if isinstance(item, ApprovalItem):
             if key == Qt.Key.Key_A:
                 return self._press(item, "allow_always")
@@ -86,8 +89,33 @@ class KeyboardInput:
             self._actions.pin(item)
             return True
         if key == Qt.Key.Key_R:
-            return any(self._press(item, name) for name in ("try_now", "try_again", "go_on"))
+            ways = ("try_now", "try_again", "go_on")
+            return any(self._press(item, name) for name in ways) or self._retry()
         return False
+
+    def _row_key(self, key: int) -> bool:
+        """Go along the actions of a message, or back from them to it."""
+        viewport, hits = self._viewport, self._viewport.show_message_row()
+        at = next((n for n, hit in enumerate(hits) if hit.same(viewport.focus.hit)), None)
+        step = {int(Qt.Key.Key_Left): -1, int(Qt.Key.Key_Right): 1}.get(key)
+        if key == Qt.Key.Key_Escape:
+            viewport.focus.hit = None
+        elif step is not None and at is not None:
+            viewport.focus.hit = hits[(at + step) % len(hits)]
+            viewport.focus_moved.emit(viewport.focus.index(viewport.canvas) or 0)
+        else:
+            return False
+        viewport.outdated.emit()
+        return True
+
+    def _retry(self) -> bool:
+        """Have the model chosen that gives the focused answer again."""
+        hits = self._viewport.show_message_row()
+        hit = next((hit for hit in hits if hit.action == f"{PREFIX}retry"), None)
+        item = self._viewport.focus.item
+        if hit is not None and item is not None:
+            self._actions.press(item, hit)
+        return hit is not None
 
     def _press(self, item: Item, action: str) -> bool:
         """Press a button of the item by its action; False if it has none for it."""
@@ -158,6 +186,8 @@ class MouseInput:
         viewport = self._viewport
         if not viewport.canvas.items:
             return None, None, at
+        if (row := viewport.message_row) is not None and row.rect.contains(at):
+            return row.message.owner, row.hit(at), at
         y = at.y() + viewport.scroller.value
         index = viewport.canvas.at(y)
         item = viewport.canvas.items[index]
@@ -244,6 +274,10 @@ class MouseInput:
         over_bar = bool(bar.most) and bar.strip.contains(at)
         over_pill = viewport.pill is not None and viewport.pill[1].contains(at)
         item, hit, inside = (None, None, at) if over_bar or over_pill else self.hit_at(at)
+        row = viewport.message_row
+        if row is None or not row.zone.contains(at):
+            viewport.under_mouse = item
+            viewport.find_message_row()
         shape = Qt.CursorShape.ArrowCursor
         if over_pill or hit is not None:
             shape = Qt.CursorShape.PointingHandCursor
@@ -255,7 +289,10 @@ class MouseInput:
         if self._widget.cursor().shape() != shape:
             self._widget.setCursor(shape)
         same = hit.same(viewport.hover) if hit is not None else viewport.hover is None
-        if not same or (over_bar, over_pill) != (bar.hover, viewport.over_pill):
+        moved = viewport.message_row is not row and (
+            row is None or viewport.message_row is None or viewport.message_row.rect != row.rect
+        )
+        if not same or moved or (over_bar, over_pill) != (bar.hover, viewport.over_pill):
             viewport.hover, bar.hover, viewport.over_pill = hit, over_bar, over_pill
             viewport.outdated.emit()
 
@@ -282,6 +319,9 @@ class MouseInput:
     def leave(self) -> None:
         viewport = self._viewport
         viewport.hover, viewport.over_pill, viewport.scroller.bar.hover = None, False, False
+        if QApplication.activePopupWidget() is None:  # else it is a menu of the row
+            viewport.under_mouse = None
+            viewport.find_message_row()
         viewport.outdated.emit()
 
 

@@ -43,6 +43,10 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
             paint_fade(painter, viewport.style, strip)
     scroller.bar.paint(painter, viewport.style)
     viewport.finder.paint_ticks(painter, viewport.style, scroller.bar)
+    row = viewport.message_row
+    if row is not None and area.intersects(row.rect.adjusted(-4, -4, 4, 4)):
+        focus = viewport.focus.hit if widget.hasFocus() else None
+        row.paint(painter, viewport.style, viewport.hover, viewport.pressed, focus)
     found = viewport.pill
     if found is not None:
         pill, rect = found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSizeF, Qt, QTimer
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleInterface,
@@ -31,11 +31,21 @@ from studio.ui.translation import tr
 from studio.ui.widgets.announcement import announce
 
 from . import accessibility
-from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
+from .actions import Actions, pinned
 from .input import KeyboardInput, MouseInput
 from .items.approval_item import SCOPES, ApprovalItem, QuestionItem
-from .items.base import Hit, ItemContext
+from .items.base import Hit, Item, ItemContext
 from .items.message_items import TextItem, UserItem
+from .message_row import (
+    KEYS,
+    PIN,
+    UNPIN,
+    Message,
+    is_of_message,
+    message_at,
+    offered,
+    words_of,
+)
 from .paint_style import PaintStyle
 from .painting import paint_viewport
 from .text.formulas import Formulas
@@ -66,6 +76,7 @@ class TranscriptView(QAbstractScrollArea):
         self.finder = self.canvas_viewport.finder
         self.item_actions = Actions(self.canvas_viewport, self)
         self.item_actions.scopes_wanted.connect(self._choose_scope)
+        self.item_actions.menu_wanted.connect(self._show_message_menu)
         self._keys = KeyboardInput(self.canvas_viewport, self.item_actions)
         self._mouse = MouseInput(self.canvas_viewport, self.item_actions, self.viewport())
         self._transcript: Transcript | None = None
@@ -212,7 +223,10 @@ class TranscriptView(QAbstractScrollArea):
             self.accessible.changed(changed)
         self.canvas_viewport.find_work()
         self.canvas_viewport.find_pill()
-        covered = bool(pill or self.canvas_viewport.pill or self.focus or turned)
+        row = self.canvas_viewport.message_row
+        self.canvas_viewport.find_message_row()
+        row = row or self.canvas_viewport.message_row
+        covered = bool(pill or self.canvas_viewport.pill or row or self.focus or turned)
         self._repaint(None if covered else unchanged_above, round(self.scroller.value - value))
         if self.canvas.has_unparsed and self._transcript is not None:
             self._dirty.add(len(self._transcript.blocks) - 1)
@@ -254,7 +268,10 @@ class TranscriptView(QAbstractScrollArea):
 
     def _tell_focus(self) -> None:
         """Tell a screen reader where the focus is now."""
-        if QAccessible.isActive():
+        hit = self.focus.hit
+        if hit is not None and is_of_message(hit):  # it stands beside the items
+            announce(self, hit.text)
+        elif QAccessible.isActive():
             accessibility.focus_moved(self.accessible)
 
     def _choose_scope(self, item: ApprovalItem, hit: Hit) -> None:
@@ -331,7 +348,8 @@ class TranscriptView(QAbstractScrollArea):
         elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             item, hit, _ = self._mouse.hit_at(event.pos().toPointF())
             reason = item.disabled_reason(hit, self.context) if item and hit else ""
-            QToolTip.showText(event.globalPos(), reason, self.viewport())
+            words = hit.text if is_of_message(hit) and hit is not None else reason
+            QToolTip.showText(event.globalPos(), words, self.viewport())
             return True
         return super().viewportEvent(event)
 
@@ -339,29 +357,50 @@ class TranscriptView(QAbstractScrollArea):
         item, _, _ = self._mouse.hit_at(event.pos().toPointF())
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
             item = self.focus.item
+        index = None if item is None else self.canvas.index(item)
+        message = None if index is None else message_at(self.canvas.items, index)
+        self._show_menu(message, item, event.globalPos())
+
+    def _show_message_menu(self, message: Message) -> None:
+        row = self.canvas_viewport.message_row
+        below = row.rect.bottomRight().toPoint() if row is not None else QPoint()
+        self._show_menu(message, None, self.viewport().mapToGlobal(below))
+
+    def _show_menu(self, message: Message | None, item: Item | None, at: QPoint) -> None:
+        """What can be done with a message, of which the mouse or the focus is on ``item``."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if isinstance(item, UserItem):
-            for text, key, action in USER_ACTIONS:
-                menu.addAction(
-                    f"{tr(text)}\t{key}",
-                    lambda action=action: self.item_actions.do_turn_action(item, action),
-                )
-        if isinstance(item, UserItem | TextItem):
-            words = tr(UNPIN if pinned(item) else PIN)
-            menu.addAction(f"{words}\tP", lambda: self.item_actions.pin(item))
+        items, actions = self.canvas.items, self.item_actions
+        place = QRectF(self.viewport().mapFromGlobal(at), QSizeF())
+        names = [] if message is None else offered(message, items, self.context)
+        for name in names:
+            if message is None or name == "more":
+                continue
+            keys = KEYS.get(name, "") if isinstance(item, UserItem | TextItem) else ""
+            if name == "pin" and isinstance(item, TextItem):  # of an answer the one text meant
+                words = tr(UNPIN if pinned(item) else PIN)
+                menu.addAction(f"{words}\tP", lambda: actions.pin(item))
+                continue
+            words = words_of(name, message, items)
+            menu.addAction(
+                f"{words}\t{keys}" if keys else words,
+                lambda name=name: actions.do_with_message(message, name, place),
+            )
+        if names:
             menu.addSeparator()
-        copy = menu.addAction(tr("Copy"), self.item_actions.copy)
+        copy = menu.addAction(tr("Copy"), actions.copy)
         copy.setEnabled(bool(self.selection) or self.focus.item is not None)
         menu.addAction(tr("Select all"), self.canvas_viewport.select_all)
-        menu.popup(event.globalPos())
+        menu.popup(at)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._keys.press(event):
             super().keyPressEvent(event)
 
     def focusNextPrevChild(self, next_: bool) -> bool:
-        if self.focus.tab(self.canvas, next_):
+        row = self.canvas_viewport.show_message_row()
+        here = [hit for hit in row if hit.same(self.focus.hit)]  # arrows go along the row
+        if self.focus.tab(self.canvas, next_, here or row[:1]):
             self.viewport().update()
             self._tell_focus()
             return True

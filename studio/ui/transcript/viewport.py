@@ -18,6 +18,7 @@ from .canvas import Canvas
 from .finder import Finder
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Caret, Hit, Item, ItemContext, TextRange
+from .message_row import MessageRow, bottom_of, message_at, row_of
 from .model import works_unseen
 from .scroller import FADE, STICK, Pill, Scroller
 
@@ -73,11 +74,11 @@ class Focus:
         self.hit = rows[0 if step > 0 else -1] if rows else None
         return True
 
-    def tab(self, canvas: Canvas, forward: bool) -> bool:
-        """Move to the next button of the focused item; False after the last."""
+    def tab(self, canvas: Canvas, forward: bool, below: Sequence[Hit] = ()) -> bool:
+        """Move to the next button of the focused item or ``below`` it; False after the last."""
         if self.item is None or self.index(canvas) is None:
             return False
-        buttons = [hit for hit in self.item.hits if hit.style in _BUTTONS]
+        buttons = [hit for hit in self.item.hits if hit.style in _BUTTONS] + [*below]
         if not buttons:
             return False
         start = self.shown_hit(self.item)
@@ -183,6 +184,9 @@ class Viewport(QObject):
         """Whether the mouse is over the pill."""
         self.column_left = 0.0
         self.pill: tuple[Pill, QRectF] | None = None
+        self.under_mouse: Item | None = None
+        self.message_row: MessageRow | None = None
+        """The actions of the message that has the mouse, or else the keyboard."""
         self.need_keys = ""
         """The keys that go to what waits, shown on its pill."""
         self.fresh = False
@@ -197,6 +201,7 @@ class Viewport(QObject):
         self.selection.clear()
         self.focus.clear()
         self.hover = self.pressed = None
+        self.under_mouse = self.message_row = None
         self.context.opened.clear()
         self.context.whole.clear()
         self.context.started.clear()
@@ -337,6 +342,7 @@ class Viewport(QObject):
         if self.scroller.following:
             self.fresh = False
         self.find_pill()
+        self.find_message_row()
         self.outdated.emit()
 
     # -- work that is not seen ---------------------------------------------------------------
@@ -382,6 +388,33 @@ class Viewport(QObject):
             self.go_to_waiting()
         else:
             self.scroll_to_end()
+
+    # -- the actions of a message --------------------------------------------------------
+
+    def find_message_row(self) -> None:
+        """Set the row of actions of the message that has the mouse, or else the keyboard."""
+        found = None
+        for item in (self.under_mouse, self.focus.item if self.focus else None):
+            index = None if item is None else self.canvas.index(item)
+            if index is not None and found is None:
+                found = row_of(
+                    self.canvas, index, self.column_left, self.scroller.value,
+                    height=self.scroller.height,
+                )  # fmt: skip
+        self.message_row = found
+
+    def show_message_row(self) -> Sequence[Hit]:
+        """Scroll until the actions of the focused message are seen; returns them."""
+        index = self.focus.index(self.canvas)
+        message = None if index is None else message_at(self.canvas.items, index)
+        if message is None:
+            return ()
+        self.under_mouse = None
+        room = bottom_of(self.canvas, message) + self.style.px(46) - self.scroller.value
+        if room > self.scroller.height:
+            self.scroll_by(room - self.scroller.height)
+        self.find_message_row()
+        return self.message_row.hits if self.message_row is not None else ()
 
     # -- focus and selection ----------------------------------------------------------------
 

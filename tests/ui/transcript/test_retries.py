@@ -201,6 +201,7 @@ def test_a_conversation_that_is_too_long_is_a_full_chat(shown: TranscriptWindow)
 def test_what_was_said_can_be_edited_and_branched_from(
     shown: TranscriptWindow, qapp: QApplication
 ) -> None:
+    shown.view.context.in_chat = True
     shown.ask("First")
     shown.tell(TextDelta("Yes."), TurnComplete("done"))
     wanted: list[tuple[str, str]] = []
@@ -218,10 +219,18 @@ def test_what_was_said_can_be_edited_and_branched_from(
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu)
         texts = [action.text().split("\t")[0] for action in menu.actions() if action.text()]
-        said = ["Edit and send again", "Branch from here"] if index == 0 else []
-        assert texts == [*said, "Pin for the model", "Copy", "Select all"]
-        if said:
-            menu.actions()[1].trigger()
+        again = "Edit and send again" if index == 0 else "Retry with another model"
+        assert texts == [
+            "Copy message",
+            again,
+            "Branch from here",
+            "Pin for the model",
+            "Copy link",
+            "Copy",
+            "Select all",
+        ]
+        if index == 0:
+            menu.actions()[2].trigger()
         menu.close()
         qapp.processEvents()
     assert wanted[2:] == [("t", "branch")]

@@ -128,6 +128,26 @@ class RecoveryActions:
             following = turns[turns.index(turn_id) + 1 :]
             self.branch(following[0] if following else "")
 
+    def answer_again(self, turn_id: str, provider: str, model: str) -> None:
+        """Have a model answer the message of a turn once more."""
+        session = self._chat.session
+        if session is not None and not session.running:
+            self._chat.run(self._answer_again(session, turn_id, provider, model))
+
+    async def _answer_again(
+        self, session: Session, turn_id: str, provider: str, model: str
+    ) -> None:
+        assert self._chat.engine is not None
+        messages = (one for one in self._messages if one.turn_id == turn_id and not one.steered)
+        message = next(messages, None)
+        version = await self._chat.engine.sessions.branch(session.info.id, turn_id)
+        await version.change(provider=provider, model=model)
+        self._chat.show(version)
+        self._input.set_state("running")
+        self._chat.notify("sent")
+        self._chat.runner.start(version, message.said if message is not None else ())
+        self._chat.notify("session")
+
     def edit(self, turn_id: str) -> bool:
         """Put the message of a turn into the input; False if that cannot be."""
         found = (message for message in self._messages if message.turn_id == turn_id)

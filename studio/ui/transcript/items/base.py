@@ -71,6 +71,8 @@ class ItemContext:
     """Whether the last message waits until its provider can be reached."""
     raised: Callable[[str], str] = lambda reason: ""
     """What the chat's limit is raised to after a turn that ended for this reason."""
+    in_chat: bool = False
+    """Whether messages can be edited, answered again and branched from."""
     read_only: bool = False
     """Whether nothing can follow, so that no error or end offers a way on."""
     width: float = 680.0
