@@ -238,7 +238,7 @@ class Composer(PaintedWidget):
         self._welcoming = False
         self.add = IconButton(theme, "plus", tr("Add files"), parent=self)
         self.agent = MenuButton(theme, tr("Agent"), parent=self)
-        self.model = MenuButton(theme, tr("Model"), parent=self)
+        self.model = MenuButton(theme, tr("Model"), spare_icon="cpu", parent=self)
         self.effort = MenuButton(theme, tr("Effort"), icon="gauge", parent=self)
         self.mode = MenuButton(theme, tr("Permissions"), icon="shield", parent=self)
         self.folder = MenuButton(theme, tr("Folder"), icon="folder", parent=self)
@@ -246,7 +246,11 @@ class Composer(PaintedWidget):
         self.send = SendButton(theme, self)
 
         menus = (self.add, self.agent, self.model, self.effort, self.mode, self.folder)
-        row = row_of([*menus, STRETCH, self.context, theme.px(8), self.send], spacing=theme.px(4))
+        row = row_of(
+            [*menus, STRETCH, self.context, theme.px(8), self.send],
+            spacing=theme.px(4),
+            folding=(self.effort, self.folder, self.mode, self.agent, self.model),
+        )
         self._text_row = row_of([self.editor])
         self._column = column_of([self.attachments, self._text_row, row], on=self)
         self._space()

@@ -77,8 +77,49 @@ class PaintedButton(QAbstractButton):
         return "hover" if self.underMouse() else None
 
 
-class Button(PaintedButton):
-    """A button with words; ``keycap`` shows the key that does the same."""
+class FoldingButton(PaintedButton):
+    """A button that can be an icon without its words, which then are its tool tip."""
+
+    folded = False
+    _tip = ""
+
+    def fold(self, folded: bool) -> None:
+        if folded != self.folded:
+            self.folded = folded
+            self._show_tip()
+            self.updateGeometry()
+            self.update()
+
+    def wide_size(self) -> QSize:
+        """The size with words."""
+        raise NotImplementedError
+
+    def folded_size(self) -> QSize:
+        """The size of the icon alone."""
+        raise NotImplementedError
+
+    def sizeHint(self) -> QSize:
+        return self.folded_size() if self.folded else self.wide_size()
+
+    def setToolTip(self, text: str) -> None:
+        self._tip = text
+        self._show_tip()
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        if self.folded:
+            self._show_tip()
+
+    def _show_tip(self) -> None:
+        words = [self.accessibleName(), self._tip] if self.folded else [self._tip]
+        super().setToolTip(plain_tip(". ".join(filter(None, words))))
+
+
+class Button(FoldingButton):
+    """A button with words; ``keycap`` shows the key that does the same.
+
+    It can be folded if it has an icon.
+    """
 
     def __init__(
         self,
@@ -108,7 +149,11 @@ class Button(PaintedButton):
         self.updateGeometry()
         self.update()
 
-    def sizeHint(self) -> QSize:
+    def folded_size(self) -> QSize:
+        height = self.theme.height(28)
+        return QSize(height, height)
+
+    def wide_size(self) -> QSize:
         t = self.theme
         pad = 2 if self._kind == "link" else t.px(12)
         width = t.metrics("ui_medium").horizontalAdvance(self.text()) + 2 * pad
@@ -141,6 +186,9 @@ class Button(PaintedButton):
         ink = t.color(self._ink())
         font = t.font("ui_medium")
         font.setUnderline(kind == "link" and self.overlay() is not None)
+        if self.folded and self._icon:
+            t.paint_icon(painter, centred(rect, t.px(16)), self._icon, ink)
+            return
         x = 2.0 if kind == "link" else float(t.px(12))
         if self._icon:
             side = t.px(16)

@@ -11,25 +11,30 @@ from PySide6.QtWidgets import QButtonGroup, QMenu, QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, joined
 
-from .buttons import PaintedButton
+from .buttons import FoldingButton, PaintedButton
 from .layouts import row_of
-from .painting import PaintedWidget, paint_check, paint_rounded, paint_text, paint_tile
+from .painting import PaintedWidget, centred, paint_check, paint_rounded, paint_text, paint_tile
 
 
-class _Segment(PaintedButton):
+class _Segment(FoldingButton):
     radius = 5
 
-    def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
         super().__init__(theme, parent)
+        self._icon = icon
         self.setText(text)
         self.setCheckable(True)
         self.setAutoExclusive(True)  # what makes it a radio button for screen readers
         self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
 
-    def sizeHint(self) -> QSize:
+    def wide_size(self) -> QSize:
         t = self.theme
         width = t.metrics("small_medium").horizontalAdvance(self.text()) + 2 * t.px(10)
         return QSize(width, t.height(28) - 4)
+
+    def folded_size(self) -> QSize:
+        t = self.theme
+        return QSize(t.px(16) + 2 * t.px(8), t.height(28) - 4)
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t, on = self.theme, self.isChecked()
@@ -41,6 +46,9 @@ class _Segment(PaintedButton):
         ink = "text1" if on else "text2"
         if not self.isEnabled():
             painter.setOpacity(0.5)
+        if self.folded:
+            t.paint_icon(painter, centred(rect, t.px(16)), self._icon, ink)
+            return
         width = t.metrics("small_medium").horizontalAdvance(self.text())
         words = QRectF((rect.width() - width) / 2, 0, width + 4, rect.height())
         paint_text(painter, t, words, self.text(), "small_medium", ink)
@@ -49,7 +57,8 @@ class _Segment(PaintedButton):
 class Segmented(PaintedWidget):
     """One of a few, side by side. ``chosen`` tells the index a person chose.
 
-    ``name`` says what is chosen, where its words alone do not.
+    ``name`` says what is chosen, where its words alone do not. With ``icons`` it can be folded:
+    they stand for the words then.
     """
 
     chosen = Signal(int)
@@ -61,15 +70,20 @@ class Segmented(PaintedWidget):
         wide: bool = False,
         name: str = "",
         parent: QWidget | None = None,
+        *,
+        icons: Sequence[str] = (),
     ) -> None:
         super().__init__(theme, parent)
+        self.folded = False
         self.setAccessibleName(name)
         width = QSizePolicy.Policy.Expanding if wide else QSizePolicy.Policy.Maximum
         self.setSizePolicy(width, QSizePolicy.Policy.Fixed)
         row = row_of(spacing=0, margins=(2, 2, 2, 2), on=self)
         self._group = QButtonGroup(self)
+        self._segments: list[_Segment] = []
         for index, text in enumerate(segments):
-            segment = _Segment(theme, text, self)
+            segment = _Segment(theme, text, icons[index] if icons else "", self)
+            self._segments.append(segment)
             segment.setAccessibleName(joined((name, text)))
             self._group.addButton(segment, index)
             row.addWidget(segment, 1 if wide else 0)
@@ -86,6 +100,24 @@ class Segmented(PaintedWidget):
         button = self._group.button(index)
         if button is not None:
             button.setChecked(True)
+
+    def fold(self, folded: bool) -> None:
+        self.folded = folded
+        for segment in self._segments:
+            segment.fold(folded)
+
+    def wide_size(self) -> QSize:
+        """The size with words."""
+        return self._around([segment.wide_size() for segment in self._segments])
+
+    def folded_size(self) -> QSize:
+        """The size with icons alone."""
+        return self._around([segment.folded_size() for segment in self._segments])
+
+    @staticmethod
+    def _around(sizes: Sequence[QSize]) -> QSize:
+        wide, tall = sum(size.width() for size in sizes), max(size.height() for size in sizes)
+        return QSize(wide + 4, tall + 4)
 
     def segment(self, index: int) -> PaintedButton:
         """The button of one segment, to disable it for example."""
@@ -179,12 +211,13 @@ class MenuItem:
     items: tuple[MenuItem, ...] = ()
 
 
-class MenuButton(PaintedButton):
+class MenuButton(FoldingButton):
     """A button that shows a choice and opens a menu of others.
 
     ``chosen`` tells the key a person chose; the button then shows it.
     ``opening`` comes before the menu shows: the place to refresh the items, or, for a button
-    without items, to show something else.
+    without items, to show something else. ``spare_icon`` stands for the words where there is
+    no other icon and the button is folded.
     """
 
     chosen = Signal(str)
@@ -199,8 +232,11 @@ class MenuButton(PaintedButton):
         hue: str = "",
         boxed: bool = False,
         parent: QWidget | None = None,
+        *,
+        spare_icon: str = "",
     ) -> None:
         super().__init__(theme, parent)
+        self._spare_icon = spare_icon
         self._name = name
         self._icon = icon
         self._hue = hue
@@ -244,7 +280,11 @@ class MenuButton(PaintedButton):
         self.updateGeometry()
         self.update()
 
-    def sizeHint(self) -> QSize:
+    def folded_size(self) -> QSize:
+        t = self.theme
+        return QSize(t.px(16) + t.px(14) + t.px(4) + 2 * t.px(6), t.height(28))
+
+    def wide_size(self) -> QSize:
         t = self.theme
         role, pad = ("ui", t.px(10)) if self._boxed else ("small_medium", t.px(8))
         width = t.metrics(role).horizontalAdvance(self.text()) + 2 * pad + t.px(14) + t.px(4)
@@ -293,21 +333,22 @@ class MenuButton(PaintedButton):
         self.paint_overlay(painter, rect)
         ink = "text3" if not self.isEnabled() else "text1" if self._boxed else "text2"
         role = "ui" if self._boxed else "small_medium"
-        pad = t.px(10 if self._boxed else 8)
+        pad = t.px(10 if self._boxed else 6 if self.folded else 8)
         x = float(pad)
-        if self._icon:
+        if icon := self._icon or (self._spare_icon if self.folded else ""):
             side = t.px(16)
             box = QRectF(x, (rect.height() - side) / 2, side, side)
             if self._hue:
-                paint_tile(painter, t, box, self._icon, self._hue)
+                paint_tile(painter, t, box, icon, self._hue)
             else:
-                t.paint_icon(painter, box.adjusted(1, 1, -1, -1), self._icon, "text2")
+                t.paint_icon(painter, box.adjusted(1, 1, -1, -1), icon, "text2")
             x += side + t.px(6)
         mark = t.px(14)
         end = rect.width() - pad - mark + (0 if self._boxed else t.px(2))
         room = end - t.px(4) - x
-        words = QRectF(x, 0, room + 2, rect.height())
-        paint_text(painter, t, words, self.text(), role, ink, room=room + 1)
+        if not self.folded:
+            words = QRectF(x, 0, room + 2, rect.height())
+            paint_text(painter, t, words, self.text(), role, ink, room=room + 1)
         arrow = "chevrons-up-down" if self._boxed else "chevron-down"
         t.paint_icon(painter, QRectF(end, (rect.height() - mark) / 2, mark, mark), arrow, "text2")
 
@@ -336,8 +377,8 @@ class Combo(MenuButton):
         if width:
             self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
-    def sizeHint(self) -> QSize:
-        hint = super().sizeHint()
+    def wide_size(self) -> QSize:
+        hint = super().wide_size()
         return QSize(self.theme.px(self._width), hint.height()) if self._width else hint
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 
@@ -24,17 +24,63 @@ NO_MARGINS: Margins = (0, 0, 0, 0)
 _Box = TypeVar("_Box", bound=QBoxLayout)
 
 
+class Folding(Protocol):
+    """A control that can do without its words where there is no room for them."""
+
+    @property
+    def folded(self) -> bool: ...
+    def fold(self, folded: bool) -> None: ...
+    def wide_size(self) -> QSize: ...
+    def folded_size(self) -> QSize: ...
+
+
+class FoldingRow(QHBoxLayout):
+    """A row in which controls give up their words, in the order of ``folding``."""
+
+    def __init__(self, folding: Sequence[Folding]) -> None:
+        super().__init__()
+        self.folding = folding
+
+    def setGeometry(self, rect: QRect) -> None:
+        if self._fold(rect.width()):
+            self.invalidate()
+        super().setGeometry(rect)
+
+    def _holds(self, one: Folding) -> bool:
+        """Whether a control takes room in the row."""
+        items = (self.itemAt(index) for index in range(self.count()))
+        return any(
+            item is not None and item.widget() is one and not item.isEmpty() for item in items
+        )
+
+    def _fold(self, room: int) -> bool:
+        """Fold as many as it takes; returns whether one was changed."""
+        before = [one.folded for one in self.folding]
+        shown = [one for one in self.folding if self._holds(one)]
+        wide = self.sizeHint().width() + sum(
+            one.wide_size().width() - one.folded_size().width() for one in shown if one.folded
+        )
+        for one in shown:
+            one.fold(wide > room)
+            if one.folded:
+                wide -= one.wide_size().width() - one.folded_size().width()
+        return before != [one.folded for one in self.folding]
+
+
 def row_of(
     parts: Sequence[PlacedPart] = (),
     spacing: int = -1,
     margins: Margins = NO_MARGINS,
     on: QWidget | None = None,
+    *,
+    folding: Sequence[Folding] = (),
 ) -> QHBoxLayout:
     """Parts from left to right, as the contents of the widget ``on`` if there is one.
 
-    The spacing is the style's unless given.
+    The spacing is the style's unless given. Where the row is too narrow the parts in ``folding``
+    become icons, in this order.
     """
-    return _fill(QHBoxLayout(), on, parts, spacing, margins)
+    return _fill(FoldingRow(folding) if folding else QHBoxLayout(), on, parts, spacing, margins)
 
 
 def column_of(

@@ -1,13 +1,16 @@
-"""The sides of a small window: opened over the page by a button, closed by what is chosen."""
+"""A small window: its sides open over the page, and no button is cut."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.ui.sidebar.rail import Rail
+from support.languages import language
 from support.waiting import until
 from support.window import alone, at_window, on_window_loop
 
@@ -39,3 +42,69 @@ async def test_a_small_window_has_a_button_for_the_sidebar(tmp_path: Path) -> No
         window.resize(1100, 700)
         await until(lambda: sidebar.isVisible() and not rail.isVisible())
         await until(lambda: sidebar.mapTo(window, QPoint()).x() == 0)
+
+
+def cut(row: Sequence[QWidget], owner: QWidget) -> list[str]:
+    """The buttons of a row that are narrower than they want, outside, or over one another."""
+    shown = [one for one in row if one.isVisible()]
+    places = [QRect(one.mapTo(owner, QPoint()), one.size()) for one in shown]
+    short = [
+        one.accessibleName()
+        for one, place in zip(shown, places, strict=True)
+        if one.width() < one.sizeHint().width() or not owner.rect().contains(place)
+    ]
+    over = [
+        f"{a.accessibleName()} over {b.accessibleName()}"
+        for a, b, left, right in zip(shown, shown[1:], places, places[1:], strict=False)
+        if left.right() >= right.left()
+    ]
+    return short + over
+
+
+@pytest.mark.parametrize("spoken", ["en", "de"])
+@on_window_loop
+async def test_no_button_is_cut_at_any_size_of_window_and_text(tmp_path: Path, spoken: str) -> None:
+    """Composer and head of the agents page: words give way to icons, which then say them."""
+    with language(spoken):
+        async with at_window(tmp_path, "anthropic", []) as person:
+            window, composer = person.window, person.composer
+            theme = window.theme
+            composer.effort.show()
+            composer.context.set_part(0.87)
+            bar = (composer.add, composer.agent, composer.model, composer.effort, composer.mode,
+                   composer.folder, composer.context, composer.send)  # fmt: skip
+            composer.effort.set_face("Effort: maximum", "gauge")
+            composer.model.set_face("A model with a name of some length 2026-05-01")
+            window.pages.show_page("agents")
+            page = await until(lambda: window.pages.currentWidget())
+            await until(lambda: page.gallery.row is not None and not window._tasks)
+            head = (page.list_button, page.which, page.try_it, page.save_button, page.copy_button,
+                    page.panel_button)  # fmt: skip
+            wrong: list[tuple[object, ...]] = []
+            for size in ((1432, 860), (1000, 640), (900, 600)):
+                for scale in (0.9, 1.0, 1.3, 1.6):
+                    window.resize(*size)
+                    theme.set(scale=scale)
+                    for row, owner, shown in (
+                        (head, page._head, "agents"),
+                        (bar, composer, "chat"),
+                    ):
+                        if shown == "chat":
+                            window.pages.show_chat()
+                            composer.folder.setVisible(scale != 1.3)
+                        else:
+                            window.pages.show_page("agents")
+                        QApplication.processEvents()
+                        if found := cut(row, owner):
+                            wrong.append((size, scale, shown, found))
+            assert not wrong, wrong
+            # At 900 pixels and the largest text the least important ones are icons, by name.
+            assert composer.effort.folded and composer.folder.folded
+            assert composer.effort.accessibleName() in composer.effort.toolTip()
+            window.resize(1432, 860)
+            theme.set(scale=1.0)
+            composer.model.set_face("Short")
+            window.pages.show_chat()
+            QApplication.processEvents()
+            assert not composer.mode.folded and composer.mode.toolTip() == ""
+            assert not composer.agent.folded and not composer.model.folded

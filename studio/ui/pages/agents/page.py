@@ -143,7 +143,9 @@ class AgentsPage(Page):
         t = self._theme
         self._centre = _Column(t)
         self.title = _Title(t)
-        self.which = Segmented(t, [tr("Edit"), tr("Preview")], name=tr("View"))
+        self.which = Segmented(
+            t, [tr("Edit"), tr("Preview")], name=tr("View"), icons=("pencil", "eye")
+        )
         self.which.chosen.connect(lambda _: self._show_view())
         self.try_it = Button(t, tr("Try it"), icon="play", clicked=self.try_agent)
         self.save_button = Button(t, tr("Save"), "primary", clicked=self.save)
@@ -163,7 +165,8 @@ class AgentsPage(Page):
                 self.save_button,
                 self.copy_button,
                 self.panel_button,
-            ]
+            ],
+            folding=(self.try_it, self.copy_button, self.which),
         )
         self._head = widget_of(self._head_row)
         self.notice = Notice(t)
