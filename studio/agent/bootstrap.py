@@ -17,6 +17,7 @@ from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
 from studio.providers.model_facts import load_snapshot
+from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
 from studio.providers.registry import KEY_VARIABLES
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.settings import SettingsFile
@@ -53,7 +54,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     database = Database(paths.database, MIGRATIONS, mend=mend_sessions)
     await database.open()
     http = Http()
-    keychain = Keychain(variables=KEY_VARIABLES)
+    keychain = Keychain(variables={**KEY_VARIABLES, TOKEN: TOKEN_VARIABLES})
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
     catalogue = Catalogue(
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
@@ -100,22 +101,23 @@ def _demo(http: Http) -> EmbeddedProvider:
 
 def _builtin(paths: Paths, settings: SettingsFile, keychain: Keychain) -> EmbeddedProvider:
     """The built-in model, in a child process that starts with the first request."""
-    made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
+    made: list[tuple[tuple[str, str], Provider, Callable[[], Awaitable[None]]]] = []
 
-    def make(chosen: str) -> tuple[Provider, Callable[[], Awaitable[None]]]:
+    def make(chosen: str, folder: str) -> tuple[Provider, Callable[[], Awaitable[None]]]:
         from studio.providers.local_model.adapter import LocalModelProvider, ModelProcess
 
         path = Path(chosen) if chosen else None
         environment = child_environment(secrets=keychain.known())
         model = ModelProcess(path, paths.resources, environment)
-        return LocalModelProvider(model), model.aclose
+        provider = LocalModelProvider(model, Path(folder) if folder else paths.model_files)
+        return provider, provider.aclose
 
     async def start() -> Provider:
-        chosen = settings.values.builtin_model
+        chosen = (settings.values.builtin_model, settings.values.models_folder)
         if made and made[0][0] != chosen:
             await stop()
         if not made:  # the first time imports it
-            made.append((chosen, *await asyncio.to_thread(make, chosen)))
+            made.append((chosen, *await asyncio.to_thread(make, *chosen)))
         return made[0][1]
 
     async def stop() -> None:

@@ -11,6 +11,10 @@ validation of stored histories:
 - ``local_model``: a small model on this computer.
 - ``demo``: the simulator inside this program.
 
+Beside them:
+
+- ``model_files``: files of models for the built-in engine: found, fetched, checked and deleted.
+
 What they share:
 
 - ``registry``: lists the providers.
@@ -31,6 +35,7 @@ What they share:
 - ``structured_output``: fits JSON schemas to what an API accepts.
 - ``stop_sequences``: ends a reply at its first stop text.
 - ``catalogue``: keeps the lists of models, and refreshes them.
+- ``memory``: tells this computer's memory, and how much context fits in it.
 - ``model_facts``: merges what is known of a model.
 - ``pricing``: computes what a request costs.
 """

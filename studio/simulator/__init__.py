@@ -21,6 +21,10 @@ The APIs, a folder each with an endpoint and its checks:
 - ``gemini``: generateContent.
 - ``ollama``: ``/api/chat``.
 
+Beside them:
+
+- ``hub``: Hugging Face, where files of models are found and fetched.
+
 What they share:
 
 - ``endpoint``: defines an API's endpoint: reads a request, checks it, writes a turn or an error.
@@ -55,6 +59,8 @@ from .http import Exchange as Exchange
 from .http import Violation as Violation
 from .http import every as every
 from .http import scattered as scattered
+from .hub import HubRepo as HubRepo
+from .hub import HubSimulator as HubSimulator
 from .request_view import ApiName as ApiName
 from .request_view import Called as Called
 from .request_view import Offered as Offered

@@ -81,6 +81,11 @@ class Paths:
         return self.cache / "models.json"
 
     @property
+    def model_files(self) -> Path:
+        """Model files that were fetched, where the person has chosen no other folder."""
+        return self.data / "models"
+
+    @property
     def agents(self) -> Path:
         """The person's own agents, one markdown file each."""
         return self.config / "agents"

@@ -34,6 +34,8 @@ SLOW = (
     "studio.processes.sandbox",
     "studio.processes.shell_command",
     "studio.providers.local_model",
+    "studio.providers.model_files.downloads",
+    "studio.simulator.HubSimulator",
     "studio.simulator.Simulator",
     "studio.simulator.serve",
     "studio.tools.builtin.run",

@@ -1,9 +1,10 @@
 """Local model adapter: talks to the built-in model, which is small and often wrong.
 
-SmolLM2-135M, or any GGUF file the person chose, behind llama.cpp's own server
-in a child process. The wire is Chat Completions; for SmolLM2 each request is
-put in words that so small a model can follow (``prompt``). Its native
-history stays whole: only what is sent is shortened.
+SmolLM2-135M, a GGUF file the person chose, or one of those that were fetched, behind
+llama.cpp's own server in a child process. The wire is Chat Completions; for SmolLM2 each
+request is put in words that so small a model can follow (``prompt``). Its native history stays
+whole: only what is sent is shortened. Every other model gets requests as they are, in its own
+chat template.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import CallStarted, Delta, TextDelta
@@ -19,11 +21,13 @@ from studio.domain.jsonvalue import Json, JsonObject, as_text
 from studio.domain.messages import Message, Said, ToolCall
 from studio.domain.models import ModelInfo
 from studio.providers.base import Reply, ReplyStream, Request, stream_ended_early
+from studio.providers.memory import Memory
+from studio.providers.model_files.folder import SUFFIX, model_files
 from studio.providers.openai_chat.adapter import CompatibleProvider, native_call
 from studio.providers.openai_chat.stream import MadeUpIds
 
 from . import PROVIDER
-from .process import OTHER_CONTEXT, SMALL_CONTEXT, ModelProcess
+from .process import SMALL_CONTEXT, ModelProcess
 from .prompt import OUTPUT_LIMIT, Prompt
 
 __all__ = ["LocalModelProvider", "ModelProcess"]
@@ -32,16 +36,48 @@ TITLE = "the built-in model"
 SMOLLM2 = "smollm2-135m"
 TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
 """What holds for every model run here: words only."""
+LOCAL = ModelInfo(
+    "", input_price=0.0, output_price=0.0, images=False, documents=False, source="built-in"
+)
+"""What lists say of every model here."""
 
 
 class LocalModelProvider(CompatibleProvider):
-    """Chat Completions with a model on this computer; starts it when it is first asked."""
+    """Chat Completions with a model on this computer; starts it when it is first asked.
 
-    def __init__(self, model: ModelProcess) -> None:
+    ``model`` answers for every name that no file in ``folder`` has. One model is in memory at
+    a time, unless two answer at once.
+    """
+
+    def __init__(self, model: ModelProcess, folder: Path | None = None) -> None:
         # Translates messages only; the address is known once the child process runs.
         super().__init__("", "", model.http, PROVIDER.name, TITLE)
         self._model = model
+        self._folder = folder
+        self._others: dict[Path, ModelProcess] = {}
         self._prompt: Prompt | None = None
+
+    async def aclose(self) -> None:
+        """End every child; the object can be used again afterwards."""
+        for process in (self._model, *self._others.values()):
+            await process.aclose()
+
+    def _process(self, model: str) -> ModelProcess:
+        """What runs the model of a request."""
+        path = self._folder and self._folder / f"{model}{SUFFIX}"
+        own = self._model.chosen.stem if self._model.chosen is not None else SMOLLM2
+        plain = model != own and Path(model).name == model
+        if path is None or not plain or not path.is_file():
+            return self._model
+        if path not in self._others:
+            self._others[path] = self._model.of(path)
+        return self._others[path]
+
+    async def _make_room(self, process: ModelProcess) -> None:
+        """End the models that nobody is using."""
+        for other in (self._model, *self._others.values()):
+            if other is not process and not other.is_used:
+                await other.rest()
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
@@ -50,7 +86,9 @@ class LocalModelProvider(CompatibleProvider):
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
-        if self._model.chosen is not None:  # many templates allow a system message only first
+        if (
+            self._process(model).chosen is not None
+        ):  # many templates allow a system message only first
             return super().system_items(text)
         return [{"role": "system", "content": text}]
 
@@ -58,28 +96,23 @@ class LocalModelProvider(CompatibleProvider):
         return super().media_problem(block, TEXT_ONLY)
 
     async def context_window(self, request: Request) -> int | None:
-        return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
+        process = self._process(request.model)
+        return None if process.chosen is None else await asyncio.to_thread(process.context)
 
     def stream(self, request: Request) -> ReplyStream:
-        return _Stream(self._model, self._shaped, self._checked, request)
+        process = self._process(request.model)
+        return _Stream(process, self._make_room, self._shaped, self._checked, request)
 
     async def models(self) -> list[ModelInfo]:
-        """The one file there is; nothing is started for it."""
+        """The model that ships or was chosen, then those that were fetched; none is started."""
+        return await asyncio.to_thread(self._listed)
+
+    def _listed(self) -> list[ModelInfo]:
         chosen = self._model.chosen
-        model = ModelInfo(
-            SMOLLM2 if chosen is None else chosen.stem,
-            context_window=OTHER_CONTEXT,
-            input_price=0.0,
-            output_price=0.0,
-            images=False,
-            documents=False,
-            source="built-in",
-        )
-        if chosen is not None:
-            return [model]
-        return [
-            replace(
-                model,
+        if chosen is None:
+            first = replace(
+                LOCAL,
+                id=SMOLLM2,
                 name="SmolLM2 135M (small, often wrong)",
                 context_window=SMALL_CONTEXT,
                 output_limit=OUTPUT_LIMIT,
@@ -87,14 +120,28 @@ class LocalModelProvider(CompatibleProvider):
                 reasoning=False,
                 efforts=(),
             )
+        else:
+            first = replace(LOCAL, id=chosen.stem, context_window=self._model.context())
+        memory = Memory.of_this_computer()
+        fetched = [
+            replace(
+                LOCAL,
+                id=file.id,
+                name=file.title,
+                context_window=file.facts.context(memory),
+                tools=file.facts.tools,
+            )
+            for file in (model_files(self._folder) if self._folder is not None else [])
+            if file.path != chosen and file.facts is not None and file.facts.chats
         ]
+        return [first, *fetched]
 
     async def _shaped(self, request: Request) -> Request | Reply:
         """The request as it is sent, or the reply where that is certain without the model."""
         request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
         if request.named:  # llama.cpp takes no name of a tool here
             request = replace(request, tools=request.callable, choice="required", only="")
-        if self._model.chosen is not None:
+        if self._process(request.model).chosen is not None:
             return request
         if self._prompt is None:
             file = self._model.resources / "examples.json"
@@ -111,7 +158,8 @@ class LocalModelProvider(CompatibleProvider):
 
     def _checked(self, request: Request, reply: Reply) -> Reply:
         """The reply, or what was read in the place of one that cannot be from it."""
-        if self._prompt is None or reply.calls or not reply.items:
+        small = self._process(request.model).chosen is None
+        if not small or self._prompt is None or reply.calls or not reply.items:
             return reply
         said = as_text(reply.items[0].get("content"))
         other = self._prompt.checked(request, said)
@@ -128,11 +176,13 @@ class _Stream:
     def __init__(
         self,
         model: ModelProcess,
+        make_room: Callable[[ModelProcess], Awaitable[None]],
         shape: Callable[[Request], Awaitable[Request | Reply]],
         check: Callable[[Request, Reply], Reply],
         request: Request,
     ) -> None:
         self._model = model
+        self._make_room = make_room
         self._shape = shape
         self._check = check
         self._request = request
@@ -154,6 +204,7 @@ class _Stream:
         last = self._request.history[-1:]
         answers = any(message.get("role") != "user" for message in last)
         self._holds = self._model.chosen is None and answers
+        await self._make_room(self._model)
         async with self._model.in_use() as server:
             server_api = CompatibleProvider(
                 server.key, f"{server.url}/v1", self._model.http, PROVIDER.name, TITLE

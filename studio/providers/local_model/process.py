@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -19,6 +20,8 @@ import studio
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.providers.http import Http
+from studio.providers.memory import Memory
+from studio.providers.model_files.gguf import NotGguf, read_facts
 
 if TYPE_CHECKING:
     import httpx2
@@ -32,6 +35,11 @@ TOO_OLD = "This processor is too old for the built-in model (it needs AVX2)."
 SMALL_CONTEXT = 4096
 """Tokens for SmolLM2; its weights allow 8,192, at twice the memory."""
 OTHER_CONTEXT = 8192
+"""Tokens for a file that does not say what its model can read."""
+MOST_THREADS = 8
+"""More only wait for memory."""
+_SECONDS_A_GIGABYTE = 20
+"""What a slow disk takes to read one."""
 
 _ILLEGAL = (-4, 0xC000001D)
 """How a process ends on an instruction its processor lacks: SIGILL, and Windows' status."""
@@ -87,7 +95,30 @@ class ModelProcess:
         self._stopping: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._users = 0
+        self._launching: subprocess.Popen[str] | None = None
+        self._context = 0
         self.http = LoopbackHttp()
+
+    def of(self, gguf: Path) -> ModelProcess:
+        """One like this, for another file."""
+        folder, seconds = self.resources.parent, self._idle_seconds
+        return ModelProcess(gguf, folder, self._environment, seconds, self._start_seconds)
+
+    @property
+    def is_used(self) -> bool:
+        return self._users > 0
+
+    def context(self) -> int:
+        """Tokens of context that the model gets, for as long as this lives. Blocks."""
+        if self.chosen is None:
+            return SMALL_CONTEXT
+        if not self._context:
+            try:
+                facts = read_facts(self.chosen)
+            except (OSError, NotGguf):  # the start says what is wrong with it
+                return OTHER_CONTEXT
+            self._context = facts.context(Memory.of_this_computer())
+        return self._context
 
     @property
     def process(self) -> subprocess.Popen[str] | None:
@@ -109,15 +140,22 @@ class ModelProcess:
             yield await self._ready()
         finally:
             self._users -= 1
-            if self._users == 0 and self._running is not None:
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self._idle)
+            if self._users == 0 and self._launching is not None:
+                self._launching.kill()  # nobody waits for it any more
+            self._stop_when_idle()
 
     async def aclose(self) -> None:
         """End the child; the object can be used again afterwards."""
+        await self.rest()
+        await self.http.aclose()
+
+    async def rest(self) -> None:
+        """End the child until the next request, also one that is starting."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._launching is not None:
+            self._launching.kill()
         if self._starting is not None:
             with suppress(ConfigurationError, asyncio.CancelledError):
                 await asyncio.shield(self._starting)
@@ -126,7 +164,6 @@ class ModelProcess:
             await asyncio.to_thread(_end, running.process)
         if self._stopping is not None:
             await self._stopping
-        await self.http.aclose()
 
     def reason_of_death(self) -> ConfigurationError | None:
         """Why the child is gone, if it is and the person can do something about it."""
@@ -142,6 +179,7 @@ class ModelProcess:
             return self._running
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
+            self._starting.add_done_callback(_looked_at)
         # Shielded: a cancelled turn must not leave a child process that is never stopped.
         return await asyncio.shield(self._starting)
 
@@ -151,9 +189,15 @@ class ModelProcess:
             if dead is not None:
                 await asyncio.to_thread(_end, dead.process)
             self._running = await asyncio.to_thread(self._launch)
+            self._stop_when_idle()
             return self._running
         finally:
             self._starting = None
+
+    def _stop_when_idle(self) -> None:
+        if self._users == 0 and self._running is not None and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._idle_seconds, self._idle)
 
     def _idle(self) -> None:
         self._timer = None
@@ -176,8 +220,11 @@ class ModelProcess:
             "gguf": str(gguf),
             "key": key,
             "template": (self.resources / "chat.jinja").read_text("utf-8") if own else "",
-            "context": SMALL_CONTEXT if own else OTHER_CONTEXT,
+            "context": self.context(),
+            "threads": 1 if own else min(MOST_THREADS, max(1, (os.cpu_count() or 2) - 1)),
         }
+        gigabytes = gguf.stat().st_size // 10**9
+        seconds = self._start_seconds + gigabytes * _SECONDS_A_GIGABYTE
         process = subprocess.Popen(
             [sys.executable, "-m", "studio.providers.local_model.server"],
             stdin=subprocess.PIPE,
@@ -190,11 +237,14 @@ class ModelProcess:
             cwd=Path(studio.__file__).parents[1],
             start_new_session=True,  # Ctrl-C in a terminal is for the program alone
         )
+        self._launching = process
         try:
-            answer = _ask(process, order, self._start_seconds)
+            answer = _ask(process, order, seconds)
         except BaseException:
             _end(process)
             raise
+        finally:
+            self._launching = None
         if url := as_text(answer.get("url")):
             return Running(url, key, process)
         code = _end(process)
@@ -209,6 +259,12 @@ class ModelProcess:
             )
         said = as_text(answer.get("error")) or f"it ended with code {code}"
         raise ConfigurationError(f"{gguf.name} could not be loaded: {said}.")
+
+
+def _looked_at(start: asyncio.Task[Running]) -> None:
+    """Its failure is known to whoever waited; a start that was given up has nobody."""
+    if not start.cancelled():
+        start.exception()
 
 
 def packaged_gguf() -> Path:

@@ -2,7 +2,7 @@
 
 The first line of standard input is a JSON object: ``gguf`` (the file), ``key``
 (what requests must carry), ``template`` (a chat template, empty for the
-file's own) and ``context`` (tokens). The answer is one line on standard
+file's own), ``context`` (tokens) and ``threads``. The answer is one line on standard
 output: ``{"url": …}``, else a text under ``missing`` (the engine), ``unusable``
 (the engine, on this system) or ``error`` (the file). The process ends when
 standard input does, so it never outlives its parent.
@@ -55,14 +55,15 @@ def _settings(settings: Any, order: dict[str, Any]) -> Any:
     settings.n_parallel = 1
     settings.n_threads_http = 4
     settings.cache_ram_mib = 0
-    # One thread: with more, they wait for each other as soon as the cores are busy.
-    settings.cpuparams.n_threads = 1
-    settings.cpuparams_batch.n_threads = 1
+    # One for a small model: more wait for each other as soon as the cores are busy.
+    settings.cpuparams.n_threads = order["threads"]
+    settings.cpuparams_batch.n_threads = order["threads"]
     settings.warmup = False
-    # The likeliest word each time.
-    settings.sampling.temp = 0.0
-    settings.sampling.top_k = 1
-    settings.sampling.seed = 1
+    if order["template"]:
+        # The likeliest word each time. Larger models repeat themselves without end that way.
+        settings.sampling.temp = 0.0
+        settings.sampling.top_k = 1
+        settings.sampling.seed = 1
     return settings
 
 

@@ -26,6 +26,7 @@ from studio.providers.media import (
     media_refusal,
     text_of_file,
 )
+from studio.providers.memory import Memory
 from studio.providers.openai_chat.adapter import function_tool, readable, result_text, unanswered
 from studio.providers.openai_chat.errors import UnsupportedParameters
 from studio.providers.openai_chat.validate import ollama_problem
@@ -35,7 +36,7 @@ from studio.providers.structured_output import is_format_refusal, sendable_schem
 from studio.providers.text_tool_calls import TextCallRecognizer
 
 from . import PROVIDER
-from .models import Memory, ModelDetails, PullProgress, context_size, facts_of, pull_progress
+from .models import ModelDetails, PullProgress, context_size, facts_of, pull_progress
 from .stream import OllamaAccumulator, calls_of
 
 __all__ = ["OllamaProvider", "PullProgress", "server_address"]

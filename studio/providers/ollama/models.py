@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from studio.domain.jsonvalue import Json, JsonObject, as_count, as_limit, as_object, as_text
+from studio.domain.jsonvalue import JsonObject, as_count, as_limit, as_object, as_text
 from studio.domain.models import Effort, ModelInfo
 from studio.providers.base import stream_ended_early
+from studio.providers.memory import Memory, cache_bytes, fitting_context
 from studio.providers.sse import Endpoint
 
 CONTEXT_CAP = 65_536
@@ -21,17 +17,9 @@ CONTEXT_CAP = 65_536
 slows down a model that shares its memory with the rest of the computer."""
 CONTEXT_UNKNOWN = 8_192
 """Tokens, where the model's window is not known: room for tools and a few files."""
-CONTEXT_LEAST = 4_096
-"""Tokens; Ollama's own default, which every machine that runs the model at all can hold."""
 
 LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 
-_GIBIBYTE = 1 << 30
-_STEP = 4_096
-_VALUE_BYTES = 2
-"""Of one number in the cache of keys and values (f16, Ollama's default)."""
-_OVERHEAD = 1.1
-"""The buffers of a computation take about a tenth more."""
 # Bits of one weight, by the first figure of a quantization's name ("Q4_K_M"): the scales
 # that go with the weights are counted in.
 _BITS = {"2": 3.2, "3": 3.9, "4": 4.9, "5": 5.7, "6": 6.6, "8": 8.5, "16": 16.0, "32": 32.0}
@@ -65,7 +53,7 @@ class ModelDetails:
             images=None if able is None else "vision" in able,
             tools=None if able is None else "tools" in able,
             thinking=_thinking(answer, family, model) if able and "thinking" in able else (),
-            cache_bytes=_cache_bytes(info, family),
+            cache_bytes=cache_bytes(info, family),
             weights=_weights(info, details),
         )
 
@@ -96,82 +84,7 @@ def context_size(shown: ModelDetails, known: int | None, memory: Memory | None) 
     """
     limits = [one for one in (shown.context_window, known) if one]
     most = min([*limits, CONTEXT_CAP]) if limits else CONTEXT_UNKNOWN
-    if memory is None or not shown.cache_bytes:
-        return most
-    room = memory.usable - (shown.weights or 0) * _OVERHEAD
-    fits = int(room / (shown.cache_bytes * _OVERHEAD)) // _STEP * _STEP
-    return min(most, max(fits, CONTEXT_LEAST))
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Of this computer, in bytes."""
-
-    total: int
-    free: int
-
-    @property
-    def usable(self) -> int:
-        """What a model may take: an eighth of all, 2 GiB at least, stays for the rest.
-
-        Never taken for less than half of all: a model that is loaded already
-        takes from what is free, and is counted again.
-        """
-        rest = max(self.total // 8, 2 * _GIBIBYTE)
-        return max(min(self.free, self.total - rest), self.total // 2 - rest, 0)
-
-    @classmethod
-    def of_this_computer(cls) -> Memory | None:
-        """None where it cannot be told. May start a process; call it in a thread."""
-        try:
-            if sys.platform == "win32":
-                return cls(*_windows())
-            if sys.platform == "darwin":
-                return cls(*_mac())
-            return cls(*_linux())
-        except (OSError, ValueError, AttributeError, subprocess.SubprocessError):
-            return None
-
-
-def _linux() -> tuple[int, int]:
-    page = os.sysconf("SC_PAGE_SIZE")
-    total, free = page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
-    try:
-        # What files are kept in memory for is free as soon as it is needed.
-        told = Path("/proc/meminfo").read_text("ascii")
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", told, re.MULTILINE)
-    except OSError:
-        found = None
-    return total, int(found[1]) * 1024 if found else free
-
-
-def _mac() -> tuple[int, int]:
-    def output(*command: str) -> str:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
-
-    total = int(output("/usr/sbin/sysctl", "-n", "hw.memsize"))
-    pages = output("/usr/bin/vm_stat")
-    size = re.search(r"page size of (\d+) bytes", pages)
-    kept = re.findall(r"^Pages (?:free|inactive|purgeable|speculative):\s+(\d+)", pages, re.M)
-    return total, sum(map(int, kept)) * int(size[1] if size else 4096)
-
-
-class _MemoryStatus(ctypes.Structure):
-    """MEMORYSTATUSEX of ``GlobalMemoryStatusEx``."""
-
-    _fields_ = [
-        ("length", ctypes.c_ulong),
-        ("load", ctypes.c_ulong),
-        *((f"bytes_{number}", ctypes.c_ulonglong) for number in range(7)),
-    ]
-
-
-def _windows() -> tuple[int, int]:
-    status = _MemoryStatus()
-    status.length = ctypes.sizeof(status)
-    if not getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):  # noqa: B009 - exists on Windows only
-        raise OSError("GlobalMemoryStatusEx")
-    return int(status.bytes_0), int(status.bytes_1)
+    return fitting_context(most, shown.cache_bytes, shown.weights, memory)
 
 
 def _thinking(answer: JsonObject, family: str, model: str) -> tuple[bool | str, ...]:
@@ -182,35 +95,6 @@ def _thinking(answer: JsonObject, family: str, model: str) -> tuple[bool | str, 
     if "gptoss" in family.replace("-", "") or "gpt-oss" in model:
         return LEVELS
     return (True, False)
-
-
-def _cache_bytes(info: JsonObject, family: str) -> int | None:
-    """Keys and values of one token in all layers.
-
-    An upper bound: layers that look back only a little way need less.
-    """
-
-    def number(name: str) -> int:
-        return as_count(info.get(f"{family}.{name}"))
-
-    layers, heads = number("block_count"), _heads(info.get(f"{family}.attention.head_count"))
-    if not layers or not heads:
-        return None
-    latent = number("attention.kv_lora_rank")  # DeepSeek keeps one short vector for all heads
-    if latent:
-        return layers * (latent + number("rope.dimension_count")) * _VALUE_BYTES
-    shared = _heads(info.get(f"{family}.attention.head_count_kv")) or heads
-    usual = number("embedding_length") // max(heads)
-    keys = number("attention.key_length") or usual
-    values = number("attention.value_length") or usual
-    # Some models give the heads of each layer, 0 for one that keeps no cache.
-    all_heads = sum(shared) if len(shared) > 1 else layers * shared[0]
-    return all_heads * (keys + values) * _VALUE_BYTES or None
-
-
-def _heads(value: Json) -> list[int]:
-    counts = [as_count(one) for one in (value if isinstance(value, list) else [value])]
-    return counts if any(counts) else []
 
 
 def _weights(info: JsonObject, details: JsonObject) -> int | None:

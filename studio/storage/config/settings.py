@@ -76,6 +76,8 @@ class Settings:
     ollama_connected: bool = False
     builtin_model: str = ""
     """Path of a GGUF file for the built-in model; empty for the one that ships."""
+    models_folder: str = ""
+    """Where fetched model files are kept; empty for the program's own folder."""
 
     inline_steps: int = 5
     inline_seconds: float = 30.0

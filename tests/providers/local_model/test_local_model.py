@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -43,12 +44,14 @@ from studio.providers.local_model.prompt import (
     plain_result,
     sensible,
 )
+from studio.providers.memory import CONTEXT_LEAST, Memory
+from studio.providers.model_files.gguf import CONTEXT_CAP, read_facts
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.builtin_jobs import JOBS
 from support.engine_home import give_time
-from support.llama_server import smollm2_gguf
-from support.waiting import FOREVER, HANG
+from support.llama_server import random_gguf, smollm2_gguf
+from support.waiting import FOREVER, HANG, until
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
 TOOLS = [
@@ -353,6 +356,63 @@ async def test_any_other_model_speaks_by_its_own_template(tmp_path: Path) -> Non
     assert text
     assert reply.stop in ("end", "max_tokens")
     await model.aclose()
+
+
+async def test_models_that_were_fetched_are_listed_and_run(tmp_path: Path) -> None:
+    """Each by its own template and within its own window; one is in memory at a time."""
+    (tmp_path / "SmolLM2-135M-Q4_K_M.gguf").symlink_to(packaged_gguf())
+    random_gguf(tmp_path / "noise.gguf", seed=3)
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF")
+    provider = LocalModelProvider(ModelProcess(None, RESOURCES, dict(os.environ)), tmp_path)
+    try:
+        listed = {info.id: info for info in await provider.models()}
+        assert list(listed) == ["smollm2-135m", "noise", "SmolLM2-135M-Q4_K_M"]
+        assert (listed["noise"].tools, listed["noise"].context_window) == (True, 8192)
+        fetched = listed["SmolLM2-135M-Q4_K_M"]
+        assert (fetched.title, fetched.tools) == ("SmolLM2 135M", False)
+        history = provider.user_items([Text("Delete a.txt")])
+        small = Request("smollm2-135m", history, tools=TOOLS)
+        assert "changed nothing" in (await ask(provider, small))[1]
+        running: list[Path | None] = []
+        for name in ("noise", "SmolLM2-135M-Q4_K_M"):
+            reply, _ = await ask(provider, Request(name, history, tools=TOOLS[:1], output_limit=8))
+            assert reply.usage.input > 0
+            used = [provider._model, *provider._others.values()]
+            running += [one.chosen for one in used if one.process is not None]
+        assert [one and one.stem for one in running] == ["noise", "SmolLM2-135M-Q4_K_M"]
+    finally:
+        await provider.aclose()
+
+
+async def test_a_load_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "xllamacpp.py").write_text("import time; time.sleep(3600)")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    model = ModelProcess(None, RESOURCES, environment, start_seconds=HANG)
+
+    async def use() -> None:
+        async with model.in_use():
+            pass
+
+    waiting = asyncio.create_task(use())
+    child = await until(lambda: model._launching)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await until(lambda: child.poll() is not None)
+    other = asyncio.create_task(use())
+    await until(lambda: model._launching)
+    await model.aclose()  # as at the end of the program
+    with pytest.raises(ConfigurationError):
+        await other
+
+
+def test_the_context_of_a_file_is_bounded_by_memory(tmp_path: Path) -> None:
+    facts = read_facts(random_gguf(tmp_path / "noise.gguf", seed=3))
+    assert facts.context(None) == 8192
+    large = replace(facts, size=20 * 10**9)  # its weights leave nothing
+    assert large.context(Memory(16 * 10**9, 12 * 10**9)) == CONTEXT_LEAST
+    endless = {**facts.metadata, "llama.context_length": 10**6}
+    assert replace(facts, metadata=endless).context(None) == CONTEXT_CAP
 
 
 async def test_answers_have_the_form_that_is_asked_for(model: ModelProcess) -> None:

@@ -1,0 +1,158 @@
+"""Model folder: lists and deletes model files, whole ones and those whose download was begun.
+
+Beside ``NAME.gguf`` lies ``NAME.gguf.json``, the record of where it came from; while it is
+fetched the file is ``NAME.gguf.part``. A file without a record was put there by the person.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from studio.domain.jsonvalue import JsonObject, as_count, as_object, as_text
+from studio.files.atomic_write import write_atomically
+
+from .gguf import ModelFacts, NotGguf, read_facts
+
+SUFFIX, PART, RECORD = ".gguf", ".gguf.part", ".gguf.json"
+_QUANTIZATION = re.compile(
+    r"(?<![A-Za-z0-9])((?:UD-)?I?Q\d(?:_[A-Z0-9]+)*|BF16|F16|F32|MXFP4)(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}\.gguf")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of a repository; ``size`` in bytes and ``sha256`` are empty where not known."""
+
+    repo: str
+    file: str
+    size: int = 0
+    sha256: str = ""
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the file is called here; ValueError for a name that no model file has."""
+        name = self.file.rsplit("/", 1)[-1]
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a model file")
+        return name
+
+    @property
+    def id(self) -> str:
+        return self.name.removesuffix(SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A file that can be run. ``facts`` is None for one that cannot be read."""
+
+    path: Path
+    size: int
+    source: Source | None
+    facts: ModelFacts | None
+
+    @property
+    def id(self) -> str:
+        return self.path.name.removesuffix(SUFFIX)
+
+    @property
+    def title(self) -> str:
+        return (self.source and self.source.title) or title_of(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class BegunFile:
+    """A download that was begun; ``done`` is in bytes."""
+
+    path: Path
+    done: int
+    source: Source
+
+
+def model_files(folder: Path) -> list[ModelFile]:
+    """The files by name; none where there is no such folder. Blocks."""
+    found: list[ModelFile] = []
+    for path in sorted(folder.glob(f"*{SUFFIX}"), key=lambda one: one.name.lower()):
+        with suppress(OSError):
+            facts = None
+            with suppress(NotGguf):
+                facts = read_facts(path)
+            found.append(ModelFile(path, path.stat().st_size, read_source(path), facts))
+    return found
+
+
+def begun_files(folder: Path) -> list[BegunFile]:
+    """Downloads that were begun and have a record, by name. Blocks."""
+    found: list[BegunFile] = []
+    for part in sorted(folder.glob(f"*{PART}")):
+        path = part.with_name(part.name.removesuffix(".part"))
+        source = read_source(path)
+        with suppress(OSError):
+            if source is not None:
+                found.append(BegunFile(path, part.stat().st_size, source))
+    return found
+
+
+def read_source(path: Path) -> Source | None:
+    """The record of a file; None where there is none that can be read."""
+    try:
+        data = as_object(json.loads(record_of(path).read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+    source = Source(
+        as_text(data.get("repo")),
+        as_text(data.get("file")),
+        as_count(data.get("size")),
+        as_text(data.get("sha256")),
+        as_text(data.get("title")),
+    )
+    return source if source.repo and source.file else None
+
+
+def write_source(path: Path, source: Source) -> None:
+    """Raises OSError."""
+    record: JsonObject = asdict(source)
+    write_atomically(record_of(path), json.dumps(record, indent=1).encode())
+
+
+def place_of(folder: Path, source: Source) -> Path:
+    """Where a file belongs: by its own name, or with its owner's where another has that."""
+    path = folder / source.name
+    other = read_source(path)
+    taken = path.exists() if other is None else other.repo != source.repo
+    if not taken:
+        return path
+    owner = re.sub(r"[^A-Za-z0-9]+", "-", source.repo.partition("/")[0]).strip("-") or "other"
+    return folder / f"{owner}-{source.name}"
+
+
+def part_of(path: Path) -> Path:
+    return path.with_name(path.name + ".part")
+
+
+def record_of(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
+
+
+def delete(path: Path) -> None:
+    """Delete a file, its begun download and its record. Raises OSError."""
+    for one in (path, part_of(path), record_of(path)):
+        one.unlink(missing_ok=True)
+
+
+def quantization(name: str) -> str:
+    """“Q4_K_M” from a file's name; empty where it does not say."""
+    found = _QUANTIZATION.findall(name)
+    return found[-1].upper() if found else ""
+
+
+def title_of(name: str) -> str:
+    """“Qwen3 4B” from “Qwen3-4B-Q4_K_M” or “Qwen3-4B-GGUF”."""
+    text = _QUANTIZATION.sub("", re.sub(r"(?i)[-_.]?gguf$", "", name))
+    return re.sub(r"[-_\s]+", " ", text).strip(" .") or name

@@ -1,0 +1,210 @@
+"""The hub: searches Hugging Face for models that run here, and reads the recommended ones.
+
+Of each repository one file is offered: the one whose weights have about four bits, which is
+the usual balance of size and quality; a model in several parts is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from studio.domain.errors import StudioError
+from studio.domain.jsonvalue import Json, JsonObject, as_count, as_object, as_objects, as_text
+from studio.providers.http import import_alone
+
+from .folder import SUFFIX, Source, quantization, title_of
+from .gguf import speaks_of_tools
+
+FOUND = 12
+"""Repositories of one search."""
+_AT_ONCE = 6
+_SECONDS = 10.0
+_PREFERRED = ("Q4_K_M", "UD-Q4_K_XL", "MXFP4", "Q4_K_S", "IQ4_XS", "Q4_0", "Q5_K_M", "Q8_0")
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
+_LICENCES = {"apache-2.0": "Apache 2.0", "mit": "MIT", "other": "", "unknown": ""}
+
+
+class HubProblem(StudioError):
+    """The hub could not be asked; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubModel:
+    """A model that can be fetched; ``tools`` is None where it is not known."""
+
+    source: Source
+    owner: str = ""
+    licence: str = ""
+    """Empty for one that has no usual name."""
+    line: str = ""
+    """What it is good for, in a few words."""
+    tools: bool | None = None
+    gated: bool = False
+
+    @property
+    def quantization(self) -> str:
+        return quantization(self.source.file)
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """A list that ships with the program; ``date`` says when it was made, ``2026-11``."""
+
+    date: str
+    models: tuple[HubModel, ...]
+
+
+def endpoint() -> str:
+    """The hub's address: ``HF_ENDPOINT``, else huggingface.co."""
+    return os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or "https://huggingface.co"
+
+
+def recommended(file: Path) -> Recommended:
+    """Read the list; raises OSError or ValueError. Blocks."""
+    data = as_object(json.loads(file.read_text("utf-8")))
+    return Recommended(
+        as_text(data.get("date")),
+        tuple(
+            HubModel(
+                Source(
+                    as_text(entry.get("repo")),
+                    as_text(entry.get("file")),
+                    as_count(entry.get("size")),
+                    title=as_text(entry.get("title")),
+                ),
+                as_text(entry.get("owner")),
+                as_text(entry.get("licence")),
+                as_text(entry.get("line")),
+                entry.get("tools") is True,
+            )
+            for entry in as_objects(data.get("models"))
+        ),
+    )
+
+
+class Hub:
+    """Searches; one search at a time, because the library has one session for all."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def search(self, words: str, token: str = "") -> list[HubModel]:
+        """Models whose name has these words, the most fetched first; raises HubProblem."""
+        async with self._lock:
+            return await asyncio.to_thread(_search, words.strip(), token)
+
+
+def _search(words: str, token: str) -> list[HubModel]:
+    """Blocks. The first time imports the library."""
+    session = import_alone(lambda: _Session(token))
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError
+
+    query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": str(FOUND)}
+    wanted = [("expand", name) for name in ("gguf", "gated", "tags")]
+    try:
+        found = as_objects(session.get("/api/models", [*query.items(), *wanted]))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            models = [threads.submit(_model, session, info) for info in found]
+            return [found for model in models if (found := model.result()) is not None]
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        if status == 401:
+            raise HubProblem("Hugging Face rejected your token. Replace it.") from error
+        if status == 429:
+            raise HubProblem("Hugging Face asks to wait. Search again in a minute.") from error
+        raise HubProblem(f"Hugging Face answered with an error (HTTP {status}).") from error
+    except (httpx2.HTTPError, OSError) as error:
+        raise HubProblem("Hugging Face could not be reached. Check the network.") from error
+    except ValueError as error:
+        raise HubProblem("What Hugging Face answered could not be read.") from error
+    finally:
+        session.close()
+
+
+class _Session:
+    """The library's connections, asked without its own retries, which take half a minute."""
+
+    def __init__(self, token: str) -> None:
+        hub: Any = importlib.import_module("huggingface_hub")
+        self._client = hub.get_session()
+        self._headers: dict[str, str] = hub.utils.build_hf_headers(token=token or False)
+        self._check = hub.utils.hf_raise_for_status
+        self.close: Callable[[], object] = hub.close_session
+
+    def get(self, path: str, query: Sequence[tuple[str, str]] = ()) -> Json:
+        """Raises HfHubHTTPError, httpx2.HTTPError, and ValueError for what is no JSON."""
+        answer = self._client.get(
+            endpoint() + path, params=list(query), headers=self._headers, timeout=_SECONDS
+        )
+        self._check(answer)
+        found: Json = answer.json()
+        return found
+
+
+def _model(session: _Session, info: JsonObject) -> HubModel | None:
+    """None for a repository without a file that could be run here."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    repo = as_text(info.get("id"))
+    try:
+        answer = session.get(f"/api/models/{quote(repo)}/tree/main", [("recursive", "true")])
+    except HfHubHTTPError:
+        return None
+    files = {as_text(file.get("path")): file for file in as_objects(answer)}
+    chosen = choose({path: as_count(file.get("size")) for path, file in files.items()})
+    if not chosen:
+        return None
+    stored = as_object(files[chosen].get("lfs"))
+    owner, _, name = repo.partition("/")
+    size, digest = as_count(stored.get("size")), as_text(stored.get("oid"))
+    template = as_object(info.get("gguf")).get("chat_template")
+    tags = info.get("tags")
+    return HubModel(
+        Source(repo, chosen, size, digest, title_of(name)),
+        owner,
+        _licence([as_text(tag) for tag in tags] if isinstance(tags, list) else []),
+        tools=speaks_of_tools(template) if isinstance(template, str) else None,
+        gated=bool(info.get("gated")),
+    )
+
+
+def choose(sizes: dict[str, int]) -> str:
+    """The file to offer, of names and their sizes; empty where there is none."""
+    names = [name for name in sizes if _runs(name)]
+    by_kind: dict[str, str] = {}
+    for name in names:
+        by_kind.setdefault(quantization(name), name)
+    for kind in _PREFERRED:
+        if kind in by_kind:
+            return by_kind[kind]
+    return min(names, key=lambda name: sizes[name], default="")
+
+
+def _runs(name: str) -> bool:
+    """Whether a file is a model in one part, and no part of one that sees or drafts."""
+    base = name.rsplit("/", 1)[-1].lower()
+    other = _PART.search(base) or "mmproj" in base or "imatrix" in base
+    try:
+        return base.endswith(SUFFIX) and not other and bool(Source("", name).name)
+    except ValueError:
+        return False
+
+
+def _licence(tags: Sequence[str]) -> str:
+    """“Apache 2.0” from “license:apache-2.0”."""
+    for tag in tags:
+        if tag.startswith("license:"):
+            licence = tag.removeprefix("license:")
+            return _LICENCES.get(licence, licence)
+    return ""

@@ -1,0 +1,228 @@
+"""Model files are found, fetched, continued, checked and refused, from a hub on loopback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from studio.providers.memory import Memory
+from studio.providers.model_files.downloads import Download, DownloadFailed, Downloads
+from studio.providers.model_files.fit import fit_of
+from studio.providers.model_files.folder import (
+    Source,
+    begun_files,
+    delete,
+    model_files,
+    part_of,
+    quantization,
+    read_source,
+    title_of,
+)
+from studio.providers.model_files.gguf import NotGguf, read_facts
+from studio.providers.model_files.hub import Hub, HubProblem, choose
+from studio.simulator import HubRepo, HubSimulator
+from support.llama_server import TEMPLATE, random_gguf
+from support.waiting import until
+
+NAME = "tiny-Q4_K_M.gguf"
+SOURCE = Source("mill/tiny-GGUF", NAME, title="Tiny")
+GB = 10**9
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return random_gguf(tmp_path_factory.mktemp("model") / NAME, seed=1).read_bytes()
+
+
+@pytest.fixture
+async def hub(gguf: bytes, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HubSimulator]:
+    files = {NAME: gguf, "tiny-Q8_0.gguf": gguf + b"0", "README.md": b"# Tiny"}
+    repos = {
+        "mill/tiny-GGUF": HubRepo(files, TEMPLATE),
+        "mill/closed-tiny-GGUF": HubRepo({NAME: gguf}, gated=True),
+        "mill/words": HubRepo({"README.md": b"no model"}),
+    }
+    async with HubSimulator(repos) as simulator:
+        monkeypatch.setenv("HF_ENDPOINT", simulator.endpoint)
+        yield simulator
+
+
+@pytest.fixture
+async def downloads() -> AsyncIterator[Downloads]:
+    made = Downloads(os.environ, waits=(0.05, 0.05))
+    yield made
+    await made.aclose()
+
+
+def asked(hub: HubSimulator) -> list[str]:
+    """The parts of the file that were asked for."""
+    gets = [one for one in hub.requests if one.path.startswith("/stored") and one.method == "GET"]
+    return [one.headers.get("range", "") for one in gets]
+
+
+async def test_a_search_finds_what_runs_here(hub: HubSimulator, gguf: bytes) -> None:
+    found = await Hub().search("tiny")
+    assert [(one.source.repo, one.source.file) for one in found] == [
+        ("mill/tiny-GGUF", NAME),
+        ("mill/closed-tiny-GGUF", NAME),
+    ]
+    first, closed = found
+    assert (first.source.title, first.owner, first.licence) == ("tiny", "mill", "Apache 2.0")
+    assert (first.source.size, first.tools, first.gated) == (len(gguf), True, False)
+    assert (closed.tools, closed.gated) == (False, True)
+    assert await Hub().search("words") == []  # no file that could be run
+    await hub.stop()
+    with pytest.raises(HubProblem, match="Check the network"):
+        await Hub().search("tiny")
+
+
+async def test_a_file_is_fetched_checked_and_deleted(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    """Also where the connection breaks in the middle: it goes on from there by itself."""
+    cut = len(gguf) // 2
+    hub.repos["mill/tiny-GGUF"].cut_at = [cut]
+    seen: list[Download] = []
+    downloads.subscribe(seen.append)
+    downloads.start(SOURCE, tmp_path / "models")
+    done = await downloads.ended(SOURCE)
+    assert done.path == tmp_path / "models" / NAME
+    assert done.path.read_bytes() == gguf
+    assert asked(hub) == ["", f"bytes={cut}-"]
+    assert seen[0].state == "asking" and seen[-1].state == "done"
+    [file] = model_files(tmp_path / "models")
+    assert (file.id, file.title, file.size) == ("tiny-Q4_K_M", "Tiny", len(gguf))
+    assert file.facts is not None and file.facts.tools and file.facts.context(None) == 8192
+    assert file.source is not None and file.source.repo == SOURCE.repo
+    delete(file.path)
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+async def test_what_was_fetched_before_the_network_went_is_kept(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    cut = len(gguf) // 3
+    hub.repos["mill/tiny-GGUF"].cut_at = [cut] * 9
+    downloads.start(SOURCE, tmp_path)
+    with pytest.raises(DownloadFailed, match="The network went away"):
+        await downloads.ended(SOURCE)
+    [begun] = begun_files(tmp_path)
+    assert (begun.done, begun.source.size, begun.source.title) == (cut, len(gguf), "Tiny")
+    assert model_files(tmp_path) == []
+    hub.repos["mill/tiny-GGUF"].cut_at = []
+    downloads.start(begun.source, tmp_path)
+    done = await downloads.ended(SOURCE)
+    assert done.path is not None and done.path.read_bytes() == gguf
+    assert asked(hub)[-1] == f"bytes={cut}-"
+
+
+async def test_a_pause_ends_it_at_once_and_keeps_what_there_is(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    repo = hub.repos["mill/tiny-GGUF"]
+    repo.rate = 2_000.0
+    downloads.start(SOURCE, tmp_path)
+    part = part_of(tmp_path / NAME)
+    await until(lambda: any(one.done > 0 for one in downloads.all))
+    await downloads.pause(SOURCE)
+    [now] = downloads.all
+    assert now.state == "paused" and part.exists()
+    repo.rate = 0.0
+    downloads.start(SOURCE, tmp_path)
+    done = await downloads.ended(SOURCE)
+    assert done.path is not None and done.path.read_bytes() == gguf
+    repo.files["other-Q4_K_M.gguf"], repo.rate = gguf, 2_000.0
+    other = Source(SOURCE.repo, "other-Q4_K_M.gguf")
+    downloads.start(other, tmp_path)
+    await until(lambda: downloads.all[-1].done > 0)
+    await downloads.cancel(other, tmp_path)
+    assert [one.name for one in tmp_path.iterdir() if "other" in one.name] == []
+
+
+@pytest.mark.parametrize("ignores_range", [False, True])
+async def test_what_was_begun_of_another_file_is_no_part_of_this_one(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path, ignores_range: bool
+) -> None:
+    """A server that sends all of it is heard from the start; too much of it is begun anew."""
+    hub.repos["mill/tiny-GGUF"].ignores_range = ignores_range
+    part_of(tmp_path / NAME).write_bytes(gguf[:5000] if ignores_range else gguf + b"more")
+    downloads.start(SOURCE, tmp_path)
+    done = await downloads.ended(SOURCE)
+    assert done.path is not None and done.path.read_bytes() == gguf
+
+
+async def test_wrong_bytes_are_deleted(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    hub.repos["mill/tiny-GGUF"].wrong = gguf[:-1] + b"!"
+    downloads.start(SOURCE, tmp_path)
+    with pytest.raises(DownloadFailed, match="damaged and was deleted"):
+        await downloads.ended(SOURCE)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_gated_model_says_what_to_do(
+    hub: HubSimulator, downloads: Downloads, tmp_path: Path
+) -> None:
+    closed = Source("mill/closed-tiny-GGUF", NAME)
+    downloads.start(closed, tmp_path)
+    with pytest.raises(DownloadFailed, match="accept the terms"):
+        await downloads.ended(closed)
+    downloads.start(closed, tmp_path, token="good")
+    assert (await downloads.ended(closed)).state == "done"
+    assert hub.authorized  # and the other host, where the bytes lie, gets no token
+    assert not any(path.startswith("/stored") for path in hub.authorized)
+    gone = Source("mill/tiny-GGUF", "gone.gguf")
+    downloads.start(gone, tmp_path)
+    with pytest.raises(DownloadFailed, match="does not have this file"):
+        await downloads.ended(gone)
+
+
+async def test_a_folder_that_cannot_be_written_is_told(
+    hub: HubSimulator, downloads: Downloads, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    downloads.start(SOURCE, tmp_path / "file" / "models")
+    with pytest.raises(DownloadFailed, match="cannot be written"):
+        await downloads.ended(SOURCE)
+    with pytest.raises(ValueError, match="no name"):
+        downloads.start(Source("mill/tiny-GGUF", "../..gguf"), tmp_path)
+
+
+def test_two_files_of_one_name_have_two_places(tmp_path: Path) -> None:
+    from studio.providers.model_files.folder import place_of, write_source
+
+    (tmp_path / NAME).write_bytes(b"")
+    assert place_of(tmp_path, SOURCE).name == f"mill-{NAME}"  # it is the person's own
+    write_source(tmp_path / NAME, SOURCE)
+    assert place_of(tmp_path, SOURCE).name == NAME
+    assert place_of(tmp_path, Source("other.org/tiny", NAME)).name == f"other-org-{NAME}"
+    assert read_source(tmp_path / NAME) == SOURCE
+
+
+def test_how_well_a_model_fits() -> None:
+    """The picture's computer: 32 GB of memory, 21 GB of them free."""
+    memory = Memory(32 * GB, 21 * GB)
+    sizes = (2.5, 18.6, 47.4)
+    assert [fit_of(int(size * GB), memory) for size in sizes] == ["well", "tight", "not"]
+    assert fit_of(GB, None) == fit_of(0, memory) == "unknown"
+
+
+def test_which_file_of_a_repository_is_offered() -> None:
+    names = ["m-Q8_0.gguf", "m-Q4_K_M.gguf", "m-Q2_K.gguf", "mmproj-m-Q4_K_M.gguf"]
+    assert choose(dict.fromkeys(names, 1)) == "m-Q4_K_M.gguf"
+    assert choose({"a-f32.gguf": 9, "b.gguf": 3}) == "b.gguf"
+    assert choose({"m-Q4_K_M-00001-of-00002.gguf": 1, "m.safetensors": 1}) == ""
+    assert quantization("gpt-oss-20b-mxfp4.gguf") == "MXFP4"
+    assert title_of("Qwen3-4B-Q4_K_M") == title_of("Qwen3-4B-GGUF") == "Qwen3 4B"
+
+
+def test_no_file_is_too_strange_to_read(tmp_path: Path, gguf: bytes) -> None:
+    file = tmp_path / "strange.gguf"
+    for data in (b"", b"GGUF", gguf[:200], b"GGUF\x03\0\0\0" + b"\xff" * 64, b"GGML" + gguf[4:]):
+        file.write_bytes(data)
+        with pytest.raises(NotGguf):
+            read_facts(file)
