@@ -233,11 +233,17 @@ class MainWindow(QMainWindow):
     def open_session(self, session_id: str, query: str = "", line: str = "") -> None:
         """Show a chat; with ``line`` at that line of it, the words of ``query`` marked."""
         self._opening += 1
-        self._later(self._open(self._opening, session_id, query, line))
+        self._later(self._open(session_id, query, line, self._opening))
 
-    async def _open(self, opening: int, session_id: str, query: str = "", line: str = "") -> None:
+    async def _open(
+        self, session_id: str, query: str = "", line: str = "", opening: int = 0
+    ) -> None:
+        """``opening`` is the number under which the chat was wanted; 0 for now."""
         if self.engine is None:
             return
+        if not opening:
+            self._opening += 1
+            opening = self._opening
         session = await self.engine.sessions.open(session_id)
         if opening != self._opening:
             return
@@ -395,8 +401,7 @@ class MainWindow(QMainWindow):
         async def work() -> None:
             waiting = await self.chat_list.waiting()
             if waiting is not None:
-                self._opening += 1
-                await self._open(self._opening, waiting)
+                await self._open(waiting)
                 self.chat.view.flush()
                 self.chat.view.canvas_viewport.go_to_waiting()
 
@@ -465,8 +470,7 @@ class MainWindow(QMainWindow):
         if await self.engine.store.get(link.chat) is None:
             self.banner.say(tr("The chat of this link is not here. It may have been deleted."))
             return
-        self._opening += 1
-        await self._open(self._opening, link.chat)
+        await self._open(link.chat)
         if link.block is not None and not self.chat.show_block(link.block):
             self.banner.say(tr("The message of this link is not in the chat."))
 
