@@ -96,6 +96,30 @@ class _Readers:
                 self._idle.pop().close()
 
 
+class _Reading:
+    """One read, which another thread may interrupt while it lasts."""
+
+    def __init__(self) -> None:
+        self._db: Connection | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def on(self, db: Connection) -> Generator[None, None, None]:
+        """The read uses this connection; nobody interrupts it before or after."""
+        with self._lock:
+            self._db = db
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._db = None
+
+    def interrupt(self) -> None:
+        with self._lock:
+            if self._db is not None:
+                self._db.interrupt()
+
+
 class Database:
     """The program's database. Several processes may have the same file open.
 
@@ -185,12 +209,18 @@ class Database:
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run ``fn`` on a read-only connection, with one state of the database throughout.
 
-        Several run at once, beside the writer. Raises StorageError.
+        Several run at once, beside the writer. It is interrupted if the caller is cancelled.
+        Raises StorageError.
         """
         if self._closed or self._pool is None:
             raise StorageError(f"{self.path} is closed.")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, partial(self._read, fn))
+        reading = _Reading()
+        try:
+            return await loop.run_in_executor(self._pool, partial(self._read, fn, reading))
+        except asyncio.CancelledError:
+            reading.interrupt()
+            raise
 
     async def execute(self, query: str, *values: Any) -> int:
         """Run one statement like ``write``; returns the number of rows that it changed."""
@@ -373,14 +403,15 @@ class Database:
 
     # The readers' threads
 
-    def _read(self, fn: Callable[[Connection], T]) -> T:
+    def _read(self, fn: Callable[[Connection], T], reading: _Reading) -> T:
         while True:
             before = self._repaired
             try:
                 with self._readers.one() as db:
                     db.execute("BEGIN")
                     try:
-                        return fn(db)
+                        with reading.on(db):
+                            return fn(db)
                     finally:
                         if db.in_transaction:
                             db.execute("ROLLBACK")
@@ -397,6 +428,9 @@ class Database:
 
 def _compact(db: Connection) -> None:
     """The file is written anew, which no transaction can hold; the next statement begins one."""
+    indexes = "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
+    for (name,) in db.execute(indexes).fetchall():  # they keep deleted words until then
+        db.execute(f"INSERT INTO {name} ({name}) VALUES ('optimize')")
     db.execute("COMMIT")
     try:
         db.execute("VACUUM")

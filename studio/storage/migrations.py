@@ -347,6 +347,40 @@ def _chat_list(db: Connection) -> None:
         db.execute(statement)
 
 
+def _unspaced_index(db: Connection) -> None:
+    """An index of scripts without spaces, filled by ``sessions.unspaced_index``.
+
+    Its words cannot be told by SQL, so triggers note what is to be done. The names of the tables
+    begin as the index's, so that a repair makes them anew with it.
+    """
+    unspaced = (
+        "\u0e01-\u0e5b\u0e81-\u0edf\u1000-\u109f\u1780-\u17e9\u2e80-\u2fdf\u3005-\u3007"
+        "\u3021-\u302f\u3031-\u30fa\u30fc-\u9fff\uf900-\ufaff\uff66-\uff9f"
+        "\U00020000-\U0003ffff"
+    )
+    for statement in (
+        """CREATE VIRTUAL TABLE grams USING fts5 (text, content='', columnsize=0, detail=none,
+            tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'")""",
+        "CREATE TABLE grams_due (id INTEGER PRIMARY KEY)",
+        # Passages that were deleted: only their text tells what the index has of them.
+        """CREATE TABLE grams_gone (
+            id INTEGER PRIMARY KEY, row INTEGER NOT NULL, text TEXT NOT NULL)""",
+        "CREATE TABLE grams_left (id INTEGER NOT NULL)",
+        "INSERT INTO grams_left SELECT coalesce(max(id), 0) FROM said",
+        f"""CREATE TRIGGER said_due AFTER INSERT ON said
+            WHEN new.text GLOB '*[{unspaced}]*' AND new.id > (SELECT max(id) FROM grams_left)
+            BEGIN INSERT OR IGNORE INTO grams_due (id) VALUES (new.id); END""",
+        f"""CREATE TRIGGER said_gone AFTER DELETE ON said
+            WHEN old.text GLOB '*[{unspaced}]*' AND old.id > (SELECT max(id) FROM grams_left)
+            BEGIN
+                INSERT INTO grams_gone (row, text) SELECT old.id, old.text
+                    WHERE NOT EXISTS (SELECT 1 FROM grams_due WHERE id = old.id);
+                DELETE FROM grams_due WHERE id = old.id;
+            END""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -364,5 +398,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _unsent,
     _counted_events,
     _chat_list,
+    _unspaced_index,
 )
 LATEST = len(MIGRATIONS)

@@ -12,5 +12,6 @@
 - ``session_lock``: lets one program at a time work in a session.
 - ``store``: creates, lists, changes, branches and deletes saved sessions.
 - ``unsent``: keeps what is written in a chat and not sent yet.
+- ``unspaced_index``: finds text of scripts without spaces by characters and pairs of them.
 - ``usage``: reads what requests used and cost, one by one and in sums.
 """

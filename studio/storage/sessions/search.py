@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable
+from itertools import islice
 from sqlite3 import Connection
 from typing import TypeAlias
 
@@ -30,7 +30,8 @@ from studio.domain.events import (
 from studio.domain.messages import File, Text, ToolResult
 from studio.domain.sessions import SearchHit
 
-from .search_filters import escape_like, read_filters
+from .search_filters import Filtered, escape_like, read_filters
+from .unspaced_index import grams_query, has_all, is_unspaced, older_left, plain
 
 Passage: TypeAlias = tuple[str, str]
 """The kind of its block (``said``, ``answer``, ``reasoning``, ``call``, ``result``,
@@ -39,9 +40,8 @@ Passage: TypeAlias = tuple[str, str]
 LONGEST = 200_000  # characters of one block that are indexed
 LINE = 160  # characters of a matching line
 MANY = 1000  # passages with a word that is so frequent that its passages are not weighed
+FEW = 20_000  # passages of the chats that filters leave: their ids are read at once
 
-# Scripts written without spaces: the index has a whole sentence as one word.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]")
 _MARK = "\x02"  # is in no stored text: searches of earlier versions marked matches with it
 
 
@@ -131,113 +131,257 @@ def _words(call: ToolQueued) -> str:
         return call.target
 
 
-def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
-    """Sessions whose title or content has every word of ``text``, best first.
+def find(db: Connection, text: str, limit: int, lines: int = 1) -> list[SearchHit]:
+    """Chats whose title or content has every word of ``text``: titles first, then the best.
 
-    The last word may be a prefix. Any text is a valid query; words such as ``agent:Coder`` limit
-    it to some sessions, see ``search_filters``. With filters alone all of these are found.
+    Of each chat up to ``lines`` hits, one after the other. The last word may be a prefix. Any text
+    is a valid query; words such as ``agent:Coder`` limit it to some sessions, see
+    ``search_filters``. With filters alone all of these are found.
     """
     filters = read_filters(sanitise_text(text).strip(), time.time())
-    text, values = filters.words, filters.values
+    text = filters.words
     where = f"sessions.deleted = 0 AND ({filters.where})"
     if not text and not filters.limited:
         return []
-    hits: dict[str, SearchHit] = {}
+    hits: dict[str, list[SearchHit]] = {}
     titles = f"""SELECT id, CAST(title AS TEXT) FROM sessions WHERE {where}
         ORDER BY updated DESC"""  # CAST: damage
-    for session_id, title in db.execute(titles, values):
-        if all(word.casefold() in title.casefold() for word in text.split()):
-            hits[session_id] = SearchHit(session_id, title, title, "title")
-    if not text:
-        return list(hits.values())[:limit]
-    query = _query(text)
-    if query is None:
-        rows = db.execute(
-            f"""SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind,
-            CAST(said.text AS TEXT)
-            FROM said JOIN sessions ON sessions.id = said.session_id
-            WHERE said.text LIKE ? ESCAPE '\\' AND {where} ORDER BY said.id DESC""",
-            (f"%{escape_like(text)}%", *values),
-        )
-        for session_id, title, kind, passage in rows:
-            if session_id not in hits:
-                hits[session_id] = SearchHit(session_id, title, _line(passage, text), kind)
-            if len(hits) >= limit:
+    words = text.casefold().split()
+    for session_id, title in db.execute(titles, filters.values):
+        folded = title.casefold()
+        if all(word in folded for word in words):
+            hits[session_id] = [SearchHit(session_id, title, title, "title")]
+            if len(hits) == limit:
                 break
-    else:
-        # A passage of each session first; only those few are then marked up.
-        best = _passages(db, query, (where, values), limit + len(hits))
-        for row_id, session_id in best:
-            if session_id not in hits:
-                row = db.execute(
-                    """SELECT CAST(sessions.title AS TEXT), said.kind, CAST(said.text AS TEXT)
-                    FROM said JOIN sessions ON sessions.id = said.session_id WHERE said.id = ?""",
-                    (row_id,),
-                )
-                for title, kind, passage in row:  # none where the index is damaged
-                    line = _cut(passage, _first(passage, text))
-                    hits[session_id] = SearchHit(session_id, title, line, kind)
-    return list(hits.values())[:limit]
+    search = _Search(db, text, where, filters)
+    for source in search.sources if text else ():
+        if len(hits) >= limit and lines == 1:
+            break
+        for row_id, session_id in source(limit):
+            known = hits.get(session_id, ())
+            wanted = len(known) < lines and (known or len(hits) < limit)
+            if wanted and (hit := _hit(db, row_id, text)) is not None:
+                hits.setdefault(session_id, []).append(hit)
+    return [hit for several in hits.values() for hit in several]
 
 
-def _passages(
-    db: Connection, query: str, condition: tuple[str, Sequence[object]], limit: int
-) -> list[tuple[int, str]]:
-    """A passage of each session that has what the FTS5 query asks for, with the session's id.
+def _hit(db: Connection, row_id: int, text: str) -> SearchHit | None:
+    """A passage with its line; None where the index is damaged."""
+    row = db.execute(
+        """SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind, CAST(said.text AS TEXT)
+        FROM said JOIN sessions ON sessions.id = said.session_id WHERE said.id = ?""",
+        (row_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    session_id, title, kind, passage = row
+    return SearchHit(session_id, title, _cut(passage, _first(passage, text)), kind)
 
-    The best first; of words that are in ``MANY`` passages the newest first, for to weigh them
-    all takes too long for each key.
+
+_Found: TypeAlias = list[tuple[int, str]]
+"""Passages with the ids of their sessions."""
+
+
+class _Search:
+    """The passages with some words, from each place that knows of some. ``limit`` counts sessions.
+
+    They come newest first, and no more than ``MANY`` are looked at where these are in enough
+    sessions: one key of a person must not weigh all that was ever said.
     """
-    where, values = condition
-    matching = f"""FROM words CROSS JOIN said ON said.id = words.rowid WHERE words MATCH ?
-        AND said.session_id IN (SELECT id FROM sessions WHERE {where})"""
-    newest: dict[str, int] = {}
-    rows = db.execute(
-        f"SELECT said.id, said.session_id {matching} ORDER BY words.rowid DESC", (query, *values)
-    )
-    for seen, (row_id, session_id) in enumerate(rows, 1):
-        newest.setdefault(session_id, row_id)
-        if seen >= MANY and len(newest) >= limit:
+
+    def __init__(self, db: Connection, text: str, where: str, filters: Filtered) -> None:
+        """``where`` is the condition on sessions, with the values of ``filters``."""
+        self._db, self._text = db, text
+        self._where, self._values = where, filters.values
+        self._done = False
+        """Nothing more has to be looked for."""
+        self._in_scope = "said.session_id NOT IN (SELECT id FROM sessions WHERE deleted <> 0)"
+        self._scope: dict[int, str] | None = None
+        """The passages of all chats that are wanted, where these are few."""
+        if filters.limited:
+            self._in_scope = f"said.session_id IN (SELECT id FROM sessions WHERE {where})"
+            some = db.execute(
+                f"SELECT id, session_id FROM said WHERE {self._in_scope} LIMIT ?",
+                (*self._values, FEW + 1),
+            ).fetchall()
+            self._scope = dict(some) if len(some) <= FEW else None
+
+    @property
+    def sources(self) -> tuple[Callable[[int], _Found], ...]:
+        return self.few, self.short, self.words, self.grams, self.others
+
+    def few(self, limit: int) -> _Found:
+        """Read all passages, where filters leave so few that no index is faster."""
+        if self._scope is None or len(self._scope) > MANY // 5:
+            return []
+        self._done = True
+        rows = sorted(self._scope.items(), reverse=True)
+        return [(row, session) for row, session in rows if self._matches(self._text_of(row))]
+
+    def short(self, limit: int) -> _Found:
+        """For a word that was just begun: the newest passages of the newest chats.
+
+        Almost every chat has one. The index would have to merge all words with that letter.
+        """
+        if self._done or not _is_begun(self._text):
+            return []
+        begins = _beginning(self._text)
+        found: _Found = []
+        sessions = self._db.execute(
+            f"SELECT id FROM sessions WHERE {self._where} ORDER BY updated DESC LIMIT ?",
+            (*self._values, 2 * limit),
+        ).fetchall()
+        for (session_id,) in sessions:
+            rows = self._db.execute(
+                """SELECT id, CAST(substr(text, 1, 400) AS TEXT) FROM said WHERE session_id = ?
+                ORDER BY seq DESC LIMIT 8""",
+                (session_id,),
+            )
+            hits = ((row, session_id) for row, text in rows if begins.search(plain(text)))
+            found += islice(hits, 1)
             rows.close()
-            return [(row_id, session_id) for session_id, row_id in newest.items()][:limit]
-    best = db.execute(
-        f"""SELECT id, session_id, min(score) FROM
-            (SELECT said.id AS id, said.session_id AS session_id, words.rank AS score {matching})
-        GROUP BY session_id ORDER BY 3 LIMIT ?""",
-        (query, *values, limit),
-    )
-    return [(row_id, session_id) for row_id, session_id, _ in best]
+            if len(found) == limit:
+                break
+        self._done = len(found) >= limit // 5
+        return found
+
+    def words(self, limit: int) -> _Found:
+        """In the index of words, the best first unless there are too many to weigh them."""
+        if self._done:
+            return []
+        *before, last = self._text.split()
+        begun = bool(before) and _is_begun(last)
+        query = _query(" ".join(before) if begun else self._text, prefix=not begun)
+        if query is None:
+            return []
+        check = _beginning(last).search if begun else None
+        found, all_seen = self._newest("words", query, limit, check)
+        if all_seen and len(found) <= MANY:
+            ranked = self._db.execute(
+                "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank", (query,)
+            )
+            place = {row: at for at, (row,) in enumerate(ranked)}
+            found.sort(key=lambda one: place.get(one[0], len(place)))
+        return found
+
+    def grams(self, limit: int) -> _Found:
+        """In the index of scripts without spaces."""
+        query = None if self._done else grams_query(self._text)
+        if query is None:
+            return []
+        exact = len(self._text) <= 2  # a character or a pair, as the index has it
+        return self._newest("grams", query, limit, None if exact else self._has_all)[0]
+
+    def others(self, limit: int) -> _Found:
+        """Where no index helps: what is not in it yet, and signs that are no words."""
+        if self._done:
+            return []
+        waits = "1"
+        if any(map(str.isalnum, self._text)):
+            due = self._db.execute("SELECT id FROM grams_due").fetchall()
+            left = older_left(self._db)
+            if not is_unspaced(self._text) or not (left or due):
+                return []
+            waits = f"(said.id <= {left} OR said.id IN ({','.join(str(row) for (row,) in due)}))"
+        like = " AND ".join("said.text LIKE ? ESCAPE '\\'" for _ in self._text.split())
+        rows = self._db.execute(
+            f"""SELECT id, session_id FROM said WHERE {waits} AND {like} AND {self._in_scope}
+            ORDER BY id DESC""",
+            (*(f"%{escape_like(word)}%" for word in self._text.split()), *self._values),
+        )
+        found: _Found = []
+        for row in rows:
+            found.append(row)
+            if len({session for _, session in found}) >= limit:
+                break
+        rows.close()
+        return found
+
+    def _newest(
+        self, index: str, query: str, limit: int, check: Callable[[str], object] | None
+    ) -> tuple[_Found, bool]:
+        """What an index has for a query, and whether that is all.
+
+        ``check`` looks at the plain text of a passage again.
+        """
+        if self._scope is None:
+            rows = self._db.execute(
+                f"""SELECT said.id, said.session_id FROM {index} CROSS JOIN said
+                ON said.id = {index}.rowid WHERE {index} MATCH ? AND {self._in_scope}
+                ORDER BY {index}.rowid DESC""",
+                (query, *self._values),
+            )
+        else:  # to look each of many hits up in the table takes too long
+            rows = self._db.execute(
+                f"SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid DESC", (query,)
+            )
+        found: _Found = []
+        sessions: set[str] = set()
+        for row in rows:
+            if self._scope is not None:
+                session = self._scope.get(row[0])
+                if session is None:
+                    continue
+                row = (row[0], session)
+            if check is not None and not check(plain(self._text_of(row[0]))):
+                continue
+            found.append(row)
+            sessions.add(row[1])
+            if len(found) >= MANY and len(sessions) >= limit:
+                rows.close()
+                return found, False
+        return found, True
+
+    def _has_all(self, inside: str) -> bool:
+        return has_all(inside, self._text)
+
+    def _matches(self, passage: str) -> bool:
+        """Whether a passage has the words as the indexes find them."""
+        inside = plain(passage)
+        if is_unspaced(inside) or not any(map(str.isalnum, self._text)):
+            return self._has_all(inside)
+        *whole, last = re.findall(r"[^\W_]+", plain(self._text))
+        return _beginning(last).search(inside) is not None and all(
+            re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", inside) for word in whole
+        )
+
+    def _text_of(self, row_id: int) -> str:
+        query = "SELECT CAST(text AS TEXT) FROM said WHERE id = ?"
+        row = self._db.execute(query, (row_id,)).fetchone()
+        return row[0] if row else ""  # none where the index is damaged
 
 
-def _query(text: str) -> str | None:
-    """An FTS5 query; None where the index does not help and all text must be scanned.
+def _is_begun(word: str) -> bool:
+    """Whether only the first letter of a word is known, of a script with words."""
+    return len(word) == 1 and word.isalnum() and not is_unspaced(word)
+
+
+def _beginning(word: str) -> re.Pattern[str]:
+    """Matches words that begin so, in plain text."""
+    return re.compile(rf"(?<![^\W_]){re.escape(plain(word))}")
+
+
+def _query(text: str, *, prefix: bool) -> str | None:
+    """An FTS5 query, with ``prefix`` of a last word that may go on; None for signs alone.
 
     Each word is quoted, so that no character of it is an operator.
     """
     words = [word.replace('"', '""') for word in text.split() if any(map(str.isalnum, word))]
-    if not words or _UNSPACED.search(text):
+    if not words or is_unspaced(text):
         return None
-    return " ".join(f'"{word}"' for word in words) + "*"
+    return " ".join(f'"{word}"' for word in words) + "*" * prefix
 
 
 def _first(passage: str, text: str) -> int:
-    """Where the first of the words stands in a passage, as the index finds them; 0 if nowhere."""
-    if passage.isascii():
-        plain = passage.lower()
-    else:  # one character for each, so that places stay
-        plain = "".join(unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in passage)
-    words = unicodedata.normalize("NFD", text.lower())
-    runs = {run[0] for word in words.split() if (run := re.search(r"[^\W_]+", _unmarked(word)))}
-    found = (re.search(rf"(?<![^\W_]){re.escape(run)}", plain) for run in runs)
-    return min((hit.start() for hit in found if hit), default=0)
-
-
-def _unmarked(word: str) -> str:
-    return "".join(letter for letter in word if not unicodedata.combining(letter))
-
-
-def _line(passage: str, text: str) -> str:
-    return _cut(passage, max(passage.casefold().find(text.casefold()), 0))
+    """Where the first of the words stands in a passage, as the indexes find them; 0 if nowhere."""
+    inside, found = plain(passage), list[int]()
+    for word in plain(text).split():
+        if is_unspaced(word) or not any(map(str.isalnum, word)):
+            found.append(inside.find(word))
+        elif run := re.search(r"[^\W_]+", word):
+            hit = _beginning(run[0]).search(inside)
+            found.append(hit.start() if hit else inside.find(run[0]))
+    return min((at for at in found if at >= 0), default=0)
 
 
 def _cut(passage: str, at: int) -> str:

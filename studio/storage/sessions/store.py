@@ -5,6 +5,7 @@ Reads what belongs to them: events, native histories, drafts, usage, audit.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from .native_history import EpochInfo, StoredHistory
 from .search import find, sanitise_text
 from .session_lock import ExternalActivity, read_lock_state
 from .unsent import UnsentMessages
+from .unspaced_index import SLICE, index_due, index_older
 from .usage import UsageKey, sums
 
 _OPEN = "('waiting', 'conflict')"
@@ -153,7 +155,12 @@ class SessionStore:
         journal = self._journals.pop(session_id, None)
         if journal is not None:
             journal.discard()
-        await self._db.execute("DELETE FROM sessions WHERE id = ?", session_id)
+
+        def write(db: Connection) -> None:
+            db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+            index_due(db)
+
+        await self._db.write(write)
 
     def journal(self, session_id: str) -> Journal:
         """The session's journal; the same one until it is closed."""
@@ -263,9 +270,19 @@ class SessionStore:
         else:
             await journal.flush_with(work)
 
-    async def search(self, text: str, limit: int = 50) -> list[SearchHit]:
+    async def search(self, text: str, limit: int = 50, lines: int = 1) -> list[SearchHit]:
         """Sessions whose title or content has the words of ``text``, see ``search.find``."""
-        return await self._db.read(lambda db: find(db, text, limit))
+        return await self._db.read(lambda db: find(db, text, limit, lines))
+
+    async def index_older(self) -> None:
+        """Take the chats of earlier versions into the index of scripts without spaces.
+
+        In slices, between which others write. Until then searches read these chats.
+        """
+        more = not self._db.unwritable
+        while more:
+            more = await self._db.write(index_older)
+            await asyncio.sleep(3 * SLICE)
 
     async def drafts(
         self, session_id: str = "", *, done: bool = False, limit: int = 500

@@ -185,6 +185,7 @@ class MainWindow(QMainWindow):
         self.server.set_keychain(engine.keychain)
         self.server.apply_settings()
         self._later(self._watch_other_programs(engine))
+        self._later(engine.store.index_older())
 
     async def _watch_other_programs(self, engine: Engine) -> None:
         """Show what other programs on the same data ask, and what they change."""
