@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready
 # Compiled modules are kept: every process that the tests start would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test fast check bench nightly translations clean
+.PHONY: run test fast check bench nightly pictures translations clean
 
 run: $(STAMP)
 	@sh packaging/run.sh
@@ -30,6 +30,9 @@ bench: $(STAMP)
 
 nightly: $(STAMP)
 	@HYPOTHESIS_PROFILE=nightly sh packaging/test.sh $(ARGS)
+
+pictures: $(STAMP)
+	@sh packaging/pictures.sh $(ARGS)
 
 # Texts that are new in the code get an empty place in each catalogue; texts that are gone leave it.
 WORDS := $(shell mktemp -u)

@@ -1,7 +1,8 @@
 """Pictures of each state, from real sessions, in both themes.
 
 They go to the folder in ``AGENT_STUDIO_SCREENSHOTS``, named like the design's,
-so that anybody can lay them side by side.
+so that anybody can lay them side by side. ``make pictures`` takes them from a real
+screen, in each language of the window.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import os
 import socket
 import sqlite3
 import time
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize
-from PySide6.QtGui import QColor, QFontDatabase, QImage, QPainter
+from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.agent.engine import Engine
@@ -31,7 +33,9 @@ from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.settings.dialog import SettingsDialog
+from studio.ui import translation
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.transcript.items.files_item import FilesItem
@@ -41,7 +45,7 @@ from support.pixels import pixels
 from support.waiting import HANG, until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
-pytestmark = pytest.mark.usefixtures("alone")
+pytestmark = pytest.mark.usefixtures("alone", "language")
 __all__ = ["alone"]
 
 LARGE, SMALL = QSize(1440, 900), QSize(1100, 700)
@@ -107,6 +111,14 @@ Two changes fix it:
 2. Give the test a fake clock, so it no longer sleeps.
 """
 USED = Usage(inp=76_200, cache_read=58_000, out=1_200)
+
+
+@pytest.fixture
+def language() -> Generator[None]:
+    """The language that is asked for. What tests look for on screen they look up."""
+    translation.use(os.environ.get("AGENT_STUDIO_LANGUAGE", "en"))
+    yield
+    translation.use("en")
 
 
 @pytest.fixture
@@ -219,8 +231,7 @@ class Photographer:
                 window.resize(size)
                 await until(lambda size=size: window.size() == size)
                 await settled()
-                image = window.grab().toImage()
-                self._add_dialogs(image)
+                image = self._grab()
                 key = f"{theme}-{size.width()}"
                 if self.folder:
                     assert image.save(f"{self.folder}/{name}-{key}.png")
@@ -228,15 +239,22 @@ class Photographer:
                 taken[key] = image
         return taken
 
-    def _add_dialogs(self, image: QImage) -> None:
-        """Windows beside the main one, where a window manager would put them."""
-        dialog = self.person.window.preferences.dialog
-        if dialog is None or not dialog.isVisible():
-            return
-        painter = QPainter(image)
-        at = QPoint((image.width() - dialog.width()) // 2, (image.height() - dialog.height()) // 2)
-        painter.drawPixmap(at, dialog.grab())
-        painter.end()
+    def _grab(self) -> QImage:
+        """What the screen shows; the offscreen one shows no two windows, so they are put together."""
+        window, dialog = self.person.window, self.person.window.preferences.dialog
+        place = window.geometry()
+        if QGuiApplication.platformName() == "xcb":
+            QGuiApplication.sync()
+            taken = window.screen().grabWindow(0, *place.getRect())
+            return taken.toImage().convertToFormat(QImage.Format.Format_ARGB32)
+        image = window.grab().toImage()
+        if dialog is not None and dialog.isVisible():
+            painter = QPainter(image)
+            inner = QRect(QPoint(0, 0), dialog.size())
+            inner.moveCenter(image.rect().center())
+            painter.drawPixmap(inner.topLeft(), dialog.grab())
+            painter.end()
+        return image
 
     def check(self, image: QImage, size: QSize) -> None:
         """The right size, many colours, and the grounds where they belong."""
@@ -422,7 +440,7 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         page = dialog.pages["permissions"]
         await until(lambda: page.tools and page.rules.removes)
         page.tester.field.setText("run(git status && git push)")
-        await until(lambda: page.tester.verdict.accessibleName() == "Refused")
+        await until(lambda: page.tester.verdict.accessibleName() == tr("Refused"))
         pictures = Photographer(person)
         await pictures.take("08-settings-permissions")
         bar = page.verticalScrollBar()
@@ -452,7 +470,9 @@ async def test_first_run_and_new_chat(tmp_path: Path, atlas: Path) -> None:
     """13 and 14: the first page; an empty chat."""
     async with at_window(tmp_path, "ollama", [], first_run=True, fonts=fonts()) as person:
         page = person.window.pages.currentWidget()
-        await until(lambda: "Found" in page._start.ollama.accessibleName())
+        await until(
+            lambda: tr("Found, {many}").format(many="") in page._start.ollama.accessibleName()
+        )
         taken = await Photographer(person).take("13-first-run", (LARGE, SMALL))
         place = place_in_window(person, page._start.demo).adjusted(-4, -4, 4, 4)
         assert has_colour(taken["light-1440"], place, colour("accent_text"))
@@ -602,7 +622,7 @@ async def test_drafts(tmp_path: Path, atlas: Path) -> None:
         await until(lambda: "pool.py" in page.detail.title._text)
         await pictures.take("12-move")
         person.press(Key.Key_J)
-        await until(lambda: "Delete" in page.detail.title._text)
+        await until(lambda: "test_pool.py" in page.detail.title._text)
         await pictures.take("12-delete")
         for _ in range(3):
             person.press(Key.Key_K)
@@ -618,7 +638,7 @@ async def test_drafts(tmp_path: Path, atlas: Path) -> None:
         person.press(Key.Key_X)
         person.press(Key.Key_J)
         person.press(Key.Key_X)
-        await until(lambda: "2 drafts" in page.detail.title._text)
+        await until(lambda: page.detail.title._text.startswith("2 "))
         await pictures.take("12-selected")
 
 
@@ -711,7 +731,7 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
     async with at_atlas(tmp_path, atlas, script) as person:
         pictures = Photographer(person)
         person.press(Key.Key_I, CTRL)
-        await person.choose(person.composer.agent, "Inline")
+        await person.choose(person.composer.agent, tr("Inline"))
         person.composer.setFocus()
         person.say("Fix the flaky retry test")
         await until(lambda: person.blocks(TextBlock) and person.session.transcript.steps)
@@ -775,7 +795,8 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
         )  # fmt: skip
         async for _ in session.turn([Said("And in Bergen?")], tools=[weather]):
             pass
-        await window._open(session.info.id)
+        window.open_session(session.info.id)
+        await until(lambda: window.chat.session and window.chat.session.info.id == session.info.id)
         await window.chat_list.refresh()
         person.press(Key.Key_I, CTRL)
         window.sidebar.show_server("running", "http://127.0.0.1:8765")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gettext
 import re
 from io import BytesIO
@@ -157,6 +158,23 @@ def test_german_is_whole_and_keeps_the_values() -> None:
     assert not wrong, "\n".join(wrong)
     missing = wanted - done
     assert not missing, f"Run make translations, and write the German of {missing}."
+
+
+def test_every_text_is_where_the_catalogue_is_made_from() -> None:
+    """Babel reads no look-up inside an f-string."""
+    hidden: list[str] = []
+    for path in Path(translation.__file__).parent.rglob("*.py"):
+        for text in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(text, ast.JoinedStr):
+                hidden += [
+                    f"{path.name}:{call.lineno}"
+                    for call in ast.walk(text)
+                    if isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Name)
+                    and call.func.id.startswith("tr")
+                    and any(isinstance(one, ast.Constant) for one in call.args)
+                ]
+    assert not hidden
 
 
 def fits(form: str, known: set[str]) -> bool:

@@ -302,7 +302,8 @@ def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
 
     weight = size(len(block.data))
     if isinstance(block, File):
-        return f"{'PDF' if block.media_type == 'application/pdf' else tr('Text')}, {weight}", None
+        kind = "PDF" if block.media_type == "application/pdf" else tr("Text")
+        return f"{kind}, {weight}", None
     about = extent(block.data)
     # Twice the side: the chip cuts a square out of it.
     return f"{number(about.width())} × {number(about.height())}, {weight}", thumbnail(

@@ -247,7 +247,7 @@ def _broke(sent: Sent | None) -> str:
         return ""
     end = "" if sent.broke.endswith(".") else "."
     lost = tr("It cost about {amount}.").format(amount=money(sent.lost)) if sent.lost else ""
-    return f"{tr('The cache broke.')} {tr_engine(f'{sent.broke}{end}')} {lost}".rstrip()
+    return " ".join((tr("The cache broke."), tr_engine(f"{sent.broke}{end}"), lost)).rstrip()
 
 
 def history_facts(native: StoredHistory, epochs: Sequence[EpochInfo]) -> HistoryFacts:
@@ -366,7 +366,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case Routed():
             words = tr("Routed. {why}").format(why=tr_engine(event.why))
             if event.asked:
-                words = f"{words} {tr('Asked {model}.').format(model=event.asked)}"
+                words = " ".join((words, tr("Asked {model}.").format(model=event.asked)))
             return "git-branch", words, money(event.cost or 0)
         case FilesChanged():
             return "files", tr("Changed {files}").format(files=_files(event.paths)), ""

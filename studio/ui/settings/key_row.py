@@ -176,7 +176,7 @@ class KeyRow(QWidget):
             await self._keychain.delete(self._owner.name)
         except KeychainUnavailable as error:
             problem = tr_engine(self._keychain.problem or str(error))
-            self._show_problem(f"{problem} {tr('The key may still be there.')}")
+            self._show_problem(" ".join((problem, tr("The key may still be there."))))
             return
         self.key = self._keychain.environment_key(self._owner.name) or ""
         self._show()

@@ -488,12 +488,12 @@ def retry_line(waits: Sequence[RetryBlock]) -> str:
         )
         return f"{what} {stopped}"
     if block.state == "stopped":
-        return f"{what} {tr('Stopped before trying again.')}"
+        return " ".join((what, tr("Stopped before trying again.")))
     if more:
         times = tr("{what} Tried again {count} times in {time}.")
         seconds = duration(sum(wait.seconds for wait in waits))
         return times.format(what=what, count=len(waits), time=seconds)
-    return f"{what} {tr('Tried again after {time}.').format(time=duration(block.seconds))}"
+    return " ".join((what, tr("Tried again after {time}.").format(time=duration(block.seconds))))
 
 
 def spoken_outcome(event: Event, agent: str) -> str:

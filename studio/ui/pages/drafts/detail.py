@@ -234,7 +234,7 @@ class DraftDetail(PaintedWidget):
             done = f"{tr(outcome_of(draft)[2])}."
             return f"{done} {tr(UNDO)}" if draft.status == "approved" else done
         if not about.is_text:
-            return f"{tr('This file is not text, so it cannot be shown here.')} {tr(UNDO)}"
+            return " ".join((tr("This file is not text, so it cannot be shown here."), tr(UNDO)))
         return tr(UNDO)
 
     def _fill(self) -> None:

@@ -253,7 +253,7 @@ class ProviderSection(QWidget):
         reason = tr_engine(listing.reason).rstrip(".") + "."
         if listing.fetched_at is not None:
             when = ago(time.time() - listing.fetched_at)
-            return f"{reason} {tr('Using the list from {when}.').format(when=when)}"
+            return " ".join((reason, tr("Using the list from {when}.").format(when=when)))
         if not listing.models:
             return reason
         date = self._services.snapshot_date
@@ -441,6 +441,5 @@ class ProvidersPage(SettingsPage):
         for section in self.sections.values():
             await section.load()
         if problem := self._services.keychain.problem:
-            self.line.setText(
-                f"{tr_engine(problem)} {tr('Keys can be kept for this session only.')}"
-            )
+            kept = tr("Keys can be kept for this session only.")
+            self.line.setText(f"{tr_engine(problem)} {kept}")
