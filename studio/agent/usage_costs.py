@@ -156,12 +156,11 @@ class UsageCosts:
         self._store = store
         self._model = model
 
-    async def today(self) -> str:
-        """The cost of today's requests, “$0.84 today”; empty if no price is known."""
+    async def today(self) -> float:
+        """What today's requests cost in US dollars; 0 if no price is known."""
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
         costs = await self.costs(await self._store.ledger(since=midnight.timestamp()))
-        total = sum(cost for cost in costs if cost)
-        return f"${total:.2f} today" if total else ""
+        return sum(cost for cost in costs if cost)
 
     async def costs(self, entries: Sequence[LedgerEntry]) -> list[float | None]:
         """The cost of each request in US dollars; None if it is not known.

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import studio
 from studio.agent.budget import OverBudget
+from studio.agent.permission.rule_suggestions import warning_about
 from studio.domain.agents import Caps
+from studio.domain.permissions import Rule
 from studio.ui.engine_texts import TEMPLATES, tr_engine
 from support.languages import language
 
@@ -82,3 +84,13 @@ def test_a_long_text_is_shown_as_it_is() -> None:
     long = "The key is empty. " * 3_000
     with language("de"):
         assert tr_engine(long) == long
+
+
+def test_what_a_rule_lets_run_is_said_in_german() -> None:
+    with language("de"):
+        for pattern in ("*", "pytest *", "tar *"):
+            said = warning_about([Rule("allow", "run", pattern)])
+            assert said and tr_engine(said) != said, said
+        assert tr_engine(warning_about([Rule("allow", "run", "pytest *")])) == (
+            "pytest führt Code des Ordners aus: Diese Regel erlaubt jedes Programm."
+        )

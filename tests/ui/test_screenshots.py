@@ -31,15 +31,15 @@ from studio.domain.permissions import Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Think, Turn, Usage, stall, status
+from studio.ui import translation
 from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.settings.dialog import SettingsDialog
-from studio.ui import translation
 from studio.ui.theme import Theme
-from studio.ui.translation import tr
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.transcript.items.files_item import FilesItem
 from studio.ui.transcript.items.turn_items import EndItem, FailureItem, RetryItem
+from studio.ui.translation import tr
 from support.other_program import other_program
 from support.pixels import pixels
 from support.waiting import HANG, until

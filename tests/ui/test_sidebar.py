@@ -29,6 +29,7 @@ from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 from studio.ui.transcript.view import FRAME
 from studio.ui.widgets.painting import FRAME_MS, AnimationTimer, paint_text
+from support.languages import language
 from support.waiting import HANG_MS
 
 NOW = datetime(2026, 11, 21, 18, 0).timestamp()
@@ -205,9 +206,12 @@ def test_places_drafts_and_cost(sidebar: Sidebar) -> None:
     assert went == ["new", *(page.key for page in PAGES if page.in_sidebar)]
     sidebar.set_drafts(3)
     assert sidebar._rows["drafts"].accessibleName() == "Drafts, 3 waiting"
-    sidebar.set_cost("$0.84 today")
-    assert sidebar._cost.isVisible()
-    sidebar.set_cost("")
+    sidebar.set_cost(0.84)
+    assert sidebar._cost.isVisible() and sidebar._cost.text() == "$0.84 today"
+    with language("de"):
+        sidebar.set_cost(0.84)
+        assert sidebar._cost.text() == "heute 0,84\N{NO-BREAK SPACE}$"
+    sidebar.set_cost(0.0)
     assert not sidebar._cost.isVisible()
 
 

@@ -66,7 +66,7 @@ from studio.domain.tools import Exposure
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock, decimal, short_count, whole_seconds
+from studio.ui.formatting import clock, decimal, dollars, short_count, whole_seconds
 from studio.ui.transcript.items.draft_item import icon_of
 from studio.ui.translation import tr, tr_later, tr_plural
 
@@ -153,7 +153,7 @@ async def chat_costs(engine: Engine, session_id: str) -> ChatCosts:
     requests = [
         (entry, request_total(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
     ]
-    return ChatCosts(requests, today.removesuffix(" today"))
+    return ChatCosts(requests, dollars(today) if today else "")
 
 
 def run_facts(

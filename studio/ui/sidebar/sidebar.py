@@ -12,6 +12,7 @@ from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidget
 
 from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import dollars
 from studio.ui.pages import registry
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
@@ -197,9 +198,9 @@ class Sidebar(PaintedWidget):
         self.chats.select("")
         self._mark(name or "")
 
-    def set_cost(self, text: str) -> None:
-        """Today's cost, “$0.84 today”; hidden when empty."""
-        self._cost.show_text(tr_engine(text))
+    def set_cost(self, spent: float) -> None:
+        """Today's cost, “$0.84 today”; hidden when nothing is known to cost anything."""
+        self._cost.show_text(tr("{amount} today").format(amount=dollars(spent)) if spent else "")
 
     def show_server(self, state: str, about: str) -> None:
         """Show an icon in the foot while the server is on; it opens the server's settings."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
 
 from studio.domain.blocks import DraftBlock
 from studio.simulator import Call, Text, Turn
-from studio.tools.drafts.diff import diff
+from studio.tools.drafts.diff import DiffLine, diff
 from studio.tools.drafts.three_way_merge import three_way
 from studio.ui.pages.drafts.diff_view import split, three, unified
-from studio.ui.pages.drafts.page import DraftsPage
-from studio.ui.transcript.items.draft_item import DraftItem
+from studio.ui.pages.drafts.page import DraftsPage, _Foot
+from studio.ui.theme import Theme
+from studio.ui.transcript.items.draft_item import DraftItem, FoldLeaf
 from studio.ui.transcript.items.files_item import FilesItem
 from studio.ui.widgets import Button
+from support.languages import language
+from support.pixels import pixels
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
@@ -293,3 +296,23 @@ def test_rows_of_two_and_three_columns() -> None:
         + sum(row.fold is None and row.cells[0] is not None for row in rows)
         == 20
     )
+
+
+def test_the_words_of_a_fold_and_a_foot_are_in_the_language(qapp: QApplication) -> None:
+    theme = Theme()
+    with language("de"):
+        fold = FoldLeaf(DiffLine("fold", 1, 1, "1,200 unchanged lines", count=1200), 0)
+        assert fold.block.text == "1.200 unveränderte Zeilen"
+        foot = _Foot(theme)
+        wide, narrow = QSize(400, 42), QSize(150, 42)
+        drawn: list[int] = []
+        for size in (wide, narrow):
+            foot.resize(size)
+            image = foot.grab().toImage()
+            ground = image.pixelColor(0, 0)
+            right = {(size.width() - 1, y) for y in range(image.height())}
+            assert all(image.pixelColor(*place) == ground for place in right), "nothing is cut"
+            drawn.append(sum(pixel != ground.rgba() for pixel in pixels(image)))
+        assert drawn[0] > drawn[1] > 0
+    foot.deleteLater()
+    theme.deleteLater()

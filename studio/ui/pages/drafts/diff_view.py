@@ -117,8 +117,7 @@ def _same(hunk: Hunk, before: bool, after: bool) -> Iterator[DiffRow]:
         if head <= n < count - tail:
             if n == head:
                 hidden = count - head - tail
-                words = tr_plural("{count} unchanged line", "{count} unchanged lines", hidden)
-                yield DiffRow((), fold=DiffLine("fold", None, None, words, count=hidden))
+                yield DiffRow((), fold=DiffLine("fold", None, None, "", count=hidden))
             continue
         text = hunk.base[n].rstrip("\r\n")
         yield DiffRow(tuple(DiffLine("same", at + n, at + n, text) for at in hunk.at))

@@ -31,7 +31,7 @@ _FOOT = (("J", "K"), tr_later("Move")), (("X",), tr_later("Select")), (("?",), t
 
 
 class _Foot(PaintedWidget):
-    """Keys and what they do."""
+    """Keys and what they do. Where there is no room for all, the last ones stay."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -44,7 +44,10 @@ class _Foot(PaintedWidget):
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
         x, middle = float(t.px(16)), self.height() / 2
-        for keys, does in _FOOT:
+        shown = list(_FOOT)
+        while len(shown) > 1 and x + sum(map(self._wide, shown)) > self.width():
+            del shown[0]
+        for keys, does in shown:
             words = tr(does)
             for key in keys:
                 paint_keycaps(painter, t, QPointF(x, middle), key)
@@ -55,6 +58,11 @@ class _Foot(PaintedWidget):
             base = middle + (metrics.ascent() - metrics.descent()) / 2
             painter.drawText(QPointF(x + t.px(3), base), words)
             x += metrics.horizontalAdvance(words) + t.px(16)
+
+    def _wide(self, hint: tuple[tuple[str, ...], str]) -> float:
+        keys, does = hint
+        caps = sum(keycaps_width(self.theme, key) + self.theme.px(4) for key in keys)
+        return caps + self.theme.metrics("small").horizontalAdvance(tr(does)) + self.theme.px(16)
 
 
 class DraftsPage(Page):

@@ -159,7 +159,8 @@ class FoldLeaf(Leaf):
     """“22 unchanged lines”."""
 
     def __init__(self, line: DiffLine, index: int) -> None:
-        super().__init__(Block("code", line.text))
+        words = tr_plural("{count} unchanged line", "{count} unchanged lines", line.count)
+        super().__init__(Block("code", words))
         self.index = index
 
     def texts(self) -> list[str]:
@@ -296,7 +297,7 @@ class DraftItem(Item[DraftBlock]):
                     fold = FoldLeaf(line, index)
                     tall = self.place(fold, QPointF(1, y), context, context.width - 2)
                     rect = QRectF(1, y, context.width - 2, tall)
-                    self.hits.append(Hit(rect, "unfold", index, line.text))
+                    self.hits.append(Hit(rect, "unfold", index, fold.block.text))
                 else:
                     made = DiffLeaf(line, spans.get(index, ()))
                     tall = self.place(made, QPointF(1, y), context, context.width - 2)
