@@ -1,7 +1,8 @@
 """The actions of the window: their enum, and the table with their texts, keys and menus.
 
 To add an action, add a member to ``Action``, a line to ``menu_entries`` and a handler
-in ``main_window``. The actions that show a page come from the registry of pages.
+in ``main_window`` or ``chat_actions``; a line in ``COMMANDS`` makes it a command of the
+composer. The actions that show a page come from the registry of pages.
 """
 
 from __future__ import annotations
@@ -38,6 +39,14 @@ class Action(Enum):
     NORMAL_TEXT = auto()
     WRITE_MESSAGE = auto()
     ADD_FILES = auto()
+    REMOVE_FILES = auto()
+    CHOOSE_AGENT = auto()
+    CHOOSE_MODEL = auto()
+    CHOOSE_EFFORT = auto()
+    CHOOSE_MODE = auto()
+    BRANCH_CHAT = auto()
+    SUMMARISE_CHAT = auto()
+    EXPORT_CHAT = auto()
     CHAT_ABOVE = auto()
     CHAT_BELOW = auto()
     STOP = auto()
@@ -52,6 +61,30 @@ class Action(Enum):
     ALL_KEYS = auto()
     ABOUT = auto()
 
+
+COMMANDS = {
+    Action.NEW_CHAT: ("new", "square-pen"),
+    Action.CHOOSE_AGENT: ("agent", "bot"),
+    Action.CHOOSE_MODEL: ("model", "cpu"),
+    Action.CHOOSE_EFFORT: ("effort", "gauge"),
+    Action.CHOOSE_MODE: ("mode", "shield"),
+    Action.ADD_FILES: ("attach", "paperclip"),
+    Action.REMOVE_FILES: ("detach", "x"),
+    Action.CHOOSE_FOLDER: ("folder", "folder"),
+    Action.SUMMARISE_CHAT: ("compact", "layers"),
+    Action.BRANCH_CHAT: ("branch", "git-branch"),
+    Action.EXPORT_CHAT: ("export", "file-text"),
+    Action.RENAME_CHAT: ("rename", "pencil"),
+    Action.FIND: ("find", "search"),
+    Action.UNDO_FILES: ("undo", "undo-2"),
+    Action.REDO_FILES: ("redo", "refresh-cw"),
+    Action.SETTINGS: ("settings", "settings"),
+    Action.ALL_KEYS: ("help", "keyboard"),
+}
+"""The words after a slash that do the same in the composer, with an icon; the most used first.
+
+The terminal has the same words, see ``agent-studio chat``. A page's word is its key.
+"""
 
 MENUS = {
     "File": tr_later("File"),
@@ -73,10 +106,6 @@ class MenuEntry:
     text: str = ""
     keys: str = ""
     page: str = ""
-    slash: str = ""
-    """The word after a slash that does the same in the composer."""
-    icon: str = ""
-    """Where it has another one than its menu."""
 
     @property
     def name(self) -> str:
@@ -85,34 +114,31 @@ class MenuEntry:
             return self.action.name.lower()
         return f"page:{self.page}" if self.page else ""
 
+    @property
+    def command(self) -> str:
+        """The word after a slash that does the same in the composer; empty if there is none."""
+        return COMMANDS[self.action][0] if self.action in COMMANDS else self.page
+
+    @property
+    def icon(self) -> str:
+        """The icon of a command; empty for others."""
+        return COMMANDS[self.action][1] if self.action in COMMANDS else ""
+
 
 def menu_entries() -> tuple[MenuEntry, ...]:
     """All lines of all menus, in their order."""
     return (
-        MenuEntry(
-            "File", Action.NEW_CHAT, tr("New chat"), "Ctrl+N", slash="new", icon="square-pen"
-        ),
-        MenuEntry(
-            "File",
-            Action.CHOOSE_FOLDER,
-            tr("Choose folder…"),
-            "Ctrl+O",
-            slash="folder",
-            icon="folder",
-        ),
+        MenuEntry("File", Action.NEW_CHAT, tr("New chat"), "Ctrl+N"),
+        MenuEntry("File", Action.CHOOSE_FOLDER, tr("Choose folder…"), "Ctrl+O"),
         MenuEntry("File"),
-        MenuEntry(
-            "File", Action.SETTINGS, tr("Settings…"), "Ctrl+,", slash="settings", icon="settings"
-        ),
+        MenuEntry("File", Action.SETTINGS, tr("Settings…"), "Ctrl+,"),
         MenuEntry("File", Action.QUIT, tr("Quit"), "Ctrl+Q"),
         MenuEntry("Edit", Action.PALETTE, tr("Go to…"), "Ctrl+K"),
-        MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F", slash="find", icon="search"),
+        MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F"),
         MenuEntry("Edit", Action.FIND_NEXT, tr("Find next"), "F3"),
         MenuEntry("Edit", Action.FIND_PREVIOUS, tr("Find previous"), "Shift+F3"),
         MenuEntry("Edit", Action.SEARCH_CHATS, tr("Search chats"), "Ctrl+Shift+F"),
-        MenuEntry(
-            "Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2", slash="rename", icon="pencil"
-        ),
+        MenuEntry("Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2"),
         MenuEntry("View", Action.SIDEBAR, tr("Sidebar"), "Ctrl+B"),
         MenuEntry("View", Action.INSPECTOR, tr("Inspector"), "Ctrl+I"),
         MenuEntry("View"),
@@ -120,14 +146,17 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("View", Action.SMALLER_TEXT, tr("Smaller text"), "Ctrl+-"),
         MenuEntry("View", Action.NORMAL_TEXT, tr("Normal text"), "Ctrl+0"),
         MenuEntry("Chat", Action.WRITE_MESSAGE, tr("Write a message"), "Ctrl+L"),
-        MenuEntry(
-            "Chat",
-            Action.ADD_FILES,
-            tr("Add files…"),
-            "Ctrl+Shift+A",
-            slash="attach",
-            icon="paperclip",
-        ),
+        MenuEntry("Chat", Action.ADD_FILES, tr("Add files…"), "Ctrl+Shift+A"),
+        MenuEntry("Chat", Action.REMOVE_FILES, tr("Remove files")),
+        MenuEntry("Chat"),
+        MenuEntry("Chat", Action.CHOOSE_AGENT, tr("Agent…")),
+        MenuEntry("Chat", Action.CHOOSE_MODEL, tr("Model…")),
+        MenuEntry("Chat", Action.CHOOSE_EFFORT, tr("Effort…")),
+        MenuEntry("Chat", Action.CHOOSE_MODE, tr("Permissions…")),
+        MenuEntry("Chat"),
+        MenuEntry("Chat", Action.BRANCH_CHAT, tr("Branch chat")),
+        MenuEntry("Chat", Action.SUMMARISE_CHAT, tr("Summarise for the model")),
+        MenuEntry("Chat", Action.EXPORT_CHAT, tr("Export chat…")),
         MenuEntry("Chat"),
         MenuEntry("Chat", Action.CHAT_ABOVE, tr("Chat above"), "Alt+Up"),
         MenuEntry("Chat", Action.CHAT_BELOW, tr("Chat below"), "Alt+Down"),
@@ -136,10 +165,8 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("Run", Action.STOP_ALL, tr("Stop all")),
         MenuEntry("Run", Action.NEXT_NEED, tr("Next thing that needs you"), "Ctrl+J"),
         MenuEntry("Run"),
-        MenuEntry(
-            "Run", Action.UNDO_FILES, tr("Undo last turn’s changes"), slash="undo", icon="undo-2"
-        ),
-        MenuEntry("Run", Action.REDO_FILES, tr("Redo changes"), slash="redo", icon="refresh-cw"),
+        MenuEntry("Run", Action.UNDO_FILES, tr("Undo last turn’s changes")),
+        MenuEntry("Run", Action.REDO_FILES, tr("Redo changes")),
         MenuEntry("Run"),
         *_page_entries("Run"),
         MenuEntry("Window", Action.SHOW_CHAT, tr("Chat"), "Ctrl+1"),
@@ -147,7 +174,7 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("Window"),
         MenuEntry("Window", Action.NEXT_PANE, tr("Next pane"), "F6"),
         MenuEntry("Window", Action.PREVIOUS_PANE, tr("Previous pane"), "Shift+F6"),
-        MenuEntry("Help", Action.ALL_KEYS, tr("All keys"), "Ctrl+/", slash="help", icon="keyboard"),
+        MenuEntry("Help", Action.ALL_KEYS, tr("All keys"), "Ctrl+/"),
         MenuEntry("Help", Action.ABOUT, tr("About Agent Studio")),
     )
 
@@ -170,7 +197,7 @@ def keys_in_force(chosen: Mapping[str, str]) -> dict[str, str]:
 
 def _page_entries(menu: str) -> list[MenuEntry]:
     return [
-        MenuEntry(menu, text=tr(page.title), keys=page.keys, page=page.key, slash=page.key)
+        MenuEntry(menu, text=tr(page.title), keys=page.keys, page=page.key)
         for page in registry.PAGES
         if page.menu == menu
     ]

@@ -29,6 +29,7 @@ from studio.ui.widgets.layouts import column_of, widget_of
 from .actions import Action, RunningMenu, install
 from .background import BackgroundTurns
 from .banner import Banner
+from .chat_actions import ChatActions
 from .notifications import ChatNotifications, DesktopNotifier
 from .page_stack import PageStack
 from .server_process import ServerController
@@ -98,7 +99,9 @@ class MainWindow(QMainWindow):
         self.preferences = SettingsController(
             self, theme, settings, self.chat, self.server, self._later
         )
+        self.chat_actions = ChatActions(self.chat, self.pages.show_chat)
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
+        self.chat_actions.watch(self.menu_actions)
         self.preferences.keys_changed.connect(self._set_keys)
         self._set_keys()
         self.chat.set_undo_actions(
@@ -336,6 +339,7 @@ class MainWindow(QMainWindow):
             Action.PREVIOUS_PANE: lambda: self._pane(-1),
             Action.ALL_KEYS: self._show_keys,
             Action.ABOUT: self._show_about,
+            **self.chat_actions.handlers(),
         }
 
     @cached_property

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QRectF, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
-from PySide6.QtWidgets import QListView, QStyleOptionViewItem
 
 from studio.ui.chat.model.open_word import OpenWord, mention_of
 from studio.ui.chat.page import ChatPage
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import OverlayBar, make_transparent
+from studio.ui.widgets import HeadedView
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded
 
 from .entries import ALONE, Entries, FoundEntry
-from .palette import ResultList, ResultRow
+from .palette import ROW, ResultList, ResultRow
 
 PAD, GAP = 6, 6
 MOST_ROWS = 10
@@ -37,20 +36,10 @@ class Completion(PaintedWidget):
         self._refused: tuple[int, str] | None = None
         """Where the word begins for which the person wanted no list, and its sign."""
         self.results = ResultList(self)
-        self.list = QListView(self)
-        self.list.setModel(self.results)
-        self.row = ResultRow(theme, self.list)
-        self.list.setItemDelegate(self.row)
-        self.list.setAccessibleName(tr("Suggestions"))
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setMouseTracking(True)
-        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        make_transparent(self.list)
-        OverlayBar(self.list)
-        self.list.entered.connect(self._hovered)
-        self.list.clicked.connect(self._clicked)
         editor = self._composer.editor
+        self.list = HeadedView(self.results, lambda parent: ResultRow(theme, parent), editor, self)
+        self.list.setAccessibleName(tr("Suggestions"))
+        self.list.clicked.connect(self._clicked)
         editor.cursorPositionChanged.connect(self.follow)
         editor.textChanged.connect(self.follow)
         editor.installEventFilter(self)
@@ -107,50 +96,24 @@ class Completion(PaintedWidget):
         if found:
             self._place()
             self.raise_()
-            self._move_to(0, 1)
+            self.list.choose()
 
     def _refresh(self) -> None:
         """Show what has been read; the chosen line stays if the person moved to it."""
         if self._word is None:
             return
-        chosen = self._current
-        moved = self.list.currentIndex().row() > self._first
+        first = next((row for row in self.results.rows if isinstance(row, FoundEntry)), None)
+        chosen = self.list.current
         self._show()
-        if chosen is not None and moved:
-            for at, row in enumerate(self.results.rows):
-                if isinstance(row, FoundEntry) and row.entry.key == chosen.entry.key:
-                    self._move_to(at, 1)
-
-    @property
-    def _first(self) -> int:
-        rows = self.results.rows
-        return next((at for at, row in enumerate(rows) if isinstance(row, FoundEntry)), 0)
-
-    @property
-    def _current(self) -> FoundEntry | None:
-        row = self.list.currentIndex().data(ResultList.RowRole)
-        return row if isinstance(row, FoundEntry) else None
-
-    def _move_to(self, row: int, step: int) -> None:
-        """Choose the next entry from a row on, in one direction; goes on at the other end."""
-        rows = self.results.rows
-        for away in range(len(rows)):
-            at = (row + step * away) % len(rows)
-            if isinstance(rows[at], FoundEntry):
-                self.list.setCurrentIndex(self.results.index(at))
-                top = at - 1 if at and isinstance(rows[at - 1], str) else at
-                self.list.scrollTo(self.results.index(top))
-                self.list.scrollTo(self.results.index(at))
-                spoken = str(self.results.index(at).data())
-                self._composer.editor.setAccessibleDescription(spoken)
-                return
+        if chosen is not None and chosen is not first:
+            self.list.choose(lambda one: one.entry.key == chosen.entry.key)
 
     def take(self, *, go_on: bool = False) -> None:
         """Put the chosen entry in the place of the word, or do it.
 
         With ``go_on`` a folder's name stays open, for what is in it.
         """
-        row = self._current
+        row = self.list.current
         if row is None:
             return
         entry = row.entry
@@ -169,14 +132,10 @@ class Completion(PaintedWidget):
     def _place(self) -> None:
         if self.isHidden():
             return
-        t, box, rows = self.theme, self._composer.geometry(), self.results.rows
-        option = QStyleOptionViewItem()
-        heights = [
-            self.row.sizeHint(option, self.results.index(at)).height() for at in range(len(rows))
-        ]
+        t, box = self.theme, self._composer.geometry()
         gap = t.px(GAP)
         above, below = box.top() - 2 * gap, self._page.height() - box.bottom() - 2 * gap
-        tall = min(sum(heights), MOST_ROWS * t.height(36)) + 2 * t.px(PAD)
+        tall = min(self.list.rows_height(), MOST_ROWS * t.height(ROW)) + 2 * t.px(PAD)
         upward = above >= tall or above >= below
         tall = min(tall, above if upward else below)
         top = box.top() - gap - tall if upward else box.bottom() + 1 + gap
@@ -190,12 +149,8 @@ class Completion(PaintedWidget):
 
     # Keys and mouse
 
-    def _hovered(self, index: QModelIndex) -> None:
-        if isinstance(index.data(ResultList.RowRole), FoundEntry):
-            self.list.setCurrentIndex(index)
-
     def _clicked(self, index: QModelIndex) -> None:
-        if isinstance(index.data(ResultList.RowRole), FoundEntry):  # not a heading
+        if self.list.choice(index) is not None:
             self.list.setCurrentIndex(index)
             self.take()
 
@@ -216,9 +171,8 @@ class Completion(PaintedWidget):
         return False
 
     def _key(self, event: QKeyEvent) -> bool:
-        key, here = event.key(), self.list.currentIndex().row()
-        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if held:
+        key = event.key()
+        if event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             return False
         if key == Qt.Key.Key_Escape:
             if self._word is not None:
@@ -226,9 +180,6 @@ class Completion(PaintedWidget):
             self.close_list()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
             self.take(go_on=key == Qt.Key.Key_Tab)
-        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
-            step = 1 if key == Qt.Key.Key_Down else -1
-            self._move_to(here + step, step)
         else:
-            return False
+            return self.list.key(event)
         return True

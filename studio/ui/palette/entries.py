@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
-from studio.ui.app.actions import MENUS, Action, MenuEntry, WindowActions, menu_entries
+from studio.ui.app.actions import COMMANDS, MENUS, Action, MenuEntry, WindowActions, menu_entries
 from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import age, short_path
 from studio.ui.pages.registry import PAGES
@@ -231,19 +231,21 @@ class Entries(QObject):
         return found
 
     def _of_commands(self) -> list[Entry]:
-        return [
+        order = {word: place for place, (word, _) in enumerate(COMMANDS.values())}
+        found = [
             Entry(
                 "commands",
-                line.slash,
-                f"/{line.slash}",
+                line.command,
+                f"/{line.command}",
                 icon,
                 action.trigger,
                 _title_of(action),
                 keys=_keys_of(action),
             )
             for line, action, icon in self._lines()
-            if line.slash
+            if line.command
         ]
+        return sorted(found, key=lambda entry: order.get(entry.name, len(order)))
 
     def _of_settings(self) -> list[Entry]:
         return [

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
-    QLineEdit,
     QListView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -70,7 +69,7 @@ class HeadedView(QListView, Generic[RowT]):
         self,
         rows: HeadedList[RowT],
         delegate: Callable[[QObject], QStyledItemDelegate],
-        field: QLineEdit,
+        field: QWidget,
         parent: QWidget,
     ) -> None:
         super().__init__(parent)

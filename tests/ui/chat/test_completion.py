@@ -14,6 +14,7 @@ from studio.domain.messages import File
 from studio.simulator import Text, Turn
 from studio.ui.palette.completion import Completion
 from studio.ui.palette.entries import FoundEntry
+from support.languages import language
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
@@ -45,7 +46,7 @@ def offered(person: Person) -> list[str]:
 
 
 def chosen(person: Person) -> str:
-    row = box(person)._current
+    row = box(person).list.current
     return row.entry.title if row is not None else ""
 
 
@@ -148,8 +149,12 @@ async def test_commands_after_a_slash_are_the_actions_of_the_window(tmp_path: Pa
     async with at_window(tmp_path, "anthropic", [Turn(Text("One."))]) as person:
         composer = person.composer
         person.type("/")
-        assert offered(person)[0] == "/new" and "/help" in offered(person)
-        assert "/undo" not in offered(person)  # there is nothing to undo
+        assert offered(person)[:3] == ["/new", "/agent", "/model"] and "/help" in offered(person)
+        assert not {"/undo", "/find", "/branch", "/export"} & set(offered(person))  # not yet
+        person.type("effort")  # the word, or what it does
+        assert chosen(person) == "/effort"
+        composer.set_text("/")
+        person.press(Key.Key_End)
         person.type("set")
         assert chosen(person) == "/settings"
         person.press(Key.Key_Tab)
@@ -168,6 +173,51 @@ async def test_commands_after_a_slash_are_the_actions_of_the_window(tmp_path: Pa
         person.say("/nothing like it")
         await person.done()
         assert "/nothing like it" in person.asked[0]
+
+        person.type("/mod")
+        person.press(Key.Key_Return)
+        picker = await until(lambda: person.window.chat.menus.picker)
+        assert picker.isVisible()
+        picker.close()
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        composer.setFocus()
+
+        (person.folder / "a.txt").write_text("words")
+        composer.attachments.add_paths([str(person.folder / "a.txt")])
+        await until(lambda: not person.window.chat.model.attachments.reading)
+        person.type("/det")
+        person.press(Key.Key_Return)
+        assert not attached(person) and composer.text == ""
+
+        person.type("/exp")
+        person.press(Key.Key_Return)
+        dialog = await until(lambda: person.window.chat_actions.dialog)
+        assert dialog.selectedFiles() == [str(Path.home() / "nothing like it.md")]
+        dialog.fileSelected.emit(str(tmp_path / "chat.md"))
+        dialog.close()
+        await until((tmp_path / "chat.md").exists)
+        assert "/nothing like it" in (tmp_path / "chat.md").read_text()
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+
+        first = person.session.info.id
+        composer.setFocus()
+        person.type("/bra")
+        person.press(Key.Key_Return)
+        await until(lambda: person.session.info.id != first)
+        assert person.session.info.parent == first and composer.text == ""
+
+
+@on_window_loop
+async def test_a_command_is_found_by_its_word_in_each_language(tmp_path: Path) -> None:
+    with language("de"):
+        async with at_window(tmp_path, "anthropic", []) as person:
+            for typed in ("model", "modell", "erlaubnis"):
+                person.composer.set_text("")
+                person.type(f"/{typed}")
+                wanted = "/mode" if typed == "erlaubnis" else "/model"
+                assert chosen(person) == wanted
 
 
 def middle(person: Person, title: str) -> QPoint:
