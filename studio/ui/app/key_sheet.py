@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Label, OverlayBar
+from studio.ui.widgets import Button, FocusRing, Label, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
 
@@ -82,7 +82,9 @@ class KeySheet(QDialog):
         area.setWidget(inner)
         area.viewport().setAutoFillBackground(False)
         inner.setAutoFillBackground(False)
+        area.setAccessibleName(tr("All keys"))
         OverlayBar(area)
+        FocusRing.of(theme).follow(area)
         change = Button(theme, tr("Change keys…"), clicked=self._change)
         foot = row_of([STRETCH, change], margins=(24, 10, 24, 14))
         column_of([(area, 1), foot], spacing=0, on=self)

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QPaintEvent
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QPaintEvent
+from PySide6.QtWidgets import QMainWindow, QMessageBox
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
@@ -414,10 +414,16 @@ class MainWindow(QMainWindow):
             self._later(work())
 
     def _pane(self, step: int) -> None:
-        panes: list[QWidget] = [self.sidebar.field, self.chat.view, self.chat.composer.editor]
-        if self.inspector is not None and self.inspector.isVisible():
-            panes.append(self.inspector)
-        step_focus(panes, step)
+        chat = self.chat
+        page = [chat.header, chat.view, chat.composer] if self.pages.shows_chat else [self.pages]
+        step_focus([self.sidebar, *page, *filter(None, [self.inspector])], step)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape, where nothing else wants it: back to what the person writes."""
+        if event.key() == Qt.Key.Key_Escape and self.pages.shows_chat:
+            self.chat.composer.setFocus()
+        else:
+            super().keyPressEvent(event)
 
     # The end
 

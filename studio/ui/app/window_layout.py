@@ -194,11 +194,28 @@ class WindowLayout(QWidget):
 
 
 def step_focus(panes: Sequence[QWidget], step: int) -> None:
-    """Give the keyboard to the next of ``panes``, or with -1 to the one before."""
+    """Give the keyboard to the next of ``panes``, or with -1 to the one before.
+
+    It goes to what Tab reaches first in it; a pane without such a place is passed over.
+    """
+    places = [(pane, place) for pane in panes if (place := _first_place(pane)) is not None]
     focus = QApplication.focusWidget()
-    inside = [bool(focus) and (pane is focus or pane.isAncestorOf(focus)) for pane in panes]
+    inside = [bool(focus) and (pane is focus or pane.isAncestorOf(focus)) for pane, _ in places]
     at = inside.index(True) if True in inside else (-1 if step > 0 else 0)
-    panes[(at + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)
+    if places:
+        places[(at + step) % len(places)][1].setFocus(Qt.FocusReason.TabFocusReason)
+
+
+def _first_place(pane: QWidget) -> QWidget | None:
+    """What Tab reaches first in a pane; None if it is hidden or has nothing."""
+    here = pane.focusProxy() or pane
+    while True:
+        tabbed = Qt.FocusPolicy.TabFocus in here.focusPolicy() and here.isEnabled()
+        if here.isVisible() and tabbed and (here is pane or pane.isAncestorOf(here)):
+            return here
+        here = here.nextInFocusChain()
+        if here is None or here is pane:
+            return None
 
 
 def save_window(window: QWidget, sides: WindowLayout, values: Settings) -> None:

@@ -19,7 +19,15 @@ from PySide6.QtWidgets import (
 
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Field, Hairline, Index, OverlayBar, make_transparent, plain_tip
+from studio.ui.widgets import (
+    Field,
+    FocusRing,
+    Hairline,
+    Index,
+    OverlayBar,
+    make_transparent,
+    plain_tip,
+)
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_rounded, paint_text
 
@@ -130,6 +138,7 @@ class EventsPage(QWidget):
         self.details.setAccessibleName(tr("Details of the event"))
         self.details.setTabChangesFocus(True)
         make_transparent(self.details)
+        FocusRing.of(theme).follow(self.list, self.details)
         box = row_of([self.filter], margins=(15, 0, 16, 8))
         text = row_of([self.details], margins=(12, 8, 8, 8))
         self._below = widget_of(column_of([Hairline(theme), (widget_of(text), 1)], spacing=0))

@@ -15,7 +15,7 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Combo, Label, MenuItem
+from studio.ui.widgets import Button, Combo, FocusRing, Label, MenuItem
 from studio.ui.widgets.layouts import column_of, row_of
 
 LONG = 4_000
@@ -60,6 +60,7 @@ class HistoryPage(QWidget):
         self.text.setAccessibleName(tr("History as the provider gets it"))
         self.text.setTabChangesFocus(True)
         self.text.viewport().setAutoFillBackground(False)
+        FocusRing.of(theme).follow(self.text)
         chooser = row_of([self.epochs], margins=(0, 0, 8, 0))
         head = row_of([(self.label, 1), self.copy])
         parts = (chooser, self.remark, head, (self.text, 1))

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 from studio.ui.settings.amount_field import AmountField, dollars
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in
-from studio.ui.widgets import Hairline, OverlayBar, Segmented
+from studio.ui.widgets import FocusRing, Hairline, OverlayBar, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
@@ -70,7 +70,9 @@ class Inspector(PaintedWidget):
         area.setWidget(both)
         area.viewport().setAutoFillBackground(False)
         both.setAutoFillBackground(False)
+        area.setAccessibleName(tr_in("a page about a chat", "Run"))
         OverlayBar(area)
+        FocusRing.of(theme).follow(area)
         self._pages.addWidget(area)
 
         self.events = EventsPage(theme)

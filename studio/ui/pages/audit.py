@@ -26,7 +26,17 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import decimal, moment
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.ui.widgets import Button, Combo, Field, Hairline, Index, Label, MenuItem, OverlayBar
+from studio.ui.widgets import (
+    Button,
+    Combo,
+    Field,
+    FocusRing,
+    Hairline,
+    Index,
+    Label,
+    MenuItem,
+    OverlayBar,
+)
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import paint_ends
 
@@ -161,6 +171,7 @@ class AuditPage(Page):
         self.details.setAccessibleName(tr("The call’s arguments"))
         self.details.viewport().setAutoFillBackground(False)
         self.details.hide()
+        FocusRing.of(theme).follow(self.list, self.details)
         self._line = Hairline(theme)
         self._line.hide()
         line = tr("Every call of a tool, without secrets. It stays when a chat is deleted.")

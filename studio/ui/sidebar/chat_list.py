@@ -225,7 +225,8 @@ class ChatList(QListView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.chats.modelReset.connect(self._take_tab)
         self.setResizeMode(QListView.ResizeMode.Adjust)
         make_transparent(self)
         OverlayBar(self)
@@ -237,6 +238,11 @@ class ChatList(QListView):
         self._minute.setInterval(60_000)
         self._minute.timeout.connect(self._rebuild)
         theme.changed.connect(self._theme_changed)
+
+    def _take_tab(self) -> None:
+        """Tab stops only at a list in which there is something."""
+        stops = Qt.FocusPolicy.TabFocus if self.chats.rows else Qt.FocusPolicy.NoFocus
+        self.setFocusPolicy(stops)
 
     # What it shows
 

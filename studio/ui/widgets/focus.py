@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import cast
 
 import shiboken6
-from PySide6.QtCore import QObject, QRectF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt
+from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QFocusFrame,
     QProxyStyle,
@@ -23,6 +23,10 @@ from PySide6.QtWidgets import (
 from studio.ui.theme import Theme
 
 MARGIN = 4
+INSET = -2
+"""The margin of what fills its place, where a ring outside of it would be cut off."""
+INSIDE = "ring_inside"
+"""The property of such widgets."""
 
 KEYBOARD = frozenset(
     {
@@ -39,6 +43,8 @@ _NO_WIDGET = cast("QWidget", None)
 class _Margins(QProxyStyle):
     """Only the frame has this style: a Python style for all would be slow."""
 
+    margin = MARGIN
+
     def pixelMetric(
         self,
         metric: QStyle.PixelMetric,
@@ -49,7 +55,7 @@ class _Margins(QProxyStyle):
             QStyle.PixelMetric.PM_FocusFrameHMargin,
             QStyle.PixelMetric.PM_FocusFrameVMargin,
         ):
-            return MARGIN
+            return self.margin
         return super().pixelMetric(metric, option, widget)
 
     def styleHint(
@@ -70,9 +76,9 @@ class _Frame(QFocusFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        margins = _Margins("Fusion")
-        margins.setParent(self)  # lives exactly as long as the frame
-        self.setStyle(margins)
+        self.margins = _Margins("Fusion")
+        self.margins.setParent(self)  # lives exactly as long as the frame
+        self.setStyle(self.margins)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         around = self.widget()
@@ -81,7 +87,8 @@ class _Frame(QFocusFrame):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(self._theme.color("accent_text"), 2))
-        radius = float(getattr(around, "radius", 6)) + 3
+        inside = self.margins.margin == INSET
+        radius = 4.0 if inside else float(getattr(around, "radius", 6)) + 3
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), radius, radius)
         painter.end()
 
@@ -105,6 +112,20 @@ class FocusRing(QObject):
         """The control the ring is around now."""
         frame = self._frame
         return frame.widget() if frame is not None and shiboken6.isValid(frame) else None
+
+    def follow(self, *widgets: QWidget) -> None:
+        """Show the ring inside each of these lists and texts while the keyboard has brought it."""
+        for widget in widgets:
+            widget.setProperty(INSIDE, True)
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent) and isinstance(watched, QWidget):
+            if event.type() == QEvent.Type.FocusIn:
+                self.around(watched, event.reason())
+            elif event.type() == QEvent.Type.FocusOut:
+                self.leave(watched, event.reason())
+        return False
 
     def around(self, widget: QWidget, reason: Qt.FocusReason) -> None:
         """Call from ``focusInEvent``."""
@@ -142,5 +163,6 @@ class FocusRing(QObject):
         self._last = widget
         if self._frame is None or not shiboken6.isValid(self._frame):
             self._frame = _Frame(self._theme)  # it dies with the window it was in
+        self._frame.margins.margin = INSET if widget.property(INSIDE) else MARGIN
         self._frame.setWidget(widget)
         self._frame.show()  # Qt hides it around what is still to be scrolled into view

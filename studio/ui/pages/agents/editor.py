@@ -23,7 +23,7 @@ from studio.agent.frontmatter import Problem
 from studio.ui.markdown.parser import utf16
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import OverlayBar, make_transparent
+from studio.ui.widgets import FocusRing, OverlayBar, make_transparent
 
 from .highlighter import AgentHighlighter
 
@@ -84,6 +84,7 @@ class AgentEditor(QTextEdit):
         self.setAccessibleName(tr("Text of the agent’s file"))
         make_transparent(self)
         self._numbers = _Numbers(theme, self)
+        FocusRing.of(theme).follow(self)
         self._highlighter = AgentHighlighter(theme, self.document())
         self._bar = OverlayBar(self)
         self.verticalScrollBar().valueChanged.connect(lambda _: self._numbers.update())

@@ -15,7 +15,7 @@ from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff
 from studio.tools.drafts.draft_conflict import Conflict
 from studio.ui.chat.header import Title
 from studio.ui.engine_texts import tr_engine
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import APPROVE, icon_of, outcome_of
 from studio.ui.translation import tr, tr_in, tr_later, tr_plural
 from studio.ui.widgets import (
@@ -177,6 +177,7 @@ class DraftDetail(PaintedWidget):
         self.tile.set(shown.icon, shown.hue)
         self.agent.setText(entry.agent)
         self.chat.set_text(entry.title or tr("New chat"))
+        self.chat.setAccessibleName(joined((tr("Chat"), self.chat.text())))
         self.when.setText(shown.when)
         counts = [line.kind for line in self._lines]
         for label, kind, sign in ((self.added, "add", "+"), (self.removed, "del", "−")):

@@ -22,7 +22,7 @@ from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
 from studio.ui.translation import tr, tr_in, tr_later
-from studio.ui.widgets import Index, OverlayBar, make_transparent, plain_tip
+from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_check, paint_ends, paint_rounded
 
 HEADINGS = {
@@ -138,6 +138,7 @@ class DraftList(QListView):
         self.setViewportMargins(0, theme.px(8), 0, 0)
         make_transparent(self)
         self._bar = OverlayBar(self)
+        FocusRing.of(theme).follow(self)
         theme.changed.connect(self.doItemsLayout)
 
     @property

@@ -18,7 +18,7 @@ from studio.storage.config.settings import LanguageName, Settings
 from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, joined
 from studio.ui.translation import LANGUAGES, tr, tr_later
 from studio.ui.widgets import Button, Combo, MenuItem, plain_tip
 
@@ -198,6 +198,7 @@ class GeneralPage(SettingsPage):
         self._agent.set_current(values.default_agent or AUTOMATIC)
         folder = values.last_folder
         self._folder.set_text(Path(folder).name if folder else tr("Choose…"))
+        self._folder.setAccessibleName(joined((tr("Folder of new chats"), Path(folder).name)))
         self._folder.setToolTip(plain_tip(folder))
 
     def _language_chosen(self, language: str) -> None:

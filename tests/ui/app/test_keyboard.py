@@ -1,0 +1,195 @@
+"""The window by keyboard: Tab reaches all there is, F6 goes from pane to pane, all has a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QPlainTextEdit,
+    QScrollArea,
+    QScrollBar,
+    QTextEdit,
+    QWidget,
+)
+
+from studio.simulator import Call, Text, Turn
+from studio.ui.app.key_sheet import KeySheet
+from studio.ui.settings.registry import PAGES as SETTINGS
+from studio.ui.theme import Theme
+from studio.ui.widgets import FocusRing
+from support.languages import language
+from support.waiting import until
+from support.window import CTRL, SHIFT, Key, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+Role = QAccessible.Role
+NO_ROLES = {Role.NoRole, Role.Client, Role.Pane, Role.Whitespace, Role.Grouping, Role.LayeredPane}
+SCRIPT = [
+    Turn(Text("Look **here**.")),
+    Turn(Call("edit", {"path": "a.txt", "old": "two", "new": "2"})),
+    Turn(Text("A change waits.")),
+]
+
+
+def focused() -> QWidget:
+    found = QApplication.focusWidget()
+    assert found is not None
+    return found
+
+
+def press(key: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> QWidget:
+    QTest.keyClick(focused(), key, held)
+    return focused()
+
+
+def controls(window: QWidget) -> list[QWidget]:
+    """What a person can use now."""
+    return [
+        widget
+        for widget in window.findChildren(QWidget)
+        if widget.window() is window
+        and widget.isVisible()
+        and widget.isEnabled()
+        and not isinstance(widget, QScrollBar)
+        and (isinstance(widget, QAbstractButton) or widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+    ]
+
+
+def inked(widget: QWidget, theme: Theme) -> int:
+    """How many pixels in and around a widget have the colour of the focus ring."""
+    window = widget.window()
+    place = QRect(widget.mapTo(window, QPoint()), widget.size()).adjusted(-6, -6, 6, 6)
+    picture = window.grab(place & window.rect()).toImage()
+    color = theme.color("accent_text").rgb().to_bytes(4, "little")
+    return bytes(picture.constBits()).count(color)
+
+
+def stops(window: QWidget, theme: Theme, where: str) -> list[QWidget]:
+    """What Tab reaches, in its order, until it is back where it began; each shows that it has it.
+
+    The blocks and buttons of a transcript are one after the other in one widget.
+    """
+    first = press(Key.Key_Tab)
+    found, inside = [first], 0
+    while inside < 60:
+        here = focused()
+        rings = where.startswith("settings") and FocusRing.of(theme).target is here  # seen before
+        shown = 0 if rings else inked(here, theme)
+        press(Key.Key_Tab)
+        if focused() is here:
+            inside += 1
+            continue
+        inside = 0
+        typed = (
+            isinstance(here, QPlainTextEdit | QTextEdit) and not here.isReadOnly()
+        )  # it has a caret
+        if (
+            not typed and not rings and shown <= inked(here, theme)
+        ):  # perhaps the next ring reaches into it
+            press(Key.Key_Tab)
+            assert shown > inked(here, theme), ("no ring", where, here)
+            press(Key.Key_Backtab)
+        if focused() is first:
+            return found
+        assert focused() not in found, (where, found[-3:], focused())
+        found.append(focused())
+    raise AssertionError(f"{where}: Tab is caught at {focused()}")
+
+
+def check(window: QWidget, theme: Theme, where: str) -> list[QWidget]:
+    """Each control is reached, and says in the person's language what it is."""
+    found = stops(window, theme, where)
+    for control in controls(window):
+        seen = QAccessible.queryAccessibleInterface(control)
+        name, role = seen.text(QAccessible.Text.Name), seen.role()
+        about = (where, control, name, role.name)
+        group = role == Role.RadioButton and any(  # the arrows go on from there
+            one.parentWidget() is control.parentWidget() for one in found
+        )
+        assert control in found or group, ("not reached", *about)
+        assert role not in NO_ROLES or isinstance(control, QScrollArea), ("no role", *about)
+        assert "⟦" in name, ("not looked up", *about)
+    return found
+
+
+@on_window_loop
+async def test_everything_is_reached_by_tab_and_has_a_name(tmp_path: Path) -> None:
+    """U-1: every page, with what stands on it, in a language that marks what was looked up."""
+    with language("marked"):
+        async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+            (person.folder / "a.txt").write_text("one\ntwo\n")
+            window, chat, theme = person.window, person.window.chat, person.window.theme
+            check(window, theme, "new chat")
+            for number, words in enumerate(("One", "Two"), 1):
+                person.composer.setFocus()
+                person.say(words)
+                await person.done(number)
+            theme.set("dark")
+            found = check(window, theme, "chat")
+            order = [window.sidebar.field, chat.header.inspector, chat.view, chat.composer.editor]
+            begin = found.index(order[0])
+            turned = found[begin:] + found[:begin]
+            assert sorted(order, key=turned.index) == order
+
+            # From pane to pane, and back to what one writes.
+            panes = [window.sidebar, chat.header, chat.view, chat.composer]
+            chat.composer.setFocus()
+            for step, keys in ((1, (Key.Key_F6,)), (-1, (Key.Key_F6, SHIFT))):
+                for n in range(len(panes)):
+                    press(*keys)
+                    pane = panes[(n * step + (0 if step > 0 else -2)) % len(panes)]
+                    assert pane is focused() or pane.isAncestorOf(focused()), (step, n, focused())
+            for pane in panes[:3]:
+                while not (pane is focused() or pane.isAncestorOf(focused())):
+                    press(Key.Key_F6)
+                press(Key.Key_Escape)
+                assert focused() is chat.composer.editor
+
+            press(Key.Key_I, CTRL)
+            inspector = await until(lambda: window.inspector)
+            await until(inspector.isVisible)
+            for page in range(3):
+                inspector.show_page(page)
+                await until(lambda: not window._tasks)
+                check(window, theme, f"inspector {page}")
+            press(Key.Key_I, CTRL)
+            press(Key.Key_F, CTRL)
+            check(window, theme, "find")
+
+            theme.set("light")
+            for name in ("agents", "drafts", "audit"):
+                window.pages.show_page(name)
+                await until(lambda: not window._tasks, what="the page has read its things")
+                check(window, theme, name)
+                press(Key.Key_F6)
+                press(Key.Key_F6)
+                assert window.pages.isAncestorOf(focused()) or window.sidebar.isAncestorOf(
+                    focused()
+                )
+
+            press(Key.Key_Slash, CTRL)
+            sheet = next(w for w in QApplication.topLevelWidgets() if isinstance(w, KeySheet))
+            sheet.activateWindow()
+            await until(sheet.isActiveWindow)
+            check(sheet, theme, "keys")
+            sheet.close()
+
+            window.preferences.open()
+            dialog = await until(lambda: window.preferences.dialog)
+            dialog.activateWindow()
+            await until(dialog.isActiveWindow)
+            for entry in SETTINGS:
+                dialog.list.choose(entry.key)
+                await until(lambda: not dialog._tasks)
+                QApplication.sendPostedEvents()
+                dialog.list.setFocus()
+                check(dialog, theme, f"settings {entry.key}")
+            dialog.close()
