@@ -7,6 +7,7 @@
 - ``mending``: makes the chats of a damaged database whole again, and says what they miss.
 - ``native_history``: stores a provider's own message list, and verifies its hash chain.
 - ``projections``: updates the tables of turns, usage, approvals and drafts from events.
+- ``prompts``: reads what the person wrote in all chats, the latest first.
 - ``search_filters``: reads words such as ``agent:Coder`` that limit a search.
 - ``search``: extracts text from events for the full-text index, and finds sessions with it.
 - ``session_lock``: lets one program at a time work in a session.

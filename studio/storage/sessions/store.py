@@ -29,6 +29,7 @@ from .audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from .event_log import is_time
 from .journal import Journal
 from .native_history import EpochInfo, StoredHistory
+from .prompts import read_prompts
 from .search import find, sanitise_text
 from .session_lock import ExternalActivity, read_lock_state
 from .unsent import UnsentMessages
@@ -283,6 +284,10 @@ class SessionStore:
         while more:
             more = await self._db.write(index_older)
             await asyncio.sleep(3 * SLICE)
+
+    async def prompts(self, before: int, but: str, most: int) -> tuple[list[str], int]:
+        """What the person wrote in all chats but one, see ``read_prompts``."""
+        return await self._db.read(lambda db: read_prompts(db, before, but, most))
 
     async def drafts(
         self, session_id: str = "", *, done: bool = False, limit: int = 500

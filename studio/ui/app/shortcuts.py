@@ -129,6 +129,10 @@ FIXED: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Ctrl+Enter", tr_later("Send now, not after this turn")),
             (tr_later("Esc"), tr_later("Stop")),
             (tr_later("Up"), tr_later("Edit the last message, from an empty line")),
+            ("Ctrl+Up", tr_later("Earlier message, of this chat and then of others")),
+            ("Ctrl+Down", tr_later("Later message, at the end what you were writing")),
+            ("@", tr_later("Name a file, a folder or an agent")),
+            ("/", tr_later("Command, at the beginning of the message")),
         ),
     ),
     (

@@ -31,6 +31,7 @@ from .model.open_chat import Change
 from .model.open_word import OpenWord, mention_of, open_word
 
 MOST_LINES = 10
+_CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 class _Placeholder(PaintedWidget):
@@ -61,6 +62,9 @@ class Editor(QPlainTextEdit):
     picture_given = Signal(object)
     escaped = Signal()
     recalled = Signal()
+    older_wanted = Signal()
+    newer_wanted = Signal()
+    """Ctrl with an arrow: through the messages written before."""
     focus_changed = Signal()
     resized = Signal()
 
@@ -123,12 +127,16 @@ class Editor(QPlainTextEdit):
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not held & (
             Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
         ):
-            now = bool(held & Qt.KeyboardModifier.ControlModifier)
+            now = bool(held & _CONTROL)
             (self.submitted_now if now else self.submitted).emit()
         elif key == Qt.Key.Key_Escape:
             self.escaped.emit()
-        elif key == Qt.Key.Key_Up and not self.toPlainText():
+        elif key == Qt.Key.Key_Up and not self.toPlainText() and not held & _CONTROL:
             self.recalled.emit()
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and (
+            held & ~Qt.KeyboardModifier.KeypadModifier == _CONTROL
+        ):
+            (self.older_wanted if key == Qt.Key.Key_Up else self.newer_wanted).emit()
         else:
             super().keyPressEvent(event)
 
@@ -236,6 +244,8 @@ class Composer(PaintedWidget):
         self.editor = Editor(theme, self)
         self.editor.setAccessibleName(tr("Message"))
         self._welcoming = False
+        self._shown = ""
+        """The text that came from the model last: a message that was kept, or an earlier one."""
         self.add = IconButton(theme, "plus", tr("Add files"), parent=self)
         self.agent = MenuButton(theme, tr("Agent"), parent=self)
         self.model = MenuButton(theme, tr("Model"), spare_icon="cpu", parent=self)
@@ -262,6 +272,8 @@ class Composer(PaintedWidget):
         self.editor.submitted_now.connect(lambda: model.submit(now=True))
         self.editor.escaped.connect(self._escape)
         self.editor.recalled.connect(model.recovery.recall)
+        self.editor.older_wanted.connect(model.prompts.older)
+        self.editor.newer_wanted.connect(model.prompts.newer)
         self.editor.textChanged.connect(lambda: model.input.set_text(self.text, self._caret))
         self.editor.cursorPositionChanged.connect(lambda: model.input.move_caret(self._caret))
         self.editor.cursorPositionChanged.connect(self._look_for_word)
@@ -318,6 +330,7 @@ class Composer(PaintedWidget):
         self._model.input.set_text(text)
 
     def _show_text(self, text: str, caret: int) -> None:
+        self._shown = text
         self.editor.setPlainText(text)
         cursor = self.editor.textCursor()
         cursor.setPosition(min(caret, self.editor.document().characterCount() - 1))
@@ -325,9 +338,9 @@ class Composer(PaintedWidget):
 
     @property
     def open_word(self) -> OpenWord | None:
-        """The mention or command that ends at the caret."""
+        """The mention or command that ends at the caret; none in what the person did not type."""
         cursor = self.editor.textCursor()
-        if cursor.hasSelection():
+        if cursor.hasSelection() or self.text == self._shown:
             return None
         block = cursor.block()
         line = block.text().encode("utf-16-le", "surrogatepass")[: 2 * cursor.positionInBlock()]

@@ -13,6 +13,7 @@ happens then comes back as a ``Change`` for each event.
 - ``attachments`` reads attached files and asks whether the model takes them.
 - ``message_input`` keeps the message that is being written, and sends it.
 - ``open_word`` finds the mention or the command that is being typed.
+- ``prompt_history`` walks through earlier messages.
 - ``unsent`` keeps what is written in each chat, also while the program does not run.
 - ``message_queue`` keeps the messages that wait while a turn runs.
 - ``turn_runner`` runs the turns of all sessions.

@@ -16,6 +16,7 @@ from .folder_trust import FolderTrust
 from .message_input import MessageInput
 from .message_queue import MessageQueue
 from .open_chat import Change, ExternalChanges, Listener, OpenChat, Part
+from .prompt_history import PromptHistory
 from .recovery import RecoveryActions
 from .session_options import SessionOptions
 from .transcript_actions import TranscriptActions
@@ -60,6 +61,7 @@ class ChatModel:
         self.trust = FolderTrust(chat, self.options)
         self.queue = MessageQueue(chat, self.input)
         self.recovery = RecoveryActions(chat, self.input)
+        self.prompts = PromptHistory(chat, self.input)
         self.actions = TranscriptActions(chat, self.external)
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""

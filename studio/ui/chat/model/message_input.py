@@ -65,6 +65,8 @@ class MessageInput:
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
         self._unsent = UnsentBuffer(chat)
+        self._beneath: tuple[str, int] | None = None
+        """What was being written when an earlier message was shown in its place, and its caret."""
         self._at = ""
         """The chat whose message this is: the id of its session, empty before it has one."""
         chat.subscribe(self._changed, "chat", "event")
@@ -130,13 +132,26 @@ class MessageInput:
     def _note(self) -> None:
         """Keep what is written now."""
         files = tuple(self.attachments.items)
-        self._unsent.keep(self._at, WrittenMessage(self.text, self.caret, self.editing, files))
+        text, caret = self._beneath or (self.text, self.caret)
+        self._unsent.keep(self._at, WrittenMessage(text, caret, self.editing, files))
+
+    def set_aside(self) -> None:
+        """Keep what is being written while an earlier message is shown in its place."""
+        if self._beneath is None:
+            self._beneath = self.text, self.caret
+
+    def take_up(self) -> None:
+        """Show again what was set aside."""
+        if self._beneath is not None:
+            (text, caret), self._beneath = self._beneath, None
+            self.set_text(text, caret)
 
     def _go_to(self, at: str, *, begun: bool) -> None:
         """Show what is written in another chat; a chat that begins keeps what is written."""
         before, self._at = self._at, at
         if at == before:
             return
+        self._beneath = None
         if begun:
             self._unsent.keep(before, WrittenMessage())
             self._note()
@@ -214,6 +229,7 @@ class MessageInput:
         """Return what can be sent and leave the input empty."""
         message = TypedMessage(self.text.strip(), self.attachments.take())
         self.set_text("")
+        self.take_up()
         return message
 
     async def _send(

@@ -154,7 +154,12 @@ class RecoveryActions:
         return self._edit(next(found, None))
 
     def recall(self) -> bool:
-        """Put the last message into the input; False if that cannot be."""
+        """Put the last message into the input; False if that cannot be.
+
+        Files that are attached stay: those of the last message would take their place.
+        """
+        if self._input.attachments.items:
+            return False
         return self._edit(self._messages[-1] if self._messages else None)
 
     def _edit(self, message: UserBlock | None) -> bool:
