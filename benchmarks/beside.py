@@ -107,8 +107,8 @@ async def run(window: Any, mode: str) -> None:
     serving: Any = None
     address = token = ""
     if mode == "beside":
-        await true(lambda: window.server.process.state == "running")
-        address, token = window.server.process.address, window.server.process.token
+        await true(lambda: window.shared.server.process.state == "running")
+        address, token = window.shared.server.process.address, window.shared.server.process.token
     elif mode == "inside":
         from studio.server.http_server import HttpServer
 

@@ -54,6 +54,7 @@ class RemoteApprovals(QObject):
         later: Run,
     ) -> None:
         super().__init__(composer.window())
+        self.window = composer.window()
         self._theme, self._column, self._composer = theme, column, composer
         self._notifier, self._later = notifier, later
         self.card: RemoteApprovalCard | None = None
@@ -110,6 +111,7 @@ class RemoteApprovals(QObject):
         """Give the question the keyboard; False if there is none."""
         if self.card is None or self.card.asked is None:
             return False
+        self.window.activateWindow()
         self.card.take_focus()
         return True
 

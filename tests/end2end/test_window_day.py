@@ -404,7 +404,7 @@ async def test_a_newer_database_is_explained_and_left_alone(tmp_path: Path) -> N
         box = await until(message)
         assert "newer" in box.text() and "Nothing was changed" in box.informativeText()
         person.press(Key.Key_Escape) if box.isActiveWindow() else box.reject()
-        await asyncio.wait_for(asyncio.shield(person.window.closed), HANG)
+        await asyncio.wait_for(asyncio.shield(person.program.closed), HANG)
         assert not person.window.isVisible()
     assert (home / "studio.db").read_bytes() == before
 

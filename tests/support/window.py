@@ -28,6 +28,7 @@ from studio.simulator.http import Exchange
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.ui.app.main_window import MainWindow
+from studio.ui.app.program import Program
 from studio.ui.app.qt_loop import StudioLoop
 from studio.ui.chat.model_picker import ModelPicker
 from studio.ui.theme import Theme
@@ -107,6 +108,7 @@ async def _left() -> list[str]:
 class Person:
     """Somebody at the window."""
 
+    program: Program
     window: MainWindow
     simulator: Simulator
     provider: str
@@ -339,24 +341,27 @@ async def at_window(
         if fonts is not None:
             look._family, look._fixed = [fonts[0]], [fonts[1]]
         look.apply(app)
-        window = MainWindow(look, settings)
+        program = Program(look, settings)
+        window = program.open_window()
         window.resize(*size)
         window.show()
         window.activateWindow()
-        person = Person(window, simulator, provider, folder)
+        person = Person(program, window, simulator, provider, folder)
         try:
             await asyncio.wait_for(window.painted, HANG)
-            await window.load(making())
+            await program.load(making())
             if ready:
                 await until(window.isActiveWindow)
-                await until(window.ready.done)
+                await until(program.ready.done)
             yield person
         finally:
-            if window.preferences.dialog is not None:
-                window.preferences.dialog.close()
-            window.end()
-            await asyncio.wait_for(window.closed, HANG)
+            if program.preferences.dialog is not None:
+                program.preferences.dialog.close()
+            program.end()
+            await asyncio.wait_for(program.closed, HANG)
             look.set("light", 1.0)
-            window.deleteLater()
+            for window in program.windows:
+                window.deleteLater()
+            program.deleteLater()
             look.deleteLater()
             app.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)

@@ -86,7 +86,7 @@ async def test_the_switch_runs_the_server_and_clients_are_answered(tmp_path: Pat
         assert page.status.accessibleName() == "Off" and not page.on.isChecked()
         assert page.base.text() == f"http://127.0.0.1:{port}/v1"
         page.on.click()
-        beside = person.window.server.process
+        beside = person.program.server.process
         await until(lambda: beside.state == "running")
         assert beside.address == f"http://127.0.0.1:{port}"
         assert page.status.accessibleName() == "Running"
@@ -121,9 +121,9 @@ async def test_it_starts_with_the_window_and_ends_with_it(tmp_path: Path) -> Non
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        assert person.window.ready.done()
-        assert person.window.server.process.state in ("starting", "running")
-        await until(lambda: person.window.server.process.state == "running")
+        assert person.program.ready.done()
+        assert person.program.server.process.state in ("starting", "running")
+        await until(lambda: person.program.server.process.state == "running")
         assert listens(port)
     assert not listens(port)
 
@@ -142,7 +142,7 @@ async def test_one_that_cannot_listen_says_why_and_is_tried_again(
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        page, beside = await page_of(person), person.window.server.process
+        page, beside = await page_of(person), person.program.server.process
         await until(lambda: beside.state == "failed")
         assert f"Port {port} is taken" in beside.problem and "Next try in" in beside.problem
         assert page.about.text() == beside.problem
@@ -374,8 +374,8 @@ async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_pa
     async with at_window(tmp_path, "anthropic", script, setup=setup) as person:
         person.engine.settings.values.server_on = True
         await saved(person.engine)
-        person.window.server.apply_settings()
-        beside = person.window.server.process
+        person.program.server.apply_settings()
+        beside = person.program.server.process
         await until(lambda: beside.state == "running")
         base, model = f"{beside.address}/v1", "anthropic/sim-model"
 

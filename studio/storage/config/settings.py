@@ -149,6 +149,8 @@ class Settings:
 
     window_geometry: str = ""
     """Qt's own bytes, in base64."""
+    other_windows: list[str] = field(default_factory=list[str])
+    """The same for the second window and those after it."""
     sidebar_width: int = 0
     """Pixels as the person dragged it; 0 for the default."""
     sidebar_open: bool = True

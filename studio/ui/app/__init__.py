@@ -1,7 +1,8 @@
 """The window as a whole, and what runs with it.
 
 - ``main``: Opens the window and runs until it is closed.
-- ``main_window``: Makes sidebar, pages and inspector, and connects them.
+- ``program``: Owns the windows, and what exists once however many there are.
+- ``main_window``: Makes sidebar, pages and inspector of a window, and connects them.
 - ``actions``: Lists the actions of the window, and fills the menus with them.
 - ``chat_actions``: Does what the menus offer for the chat on screen, and offers what can be done.
 - ``shortcuts``: The keys of all actions, as a person chose them, and which can be chosen.

@@ -23,7 +23,9 @@ class Action(Enum):
     """What the menus and keys of the window do, apart from showing a page."""
 
     NEW_CHAT = auto()
+    NEW_WINDOW = auto()
     CHOOSE_FOLDER = auto()
+    CLOSE_WINDOW = auto()
     SETTINGS = auto()
     QUIT = auto()
     PALETTE = auto()
@@ -129,9 +131,12 @@ def menu_entries() -> tuple[MenuEntry, ...]:
     """All lines of all menus, in their order."""
     return (
         MenuEntry("File", Action.NEW_CHAT, tr("New chat"), "Ctrl+N"),
+        MenuEntry("File", Action.NEW_WINDOW, tr("New window"), "Ctrl+Shift+N"),
         MenuEntry("File", Action.CHOOSE_FOLDER, tr("Choose folder…"), "Ctrl+O"),
         MenuEntry("File"),
         MenuEntry("File", Action.SETTINGS, tr("Settings…"), "Ctrl+,"),
+        MenuEntry("File"),
+        MenuEntry("File", Action.CLOSE_WINDOW, tr("Close window"), "Ctrl+W"),
         MenuEntry("File", Action.QUIT, tr("Quit"), "Ctrl+Q"),
         MenuEntry("Edit", Action.PALETTE, tr("Go to…"), "Ctrl+K"),
         MenuEntry("Edit", Action.FIND, tr("Find in chat"), "Ctrl+F"),

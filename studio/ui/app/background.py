@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QMenu, QMessageBox, QSystemTrayIcon, QWidget
 
 from studio.ui.chat.model.turn_runner import TurnRunner
@@ -27,10 +28,12 @@ class BackgroundTurns(QObject):
     """The program is to end: the person said so, or nothing runs any more."""
     window_wanted = Signal()
     """The person wants the window back."""
+    hide_wanted = Signal()
+    """All windows are to be hidden."""
 
-    def __init__(self, window: QWidget, runner: TurnRunner, later: Run) -> None:
-        super().__init__(window)
-        self._window, self._runner, self._later = window, runner, later
+    def __init__(self, runner: TurnRunner, later: Run) -> None:
+        super().__init__()
+        self._runner, self._later = runner, later
         self.question: QMessageBox | None = None
         self._tray: QSystemTrayIcon | None = None
         self._menu: QMenu | None = None
@@ -43,8 +46,8 @@ class BackgroundTurns(QObject):
         """Whether turns go on without the window."""
         return self._waiting is not None
 
-    def ask(self) -> bool:
-        """Ask if turns run; False if none does, and the program may end at once."""
+    def ask(self, window: QWidget) -> bool:
+        """Ask over a window if turns run; False if none does, and the program may end at once."""
         running = len(self._runner.running)
         if self.active or not running:
             return self.active
@@ -52,7 +55,7 @@ class BackgroundTurns(QObject):
             self.question.raise_()
             return True
         box = message_box(
-            self._window,
+            window,
             tr("Close the window"),
             tr_plural(
                 "{count} turn is still running.", "{count} turns are still running.", running
@@ -67,7 +70,7 @@ class BackgroundTurns(QObject):
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(go_on)
         stop.clicked.connect(self.end_wanted)
-        go_on.clicked.connect(self._begin)
+        go_on.clicked.connect(lambda: self._begin(window.windowIcon()))
         box.finished.connect(self._answered)
         self.question = box
         box.open()
@@ -76,25 +79,25 @@ class BackgroundTurns(QObject):
     def _answered(self) -> None:
         self.question = None
 
-    def _begin(self) -> None:
+    def _begin(self, icon: QIcon) -> None:
         if not self._runner.running:  # the last turn ended meanwhile
             self.end_wanted.emit()
             return
         self._waiting = self._later(self._wait())
-        self._window.hide()
+        self.hide_wanted.emit()
         if QSystemTrayIcon.isSystemTrayAvailable():
-            self._show_tray()
+            self._show_tray(icon)
 
     async def _wait(self) -> None:
         await self._runner.finish()
         self.done = True
         self.end_wanted.emit()
 
-    def _show_tray(self) -> None:
+    def _show_tray(self, icon: QIcon) -> None:
         self._menu = menu = QMenu()
         menu.addAction(tr("Show the window"), self.window_wanted.emit)
         menu.addAction(tr("Stop and quit"), self.end_wanted.emit)
-        self._tray = QSystemTrayIcon(self._window.windowIcon(), self)
+        self._tray = QSystemTrayIcon(icon, self)
         self._tray.setToolTip(tr("Agent Studio works in the background"))
         self._tray.setContextMenu(menu)
         self._tray.activated.connect(self._tray_clicked)

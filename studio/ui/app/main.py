@@ -19,7 +19,7 @@ from studio.ui import translation
 from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
 
-from .main_window import MainWindow
+from .program import Program
 from .qt_loop import StudioLoop
 from .second_start import SecondStarts, Start
 
@@ -52,12 +52,13 @@ def run(
         theme = Theme()
         theme.wear(look_of(settings.values))
         theme.apply(app)
-        window = MainWindow(theme, settings)
+        program = Program(theme, settings)
+        window = program.open_window()
         for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():
-            loop.add_signal_handler(name, window.end)
+            loop.add_signal_handler(name, program.end)
         window.show()
-        starts = SecondStarts(paths, window.welcome_back)
-        work = _run_until_closed(window, starts, build(paths, settings), start)
+        starts = SecondStarts(paths, program.welcome_back)
+        work = _run_until_closed(program, starts, build(paths, settings), start)
         code = loop.run_until_complete(work)
         loop.run_until_complete(_cancel_tasks())
     return code
@@ -84,16 +85,17 @@ async def _cancel_tasks() -> None:
 
 
 async def _run_until_closed(
-    window: MainWindow, starts: SecondStarts, building: Awaitable[Engine], start: Start
+    program: Program, starts: SecondStarts, building: Awaitable[Engine], start: Start
 ) -> int:
+    (window,) = program.windows
     await window.painted
-    await window.load(building)
+    await program.load(building)
     await starts.listen()
     if start != START:
-        window.welcome_back(start)
+        program.welcome_back(start)
     window.setWindowIcon(_logo(window.theme))
     gc.freeze()  # what exists now stays: full collections skip it
     gc.enable()
-    code = await window.closed
+    code = await program.closed
     await starts.aclose()
     return code

@@ -1,22 +1,25 @@
-"""The main window: makes sidebar, pages and inspector, and connects them."""
+"""A window: makes sidebar, pages and inspector, and connects them.
+
+What it does not have alone comes from ``Shared``; ``program`` owns all windows.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox
 
 from studio.domain.aio import BackgroundTasks
-from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
+from studio.ui.chat.model.unsent import UnsentBuffer
 from studio.ui.chat.page import ChatPage
-from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import folder_name
 from studio.ui.inspector.controller import InspectorController
 from studio.ui.sidebar.rail import Rail
@@ -27,10 +30,8 @@ from studio.ui.widgets import message_box
 from studio.ui.widgets.layouts import column_of, widget_of
 
 from .actions import Action, RunningMenu, install
-from .background import BackgroundTurns
 from .banner import Banner
 from .chat_actions import ChatActions
-from .notifications import ChatNotifications, DesktopNotifier
 from .page_stack import PageStack
 from .server_process import ServerController
 from .settings_controller import SettingsController
@@ -47,58 +48,73 @@ if TYPE_CHECKING:
     from studio.ui.remote_approvals import RemoteApprovals
 
     from .links import ChatLink
-    from .second_start import Start
 
 
 SHOWN_TEXT = 600
 """Characters that are shown of a text that a link brings."""
 
 
-class MainWindow(QMainWindow):
-    """Is shown empty; ``load`` gives it the engine, ``close`` saves and stops everything.
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the windows of a program have in common."""
 
-    ``painted`` is done after the first paint, ``ready`` when what is saved is
-    shown, ``closed`` when everything is stopped and saved; its result is the
-    exit code.
+    theme: Theme
+    settings: SettingsFile
+    runner: TurnRunner
+    unsent: UnsentBuffer
+    preferences: SettingsController
+    server: ServerController
+
+
+class MainWindow(QMainWindow):
+    """Is shown empty; ``take_engine`` fills it, ``finish`` saves and stops what it began.
+
+    ``painted`` is done after the first paint, ``ready`` when what is saved is shown.
+    ``number`` is 0 for the first window; of those that are open no two have the same.
     """
 
-    def __init__(self, theme: Theme, settings: SettingsFile) -> None:
+    activated = Signal()
+    close_wanted = Signal()
+    quit_wanted = Signal()
+    """The person wants to end the program."""
+    window_wanted = Signal(str)
+    """One more window is wanted, with the chat of this id; with a new chat if it is empty."""
+
+    def __init__(self, shared: Shared, number: int = 0) -> None:
         super().__init__()
         loop = asyncio.get_event_loop()
         self.painted: asyncio.Future[None] = loop.create_future()
         self.ready: asyncio.Future[None] = loop.create_future()
-        self.closed: asyncio.Future[int] = loop.create_future()
-        self.theme = theme
-        self.settings = settings
+        self.shared, self.number = shared, number
+        self.theme, self.settings = shared.theme, shared.settings
+        self.runner, self.preferences = shared.runner, shared.preferences
+        theme = shared.theme
         self.engine: Engine | None = None
-        self.runner = TurnRunner(self._show_error, self._on_event)
         self.remote_approvals: RemoteApprovals | None = None
-        """None before ``ready``."""
+        """What other programs ask, in one of the windows; None before that is known."""
         self._palette: Palette | None = None
         self.completion: Completion | None = None
         """None until a mention or a command was typed."""
         self._tasks = BackgroundTasks()
-        self._closing: asyncio.Task[None] | None = None
+        self.done = False
+        """Whether the window was closed: then nothing is begun any more."""
         self._opening = 0
         """Counts which chats were wanted: the last one is shown, however long others take."""
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
         self.sidebar = Sidebar(theme)
-        self.chat = ChatPage(theme, self.runner)
+        self.chat = ChatPage(theme, self.runner, shared.unsent, number)
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
-        self._column = column_of([self.banner, (self.pages, 1)], spacing=0)
+        self.column = column_of([self.banner, (self.pages, 1)], spacing=0)
         rail = Rail(theme)
         rail.new_chat.connect(self.new_chat)
-        self.sides = WindowLayout(self.sidebar, rail, widget_of(self._column), self.chat.header)
+        self.sides = WindowLayout(self.sidebar, rail, widget_of(self.column), self.chat.header)
         self.setCentralWidget(self.sides)
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
-        self.chat_list = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
-        self.server = ServerController(settings, self.sidebar)
-        self.preferences = SettingsController(
-            self, theme, settings, self.chat, self.server, self._later
-        )
+        self.chat_list = ChatListController(self.sidebar, self._later, self._listed)
+        shared.server.show_in(self.sidebar)
         self.chat_actions = ChatActions(self.chat, self.pages.show_chat)
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
         self.chat_actions.watch(self.menu_actions)
@@ -126,20 +142,12 @@ class MainWindow(QMainWindow):
         self.sidebar.delete.connect(self._delete)
         self.sidebar.stop.connect(self.runner.stop)
         self.sidebar.chats.chats.progress = self.runner.progress
-        self.notifier = DesktopNotifier(self._later, self.windowIcon)
-        self._notifications = ChatNotifications(
-            self, self.pages, self.chat, settings, self.notifier
-        )
-        self._notifications.window_wanted.connect(self.bring_back)
-        self.background = BackgroundTurns(self, self.runner, self._later)
-        self.background.end_wanted.connect(self.end)
-        self.background.window_wanted.connect(self.bring_back)
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
-        self.chat.session_changed.connect(self.chat_list.schedule_refresh)
         self.chat.event_seen.connect(self.chat_list.on_event)
         self.chat.option_chosen.connect(self._on_option_chosen)
         self.chat.opened.connect(self._inspector.show_chat)
         self.chat.settings_wanted.connect(self.preferences.open)
+        self.preferences.applied.connect(self.chat.model.options.settings_changed)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
@@ -147,70 +155,45 @@ class MainWindow(QMainWindow):
         self.pages.open_wanted.connect(self.open_session)
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
-        restore_window(self, self.sides, settings.values)
         self.chat.composer.setFocus()  # a person can type before the engine is built
 
     # Start
 
-    async def load(self, building: Awaitable[Engine]) -> None:
-        """Take the engine and show what is saved; a database that cannot be used is explained."""
-        try:
-            engine = await building
-            await asyncio.to_thread(self.chat.prepare)
-        except StorageError as error:
-            more = tr("Nothing was changed. The window closes now.")
-            box = self._show_box(
-                QMessageBox.Icon.Critical, "Agent Studio", tr_engine(str(error)), more
-            )
-            box.finished.connect(self.close)
-            return
+    async def take_engine(self, engine: Engine) -> None:
+        """Show the chats that are stored; from now on a message can be sent."""
         self.engine = self._inspector.engine = self.chat_list.engine = engine
         self.sidebar.chats.chats.folder_name = partial(folder_name, paths=engine.paths)
         self.pages.set_engine(engine)
-        self.preferences.set_engine(engine)
-        engine.on_problem(self.banner.say)
-        await engine.look_for_providers()
         await self.chat_list.refresh()
-        known = engine.settings.values.first_run_done or await engine.sessions.list()
-        # From here on a message can be sent: the new chat has to look up at once what it runs on.
+        # The new chat has to look up at once what it runs on.
         self.chat.model.attach(engine)
-        if known:
-            await self.chat.model.start_new()
-            self._show_new()
-        else:
-            self.pages.show_welcome(self._show_new)
-        for name in engine.connected:
-            self._later(engine.refresh_models(name))
-        if engine.settings.values.inspector_open and self.sides.roomy:
+
+    async def begin(self) -> None:
+        """Show a new chat."""
+        await self.chat.model.start_new()
+        self._show_new()
+        self._show_ready()
+
+    def show_welcome(self) -> None:
+        """Show the first page of all."""
+        self.pages.show_welcome(self._show_new)
+        self._show_ready()
+
+    def _show_ready(self) -> None:
+        if self.settings.values.inspector_open and self.sides.roomy:
             self._inspector.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
-        self.server.set_keychain(engine.keychain)
-        self.server.apply_settings()
-        self._later(self._watch_other_programs(engine))
-        self._later(engine.store.index_older())
 
-    async def _watch_other_programs(self, engine: Engine) -> None:
-        """Show what other programs on the same data ask, and what they change."""
-        from studio.ui.remote_approvals import RemoteApprovals
-
-        remote = self.remote_approvals = RemoteApprovals(
-            self.theme, self._column, self.notifier, self.chat.composer, self._later
-        )
-        remote.notified.connect(self.chat_list.schedule_refresh)
-        for changed in (remote.notified, self.chat_list.ended):
-            changed.connect(lambda: self._later(self._refresh_chat()))
-        engine.services.problem_listeners.append(self._on_problem)
-        await remote.start(engine)
-
-    def _on_problem(self, text: str) -> None:
-        """Look again at the chat on screen: a repair of the database may have changed it."""
-        self._later(self._refresh_chat())
-
-    async def _refresh_chat(self) -> None:
+    async def refresh_chat(self) -> None:
         """Show the chat on screen, and its row, as other programs left them."""
         await self.chat.model.external.refresh()
         self.chat_list.schedule_refresh()
+
+    def _listed(self) -> None:
+        """The rows are new: the chat on screen may have been changed in another window."""
+        self.pages.mark_chat()
+        self.chat.model.options.follow_session()
 
     # Chats
 
@@ -267,38 +250,35 @@ class MainWindow(QMainWindow):
             session = await self.engine.sessions.open(session_id)
             await session.change(title=title)
             await self.chat_list.refresh()
-            self.chat.model.options_changed()
+            self.chat.session_changed.emit()
 
         self._later(work())
 
     def _delete(self, session_id: str) -> None:
         async def work() -> None:
             assert self.engine is not None
-            if self.chat.session is not None and self.chat.session.info.id == session_id:
-                await self.chat.model.start_new()
+            self.chat.deleting.emit(session_id)
             self.runner.stop(session_id)
             await self.engine.sessions.delete(session_id)
             await self.chat_list.refresh()
+            self.chat.session_changed.emit()
 
         self._later(work())
 
     # Events
 
-    def _on_event(self, session: Session, event: Event) -> None:
-        """Show what happened in a chat, on screen or not, in the rest of the window."""
-        from studio.domain.events import DraftCreated, DraftResolved, TurnComplete
+    def leave_chat(self, session_id: str) -> None:
+        """Show a new chat in place of one that is being deleted."""
+        if self.chat.session is not None and self.chat.session.info.id == session_id:
+            self._later(self.chat.model.start_new())
+
+    def on_event(self, session: Session, event: Event) -> None:
+        """Show what happened in a chat, on screen or not, around the transcript."""
+        from studio.domain.events import DraftCreated, DraftResolved
 
         if isinstance(event, DraftCreated | DraftResolved):
             self._later(self.pages.drafts_changed(session))
-        if isinstance(event, TurnComplete) and session is not self.chat.session:
-            self._later(self._mark_unread(session))
-        self._notifications.on_event(session, event)
         self.chat_list.on_event(event)
-
-    async def _mark_unread(self, session: Session) -> None:
-        if session is not self.chat.session:
-            await session.change(unread=True)
-            self.chat_list.schedule_refresh()
 
     @property
     def inspector(self) -> Inspector | None:
@@ -312,7 +292,9 @@ class MainWindow(QMainWindow):
             Action.NEW_CHAT: self.new_chat,
             Action.CHOOSE_FOLDER: self.chat.menus.choose_folder,
             Action.SETTINGS: self.preferences.open,
-            Action.QUIT: self.close,
+            Action.NEW_WINDOW: lambda: self.window_wanted.emit(""),
+            Action.CLOSE_WINDOW: self.close,
+            Action.QUIT: self.quit_wanted.emit,
             Action.SEARCH_CHATS: self._find_chats,
             Action.PALETTE: self.show_palette,
             Action.FIND: self._find_in_chat,
@@ -428,39 +410,24 @@ class MainWindow(QMainWindow):
     # The end
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """End, unless turns run: then the person is asked."""
-        if self.closed.done():
+        """Stay until whoever owns the windows has decided what that means."""
+        if self.done:
             event.accept()
-            return
-        event.ignore()
-        if self._closing is not None or not self.background.ask():
-            self.end()
+        else:
+            event.ignore()
+            self.close_wanted.emit()
 
-    def bring_back(self, folder: str = "") -> None:
-        """Show the window in front of the others, with a new chat in ``folder`` if it is given."""
-        if self._closing is not None:
-            return
-        self.background.stop()
-        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
-        self.show()
-        self.raise_()
-        self.activateWindow()
-        if folder:
-            self._later(self._begin_in(folder))
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self.activated.emit()
 
-    def welcome_back(self, start: Start) -> None:
-        """Show the window, and what another start of the program was for."""
-        self.bring_back(start.folder)
-        if start.link:
-            self._later(self._follow(start.link))
-
-    async def _follow(self, text: str) -> None:
-        """Show what a link leads to, once the engine is there."""
+    async def follow(self, text: str) -> None:
+        """Show what a link leads to."""
         from studio.ui.settings.registry import PAGES
 
         from .links import ChatLink, NewChatLink, SettingsLink, read_link
 
-        await asyncio.shield(self.ready)
         match read_link(text):
             case ChatLink() as link:
                 await self._follow_to_chat(link)
@@ -506,47 +473,29 @@ class MainWindow(QMainWindow):
         written = self.chat.composer.text
         return f"{written}\n{text}" if written else text
 
-    async def _begin_in(self, folder: str) -> None:
-        """Show a new chat in a folder, once the engine is there."""
-        await asyncio.shield(self.ready)
+    async def begin_in(self, folder: str) -> None:
+        """Show a new chat in a folder."""
         self._opening += 1
         self.sidebar.clear_search()
         await self.chat.model.start_new(folder=folder)
         if self.settings.values.first_run_done:  # else the first page goes on with the folder
             self._show_new()
 
-    def end(self) -> None:
-        """Hide at once; the event loop goes on until everything is stopped and saved."""
-        if self._closing is None:
-            self.background.stop()
-            self._closing = asyncio.get_event_loop().create_task(self._finish())
-            self._closing.add_done_callback(self._finished)
-            save_window(self, self.sides, self.settings.values)
-            self.hide()
+    def restore(self, beside: MainWindow | None) -> None:
+        """Take the place that this window had before, or one a little aside of another."""
+        restore_window(self, self.sides, self.settings.values, self.number, beside)
 
-    async def _finish(self) -> None:
-        await self.preferences.aclose()
-        await self.server.aclose()
-        self.runner.close()
+    def save_place(self) -> None:
+        save_window(self, self.sides, self.settings.values, self.number)
+
+    async def finish(self) -> None:
+        """Save what was written here, and stop what was begun."""
+        self.done = True
         self.chat_list.stop()
         self._inspector.stop()
-        if self.remote_approvals is not None:
-            self.remote_approvals.stop()
         await self._tasks.aclose()
         await self.pages.finish()
         await self.chat.finish()
-        await self.notifier.aclose(keep=self.background.done)
-        if self.engine is not None:
-            for step in (self.settings.save, self.engine.close, self.runner.finish):
-                try:
-                    await step()
-                except StudioError as error:
-                    print(error)
-
-    def _finished(self, task: asyncio.Task[Any]) -> None:
-        if not self.painted.done():
-            self.painted.set_result(None)
-        self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -575,17 +524,12 @@ class MainWindow(QMainWindow):
     def _show_about(self) -> None:
         self.preferences.open("about")
 
-    def _show_box(self, icon: QMessageBox.Icon, title: str, text: str, more: str) -> QMessageBox:
-        box = message_box(self, title, text, more, icon)
-        box.open()
-        return box
-
-    def _show_error(self, error: BaseException) -> None:
+    def show_error(self, error: BaseException) -> None:
         self.banner.say(str(error) or type(error).__name__)
 
     def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
         """Run a coroutine as a task and show the error it ends with; not once the window closes."""
-        if self._closing is not None:
+        if self.done:
             work.close()
             return None
         task = self._tasks.start(work)
@@ -594,4 +538,4 @@ class MainWindow(QMainWindow):
 
     def _report(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._show_error(error)
+            self.show_error(error)

@@ -11,16 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QWidget
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 
 from studio.storage.config.settings import SettingsFile
-from studio.ui.chat.page import ChatPage
 from studio.ui.translation import tr, tr_later
 
 if TYPE_CHECKING:
@@ -209,25 +208,23 @@ class DesktopNotifier(QObject):
 
 
 class ChatNotifications(QObject):
-    """Notifies of chats that nobody looks at, and withdraws what was seen or answered."""
+    """Notifies of chats that nobody looks at, and withdraws what was seen or answered.
 
-    window_wanted = Signal()
-    """The person clicked a notification: the window is to come to the front."""
+    ``on_screen`` returns the chats that windows show.
+    """
+
+    chat_wanted = Signal(str)
+    """The person clicked the notification of a chat."""
 
     def __init__(
         self,
-        window: QWidget,
-        pages: QStackedWidget,
-        chat: ChatPage,
+        on_screen: Callable[[], Sequence[Session]],
         settings: SettingsFile,
         notifier: DesktopNotifier,
     ) -> None:
-        super().__init__(window)
-        self._window, self._pages, self._chat = window, pages, chat
-        self._settings, self._notifier = settings, notifier
-        notifier.clicked.connect(self._show)
-        chat.opened.connect(self._seen)
-        window.installEventFilter(self)
+        super().__init__()
+        self._on_screen, self._settings, self._notifier = on_screen, settings, notifier
+        notifier.clicked.connect(self.chat_wanted)
 
     def on_event(self, session: Session, event: Event) -> None:
         """Notify of what happened in a chat, on screen or not, if it calls for that."""
@@ -237,27 +234,11 @@ class ChatNotifications(QObject):
             self._notifier.withdraw(session.info.id)
         text = notification_text(event, session.info)
         goes_on = (text.endswith("is done") and session.transcript.queued) or session.escalating
-        if text and not goes_on and self._settings.values.notify and not self._looks_at(session):
+        seen = session in self._on_screen() and QApplication.activeWindow() is not None
+        if text and not goes_on and self._settings.values.notify and not seen:
             self._notifier.notify(session.info.id, text)
 
-    def _looks_at(self, session: Session) -> bool:
-        return self._on_screen(session) and QApplication.activeWindow() is not None
-
-    def _on_screen(self, session: Session) -> bool:
-        return session is self._chat.session and self._pages.currentWidget() is self._chat
-
-    def _seen(self) -> None:
-        """Withdraw the notification of the chat on screen."""
-        session = self._chat.session
-        if session is not None and self._on_screen(session):
+    def seen(self) -> None:
+        """Withdraw the notifications of the chats on screen: the person looks at them."""
+        for session in self._on_screen():
             self._notifier.withdraw(session.info.id)
-
-    def _show(self, session_id: str) -> None:
-        """Bring the window to the front, with a chat."""
-        self.window_wanted.emit()
-        self._chat.open_wanted.emit(session_id)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.WindowActivate:
-            self._seen()
-        return False

@@ -210,14 +210,23 @@ def _greeting(line: bytes) -> dict[str, str]:
 
 
 class ServerController(QObject):
-    """Runs or stops the server as the settings say, and shows its state in the sidebar."""
+    """Runs or stops the server as the settings say, and shows its state in each sidebar."""
 
-    def __init__(self, settings: SettingsFile, sidebar: Sidebar) -> None:
-        super().__init__(sidebar)
-        self._settings, self._sidebar = settings, sidebar
+    changed = Signal(str, str)
+    """The state, and the address or what is wrong."""
+
+    def __init__(self, settings: SettingsFile) -> None:
+        super().__init__()
+        self._settings = settings
         self._closed = False
         self._keychain: Keychain | None = None
         self._process: ServerProcess | None = None
+
+    def show_in(self, sidebar: Sidebar) -> None:
+        """Show the state in a sidebar from now on."""
+        self.changed.connect(sidebar.show_server)
+        if self._process is not None:
+            self._show()
 
     def set_keychain(self, keychain: Keychain) -> None:
         """Give the server the keys of this window that no keychain has, also when they change."""
@@ -255,4 +264,4 @@ class ServerController(QObject):
 
     def _show(self) -> None:
         process = self.process
-        self._sidebar.show_server(process.state, process.address or process.problem)
+        self.changed.emit(process.state, process.address or process.problem)

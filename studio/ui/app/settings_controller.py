@@ -7,6 +7,7 @@ nothing while nothing happens.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,23 +34,28 @@ SOON = 50
 
 
 class SettingsController(QObject):
-    """Opens the settings window and applies the settings to the chat, theme and server."""
+    """Opens the settings window and applies the settings to chats, theme and server.
+
+    There is one such window. It is about the chat of the window that it was opened from, which
+    ``current`` returns.
+    """
 
     keys_changed = Signal()
     """The keys of the actions may be others now."""
+    applied = Signal()
+    """What new chats begin with may be something else now."""
 
     def __init__(
         self,
-        window: QWidget,
         theme: Theme,
         settings: SettingsFile,
-        chat: ChatPage,
         server: ServerController,
         later: Run,
+        current: Callable[[], ChatPage],
     ) -> None:
-        super().__init__(window)
-        self._window, self._theme, self._settings = window, theme, settings
-        self._chat, self._server, self._later = chat, server, later
+        super().__init__()
+        self._theme, self._settings = theme, settings
+        self._server, self._later, self._current = server, later, current
         self._engine: Engine | None = None
         self.dialog: SettingsDialog | None = None
         """None until it was first wanted."""
@@ -73,11 +79,26 @@ class SettingsController(QObject):
         """Show a page of the settings; ``at`` is a provider or a limit on it."""
         if self._engine is None:
             return
+        chat = self._current()
+        if self.dialog is not None and self.dialog.parentWidget() is not chat.window():
+            self.dialog.close()
+            self._later(self._close(self.dialog))
+            self.dialog = None
         if self.dialog is None:
-            self.dialog = self._make_dialog(self._engine)
+            self.dialog = self._make_dialog(self._engine, chat)
         self.dialog.open_page(page, at)
 
-    def _make_dialog(self, engine: Engine) -> SettingsDialog:
+    async def leave(self, window: QWidget) -> None:
+        """Close the settings, if they were opened from a window that closes."""
+        if self.dialog is not None and self.dialog.parentWidget() is window:
+            dialog, self.dialog = self.dialog, None
+            await self._close(dialog)
+
+    async def _close(self, dialog: SettingsDialog) -> None:
+        await dialog.aclose()
+        dialog.deleteLater()
+
+    def _make_dialog(self, engine: Engine, chat: ChatPage) -> SettingsDialog:
         from studio.ui.settings.dialog import SettingsDialog
         from studio.ui.settings.registry import SettingsServices
 
@@ -87,11 +108,11 @@ class SettingsController(QObject):
             catalogue=engine.catalogue,
             make_provider=engine.providers.lister,
             engine=engine,
-            chat=self._chat,
+            chat=chat,
             server=self._server.process,
             snapshot_date=month(engine.snapshot_date),
         )
-        dialog = SettingsDialog(self._theme, services, self._window)
+        dialog = SettingsDialog(self._theme, services, chat.window())
         dialog.changed.connect(self._changed)
         dialog.server_changed.connect(self._server_changed)
         return dialog
@@ -104,7 +125,7 @@ class SettingsController(QObject):
         """Apply the settings to the chat: which providers and models it offers."""
         assert self._engine is not None
         await self._engine.look_for_providers()
-        self._chat.model.options.settings_changed()
+        self.applied.emit()
 
     # Another program
 

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 
@@ -25,6 +25,9 @@ SIDEBAR_BESIDE = 960
 SIDEBAR_WIDTHS = (252, 232)
 """In a wide and in a small window, until the person drags it."""
 INSPECTOR_WIDTH = 320
+MOST_PLACES = 7
+"""Windows besides the first whose places are remembered."""
+ASIDE = QPoint(32, 32)
 DECORATIONS = QSize(8, 40)
 """What the system's frame may take of the screen around a window."""
 
@@ -218,21 +221,38 @@ def _first_place(pane: QWidget) -> QWidget | None:
             return None
 
 
-def save_window(window: QWidget, sides: WindowLayout, values: Settings) -> None:
-    """Write into the settings where the window and its sides are."""
-    values.window_geometry = base64.b64encode(window.saveGeometry().data()).decode()
+def save_window(window: QWidget, sides: WindowLayout, values: Settings, number: int) -> None:
+    """Write into the settings where a window is, and for the first one where its sides are."""
+    place = base64.b64encode(window.saveGeometry().data()).decode()
+    if number:
+        others = values.other_windows
+        others += [""] * (number - len(others))
+        others[number - 1] = place
+        del others[MOST_PLACES:]
+        return
+    values.window_geometry = place
     values.sidebar_width = sides.sidebar_width
     values.sidebar_open = sides.sidebar_open
     values.inspector_width = sides.inspector_width
     values.inspector_open = sides.inspector_open
 
 
-def restore_window(window: QWidget, sides: WindowLayout, values: Settings) -> None:
-    """Put window and sidebar where they were; the inspector is made and opened later."""
-    saved = base64.b64decode(values.window_geometry) if values.window_geometry else b""
+def restore_window(
+    window: QWidget, sides: WindowLayout, values: Settings, number: int, beside: QWidget | None
+) -> None:
+    """Put window and sidebar where they were; the inspector is made and opened later.
+
+    A window that was nowhere yet is put a little aside of the one ``beside`` it.
+    """
+    places = [values.window_geometry, *values.other_windows]
+    saved = base64.b64decode(places[number]) if number < len(places) else b""
     if not saved or not window.restoreGeometry(QByteArray(saved)):
         room = window.screen().availableSize() - DECORATIONS
-        window.resize(QSize(1440, 900).boundedTo(room))
+        if beside is None:
+            window.resize(QSize(1440, 900).boundedTo(room))
+        else:
+            window.resize(beside.size().boundedTo(room))
+            window.move(beside.pos() + ASIDE)
     sides.sidebar_width = values.sidebar_width
     sides.inspector_width = values.inspector_width
     sides.sidebar_open = values.sidebar_open

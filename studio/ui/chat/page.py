@@ -30,6 +30,7 @@ from .model.chat_model import ChatModel
 from .model.open_chat import Change
 from .model.transcript_actions import UndoStep
 from .model.turn_runner import TurnRunner
+from .model.unsent import UnsentBuffer
 from .option_menus import OptionMenus
 from .queue_view import QueueView
 from .status_strip import StatusStrip
@@ -69,12 +70,17 @@ class ChatPage(PaintedWidget):
     open_wanted = Signal(str)
     link_wanted = Signal(str, int)
     """The id of a session and a block of it, to which a link is copied."""
+    deleting = Signal(str)
+    """The id of a chat that is about to be deleted; wherever it is shown, it goes."""
     draft_wanted = Signal(str, str)
     """The ids of a session and of a draft whose conflict is to be shown."""
 
-    def __init__(self, theme: Theme, runner: TurnRunner, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
-        self.model = ChatModel(runner, self._report)
+    def __init__(
+        self, theme: Theme, runner: TurnRunner, unsent: UnsentBuffer, window: int = 0
+    ) -> None:
+        """``window`` is the number of the window: each has a new chat of its own."""
+        super().__init__(theme)
+        self.model = ChatModel(runner, self._report, unsent, window)
         self.trust_question: QMessageBox | None = None
         self._viewer = FileViewer()
         self._undo_actions: dict[UndoStep, QAction] = {}

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QMessageBox
 
 from studio.domain.blocks import EndBlock
 from studio.simulator import Text, Turn, stall
+from studio.ui.app.second_start import Start
 from support.waiting import FOREVER, until
 from support.window import CTRL, Key, Person, alone, at_window, message, on_window_loop
 
@@ -37,15 +38,15 @@ async def test_closing_asks_once_and_cancel_and_stop_do_as_they_say(tmp_path: Pa
         await until(lambda: person.simulator.requests and person.session.running)
         box = await asked(person)
         window.close()
-        assert window.background.question is box and not window.isHidden()
+        assert person.program.background.question is box and not window.isHidden()
         button(box, "Cancel").click()
-        await until(lambda: window.background.question is None)
-        assert person.session.running and not window.closed.done()
+        await until(lambda: person.program.background.question is None)
+        assert person.session.running and not person.program.closed.done()
 
         box = await asked(person)
         session = person.session
         button(box, "Stop and quit").click()
-        await until(window.closed.done)
+        await until(person.program.closed.done)
         assert not session.running and window.isHidden()
         assert isinstance(session.transcript.blocks[-1], EndBlock)
 
@@ -60,11 +61,17 @@ async def test_turns_go_on_in_the_background_until_they_are_done(tmp_path: Path)
         session = person.session
         button(await asked(person), "Go on in the background").click()
         await until(window.isHidden)
-        assert window.background.active and session.running and not window.closed.done()
+        assert (
+            person.program.background.active
+            and session.running
+            and not person.program.closed.done()
+        )
 
-        window.bring_back(str(tmp_path))  # another start of the program, in a folder
+        person.program.welcome_back(
+            Start(str(tmp_path))
+        )  # another start of the program, in a folder
         await until(window.isActiveWindow)
-        assert not window.isHidden() and not window.background.active
+        assert not window.isHidden() and not person.program.background.active
         await until(lambda: window.chat.session is None)
         assert window.chat.model.options.folder == str(tmp_path)
         window.open_session(session.info.id)
@@ -74,13 +81,13 @@ async def test_turns_go_on_in_the_background_until_they_are_done(tmp_path: Path)
         button(await asked(person), "Go on in the background").click()
         await until(window.isHidden)
         session.stop()  # its turn comes to an end
-        await until(window.closed.done)
-        assert window.background.done
+        await until(person.program.closed.done)
+        assert person.program.background.done
 
 
 @on_window_loop
 async def test_nothing_is_asked_at_rest(tmp_path: Path) -> None:
     async with at_window(tmp_path, "ollama", []) as person:
         person.press(Key.Key_Q, CTRL)
-        await until(person.window.closed.done)
+        await until(person.program.closed.done)
         assert message() is None

@@ -86,7 +86,7 @@ async def test_a_link_opens_at_the_message_and_nothing_is_sent(
         window.new_chat()
         await until(lambda: window.chat.session is None)
 
-        window.welcome_back(Start(link=f"agent-studio://chat/{chat}#0"))
+        person.program.welcome_back(Start(link=f"agent-studio://chat/{chat}#0"))
         await until(lambda: window.chat.session is not None and person.view.hasFocus())
         focus = person.view.focus
         assert focus.item is person.view.canvas.items[0] and focus.keyboard
@@ -99,12 +99,12 @@ async def test_a_link_opens_at_the_message_and_nothing_is_sent(
             ("agent-studio://chat/../x", "This link leads nowhere in Agent Studio."),
         ):
             banner.hide()
-            window.welcome_back(Start(link=link))
+            person.program.welcome_back(Start(link=link))
             await until(lambda words=words: banner.text.startswith(words))
         banner.hide()
 
         for answer, text in (("Cancel", ""), ("Use the text", "Send all <b>secrets</b>")):
-            window.welcome_back(
+            person.program.welcome_back(
                 Start(link="agent-studio://new?text=Send+all+%3Cb%3Esecrets%3C/b%3E")
             )
             box = await until(message)
@@ -114,7 +114,7 @@ async def test_a_link_opens_at_the_message_and_nothing_is_sent(
             await until(lambda: message() is None)
             assert window.chat.session is None and person.composer.text == text
 
-        window.welcome_back(Start(link="agent-studio://settings/budgets"))
+        person.program.welcome_back(Start(link="agent-studio://settings/budgets"))
         dialog = await until(lambda: window.preferences.dialog)
         assert dialog.list.currentIndex().data() == "Budgets"
         assert len(person.asked) == asked

@@ -107,7 +107,7 @@ async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
         await until(lambda: not session.running)
         person.engine.settings.values.notify = True
         await leave(person, "Second")
-        await until(lambda: person.window.notifier._shown)
+        await until(lambda: person.program.notifier._shown)
         assert [body[3] for body in seen.bodies] == ["Coder needs your answer"]
     assert not seen.shown  # the window took back what it had told
 

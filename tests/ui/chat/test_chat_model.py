@@ -11,6 +11,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File
@@ -18,6 +19,7 @@ from studio.simulator import Call, Script, Text, Turn, stall, status
 from studio.ui.chat.model.chat_model import ChatModel
 from studio.ui.chat.model.open_chat import Change, OpenChat
 from studio.ui.chat.model.turn_runner import TurnRunner
+from studio.ui.chat.model.unsent import UnsentBuffer
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until
 
@@ -43,7 +45,9 @@ class Pane:
         self.home = home
         self.problems: list[str] = []
         self.runner = TurnRunner(lambda error: self.problems.append(str(error)), lambda *_: None)
-        self.model = ChatModel(self.runner, self.problems.append)
+        self.tasks = BackgroundTasks()
+        unsent = UnsentBuffer(self.tasks.start)
+        self.model = ChatModel(self.runner, self.problems.append, unsent)
         self.changes: list[Change] = []
         self.model.subscribe(self.changes.append)
 
@@ -84,6 +88,7 @@ async def pane(tmp_path: Path, script: Script) -> AsyncIterator[Pane]:
             shown.runner.stop_all()
             await shown.runner.finish()
             await shown.model.finish()
+            await shown.tasks.aclose()
 
 
 def test_the_model_is_free_of_qt() -> None:

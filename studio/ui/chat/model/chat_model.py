@@ -21,6 +21,7 @@ from .recovery import RecoveryActions
 from .session_options import SessionOptions
 from .transcript_actions import TranscriptActions
 from .turn_runner import TurnRunner
+from .unsent import UnsentBuffer
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
@@ -48,16 +49,25 @@ class ChatModel:
 
     ``subscribe`` takes a listener for each ``Change`` of the parts that it names.
     The parts are public: widgets read them and call their methods. ``report``
-    takes a problem in words for the person.
+    takes a problem in words for the person. ``unsent`` is the same in all windows, ``window``
+    the number of this one.
     """
 
-    def __init__(self, runner: TurnRunner, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        runner: TurnRunner,
+        report: Callable[[str], None],
+        unsent: UnsentBuffer,
+        window: int = 0,
+    ) -> None:
         self.report = report
         chat = self._chat = OpenChat(runner, report)
         self.options = SessionOptions(chat)
         self.attachments = AttachmentList(chat, self.options)
         self.external = ExternalChanges(chat)
-        self.input = MessageInput(chat, self.attachments, self.options, self.external)
+        self.input = MessageInput(
+            chat, self.attachments, self.options, self.external, unsent, window
+        )
         self.trust = FolderTrust(chat, self.options)
         self.queue = MessageQueue(chat, self.input)
         self.recovery = RecoveryActions(chat, self.input)
@@ -90,7 +100,7 @@ class ChatModel:
         """Give the model its engine: from now on a message can be sent."""
         self._chat.engine = engine
         self._chat.runner.reachable = engine.providers.reachable
-        self._chat.runner.offline_changed = self._offline_changed
+        self._chat.runner.offline_listeners.append(self._offline_changed)
         self._chat.notify("engine")
 
     def start_new(
@@ -118,6 +128,8 @@ class ChatModel:
         """Wait a second for what was begun; what waits for the person is cancelled."""
         with suppress(StudioError):  # the disk is full: nothing more can be done about it now
             await self.input.finish()
+        if self.engine is not None:
+            self._chat.runner.offline_listeners.remove(self._offline_changed)
         await self._chat.finish()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -16,7 +16,7 @@ from studio.ui.translation import tr
 from .attachments import Attachment, AttachmentList
 from .open_chat import Change, ExternalChanges, OpenChat
 from .session_options import SessionOptions
-from .unsent import UnsentBuffer, WrittenMessage
+from .unsent import UnsentBuffer, WrittenMessage, new_chat
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
@@ -55,6 +55,8 @@ class MessageInput:
         attachments: AttachmentList,
         options: SessionOptions,
         external: ExternalChanges,
+        unsent: UnsentBuffer,
+        window: int,
     ) -> None:
         self._chat, self._options, self._external = chat, options, external
         self.attachments = attachments
@@ -64,14 +66,16 @@ class MessageInput:
         self.state: State = "idle"
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
-        self._unsent = UnsentBuffer(chat)
+        self._unsent, self._window = unsent, window
+        self._showing = False
         self._beneath: tuple[str, int] | None = None
         """What was being written when an earlier message was shown in its place, and its caret."""
-        self._at = ""
-        """The chat whose message this is: the id of its session, empty before it has one."""
+        self._at = self._key(None)
+        """The chat whose message this is: the id of its session, or see ``new_chat``."""
         chat.subscribe(self._changed, "chat", "event")
         chat.subscribe(lambda _: self._note(), "input", "caret", "attachments", "status")
-        chat.subscribe(lambda _: self._restore(), "engine")
+        chat.subscribe(lambda _: self._attached(), "engine")
+        unsent.listeners.append(self._kept_elsewhere)
 
     # What is written
 
@@ -129,8 +133,29 @@ class MessageInput:
 
     # Each chat has its own
 
+    def _key(self, session: Session | None) -> str:
+        return session.info.id if session is not None else new_chat(self._window)
+
+    def _attached(self) -> None:
+        self._unsent.engine = self._chat.engine
+        if not self.text:  # else it was typed while the program started
+            self._show(self._unsent.kept(self._at))
+        self._restore()
+
+    def _kept_elsewhere(self, chat: str) -> None:
+        """Another window that shows this chat too changed what is written in it."""
+        if chat != self._at:
+            return
+        message = self._unsent.kept(chat)
+        text, _ = self._beneath or (self.text, 0)
+        mine = (text, self.editing, tuple(self.attachments.items))
+        if mine != (message.text, message.replaces, tuple(message.attachments)):
+            self._show(message)
+
     def _note(self) -> None:
         """Keep what is written now."""
+        if self._showing:
+            return
         files = tuple(self.attachments.items)
         text, caret = self._beneath or (self.text, self.caret)
         self._unsent.keep(self._at, WrittenMessage(text, caret, self.editing, files))
@@ -160,10 +185,15 @@ class MessageInput:
         self._restore()
 
     def _show(self, message: WrittenMessage) -> None:
+        """Put what is kept into the input."""
         self.editing = message.replaces
-        self.attachments.exchange(list(message.attachments))
-        if message.text != self.text:
+        changed = message.text != self.text
+        if changed:
             self.text, self.caret = message.text, message.caret
+        self._showing = True  # what is half shown is not to be kept
+        self.attachments.exchange(list(message.attachments))
+        self._showing = False
+        if changed:
             self._chat.notify("input")
         self._chat.notify("status")
 
@@ -186,6 +216,7 @@ class MessageInput:
 
     async def finish(self) -> None:
         """Store what is written; raises StorageError."""
+        self._unsent.listeners.remove(self._kept_elsewhere)
         await self._unsent.save()
 
     # What Send does
@@ -193,7 +224,7 @@ class MessageInput:
     def _changed(self, change: Change) -> None:
         session = self._chat.session
         if change.part == "chat" and not change.reloaded:
-            self._go_to(session.info.id if session is not None else "", begun=change.begun)
+            self._go_to(self._key(session), begun=change.begun)
         if session is None:
             self.set_state("idle")
         elif (state := state_of(session)) != self.state:
@@ -249,7 +280,7 @@ class MessageInput:
 
     def _put_back(self, message: TypedMessage, session: Session | None) -> None:
         """Restore what ``take`` returned: it could not be sent."""
-        at = session.info.id if session is not None else ""
+        at = self._key(session)
         if at == self._at:
             self.set_state("idle")
             self.set_text(_joined(message.text, self.text))

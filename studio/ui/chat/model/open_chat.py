@@ -158,6 +158,7 @@ class OpenChat:
             async with asyncio.timeout(1):
                 await self._tasks.settled()
         await self._tasks.aclose()
+        self._listeners.clear()
 
 
 class ExternalChanges:

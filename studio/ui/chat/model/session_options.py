@@ -77,6 +77,8 @@ class SessionOptions:
         self.effort: Effort | None = None
         """How much the model is to think; None leaves it its default."""
         self.folder = ""
+        self._title = ""
+        """The title of the session when its options were taken over."""
         self.model_chosen = False
         """Whether the person chose the model of the new chat themselves (L-13)."""
         self._unchanged = True
@@ -194,6 +196,19 @@ class SessionOptions:
         self.agent, self.provider, self.model_id = info.agent, info.provider, info.model
         self.permission_mode = info.permission_mode
         self.effort = info.effort
+        self._title = info.title
+
+    def follow_session(self) -> None:
+        """Take over what was changed in the session of this chat from another window."""
+        session = self._chat.session
+        if session is None:
+            return
+        info = session.info
+        shown = (self.folder, self.agent, self.provider, self.model_id, self._title)
+        same = shown == (info.folder, info.agent, info.provider, info.model, info.title)
+        if not same or (self.permission_mode, self.effort) != (info.permission_mode, info.effort):
+            self.use_session(info)
+            self._chat.notify("options")
 
     def settings_changed(self) -> None:
         """Apply the settings to a new chat for which nothing was chosen."""

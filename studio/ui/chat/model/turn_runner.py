@@ -61,7 +61,7 @@ class TurnRunner:
     ) -> None:
         self.modes: dict[str, Mode] = {}
         self.reachable: Callable[[str], Awaitable[bool]] | None = None
-        self.offline_changed: Callable[[str], None] = lambda session_id: None
+        self.offline_listeners: list[Callable[[str], None]] = []
         """Called with the id of a session that begins to wait for its provider, or ends that."""
         self._runs: dict[str, _Run] = {}
         self._closing = False
@@ -184,7 +184,8 @@ class TurnRunner:
         if run.offline != offline:
             run.offline = offline
             run.look.set()
-            self.offline_changed(run.session.info.id)
+            for listener in tuple(self.offline_listeners):
+                listener(run.session.info.id)
 
     async def _run_turn(
         self, run: _Run, message: Sequence[Said] | MessageQueued, mode: Mode | None = None

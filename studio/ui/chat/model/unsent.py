@@ -7,21 +7,26 @@ after the program was quit or killed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from studio.domain.errors import StudioError
 
 from .attachments import Attachment
-from .open_chat import OpenChat
 
 if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.engine import Engine
     from studio.storage.sessions.unsent import NamedFile, UnsentMessage
 
 SAVE_SECONDS = 0.15
 """How long a change waits for others, to be stored together with them."""
+
+
+def new_chat(window: int) -> str:
+    """What stands for the id of the chat that has not begun, in a window by its number."""
+    return f"new {window}" if window else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +44,18 @@ class WrittenMessage:
 
 
 class UnsentBuffer:
-    """Keeps a message for each chat by its id, which is empty for the chat that has not begun."""
+    """Keeps a message for each chat by its id, for all windows.
 
-    def __init__(self, chat: OpenChat) -> None:
-        self._chat = chat
+    Each window has a new chat of its own, see ``new_chat``.
+    """
+
+    def __init__(self, run: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None]) -> None:
+        """``run`` runs a coroutine as a task, as long as the program does not end."""
+        self._run = run
+        self.engine: Engine | None = None
+        """None until the program has loaded what it needs."""
+        self.listeners: list[Callable[[str], None]] = []
+        """Called with a chat whose message is another one: two windows may show that chat."""
         self._kept: dict[str, WrittenMessage] = {}
         self._stored: dict[str, UnsentMessage] = {}
         """What the database has, for the chats whose message was read from it."""
@@ -54,8 +67,10 @@ class UnsentBuffer:
         """Note what is written in a chat, and store it soon."""
         self._kept[chat] = message
         self._changed = True
-        if self._chat.engine is not None and (self._saving is None or self._saving.done()):
-            self._saving = self._chat.run(self._save_soon())
+        if self.engine is not None and (self._saving is None or self._saving.done()):
+            self._saving = self._run(self._save_soon())
+        for listener in tuple(self.listeners):
+            listener(chat)
 
     def kept(self, chat: str) -> WrittenMessage:
         """What is known to be written in a chat."""
@@ -63,7 +78,7 @@ class UnsentBuffer:
 
     async def load(self, chat: str) -> UnsentMessage | None:
         """What an earlier run of the program stored for a chat; None from the second call on."""
-        engine = self._chat.engine
+        engine = self.engine
         if engine is None or chat in self._stored:
             return None
         found = await engine.store.unsent.get(chat)
@@ -83,7 +98,7 @@ class UnsentBuffer:
         from studio.storage.sessions.unsent import UnsentMessage
 
         self._changed = False
-        if (engine := self._chat.engine) is None:
+        if (engine := self.engine) is None:
             return
         for chat, message in list(self._kept.items()):
             if (stored := self._stored.get(chat)) is None:

@@ -454,9 +454,7 @@ class DataPage(SettingsPage):
         for done, session_id in enumerate(ids, 1):
             if session_id in busy or any(one.info.id == session_id for one in runner.running):
                 continue  # a turn began since the person was asked
-            shown = self._services.chat.session
-            if shown is not None and shown.info.id == session_id:
-                await self._services.chat.model.start_new()
+            self._services.chat.deleting.emit(session_id)
             await self._engine.sessions.delete(session_id)
             gone += 1
             self.work.show_progress(tr("Deleting"), done, len(ids))

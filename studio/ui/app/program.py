@@ -1,0 +1,358 @@
+"""The program behind the windows: what exists once, however many windows are open.
+
+It opens the windows and closes them, builds the engine when the first one is painted, runs the
+turns, and tells every window what happened. A chat that is open in two windows is one session:
+both show its events as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import StorageError, StudioError
+from studio.storage.config.settings import SettingsFile
+from studio.ui.chat.model.turn_runner import TurnRunner
+from studio.ui.chat.model.unsent import UnsentBuffer
+from studio.ui.engine_texts import tr_engine
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import message_box
+
+from .background import BackgroundTurns
+from .main_window import MainWindow, Shared
+from .notifications import ChatNotifications, DesktopNotifier
+from .second_start import Start
+from .server_process import ServerController
+from .settings_controller import SettingsController
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
+    from studio.domain.events import Event
+    from studio.ui.remote_approvals import RemoteApprovals
+
+
+class Program(QObject):
+    """Owns the windows. ``load`` gives it the engine, ``end`` saves and stops everything.
+
+    ``ready`` is done when what is saved is shown, ``closed`` when everything is stopped and
+    saved; its result is the exit code.
+    """
+
+    def __init__(self, theme: Theme, settings: SettingsFile) -> None:
+        super().__init__()
+        loop = asyncio.get_event_loop()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[int] = loop.create_future()
+        self.settings = settings
+        self.engine: Engine | None = None
+        self.windows: list[MainWindow] = []
+        """Those that are open, in the order in which they were opened."""
+        self._last_active: MainWindow | None = None
+        self.remote_approvals: RemoteApprovals | None = None
+        """In the oldest window; None before ``ready``."""
+        self._tasks = BackgroundTasks()
+        self._closing: asyncio.Task[None] | None = None
+        self.runner = TurnRunner(self._show_error, self._on_event)
+        self.server = ServerController(settings)
+        self.preferences = SettingsController(
+            theme, settings, self.server, self.later, lambda: self.current.chat
+        )
+        self._shared = Shared(
+            theme,
+            settings,
+            self.runner,
+            UnsentBuffer(self.later),
+            self.preferences,
+            self.server,
+        )
+        self.notifier = DesktopNotifier(self.later, self._icon)
+        self._notifications = ChatNotifications(self._on_screen, settings, self.notifier)
+        self._notifications.chat_wanted.connect(self.show_chat)
+        self.background = BackgroundTurns(self.runner, self.later)
+        self.background.end_wanted.connect(self.end)
+        self.background.hide_wanted.connect(self._hide_all)
+        self.background.window_wanted.connect(self.bring_back)
+
+    # The windows
+
+    @property
+    def current(self) -> MainWindow:
+        """The window that is used, or was last."""
+        active = QApplication.activeWindow()
+        while active is not None and active not in self.windows:
+            active = active.parentWidget()
+        if isinstance(active, MainWindow):
+            self._last_active = active
+        last = self._last_active
+        return last if last in self.windows and last is not None else self.windows[-1]
+
+    def open_window(self) -> MainWindow:
+        """Make a window; it is to be shown, and to be given the engine if that is there."""
+        numbers = {window.number for window in self.windows}
+        number = next(n for n in range(len(numbers) + 1) if n not in numbers)
+        beside = self.current if self.windows else None
+        window = MainWindow(self._shared, number)
+        window.restore(beside)
+        window.remote_approvals = self.remote_approvals
+        window.activated.connect(partial(self._activated, window))
+        window.close_wanted.connect(partial(self.close_window, window))
+        window.quit_wanted.connect(self.quit)
+        window.window_wanted.connect(self.new_window)
+        window.chat.session_changed.connect(self._chats_changed)
+        window.chat.deleting.connect(self._leave_chat)
+        window.chat_list.ended.connect(self._refresh_chats)
+        window.chat.opened.connect(self._notifications.seen)
+        self.windows.append(window)
+        return window
+
+    def new_window(self, session_id: str = "") -> None:
+        """Open one more window, with a chat or with a new one."""
+        if self.engine is None or self._closing is not None:
+            return
+        window = self.open_window()
+        window.setWindowIcon(self._icon())
+        window.show()
+        window.activateWindow()
+        self.later(self._fill(window, self.engine, session_id))
+
+    async def _fill(self, window: MainWindow, engine: Engine, session_id: str) -> None:
+        await window.take_engine(engine)
+        if session_id:
+            window.open_session(session_id)
+        else:
+            await window.begin()
+
+    def _activated(self, window: MainWindow) -> None:
+        self._last_active = window
+        self._notifications.seen()
+
+    def _on_screen(self) -> list[Session]:
+        """The chats that windows show."""
+        return [
+            window.chat.session
+            for window in self.windows
+            if window.chat.session is not None
+            and window.pages.shows_chat
+            and not window.isMinimized()
+        ]
+
+    def _icon(self) -> QIcon:
+        return self.windows[0].windowIcon() if self.windows else QIcon()
+
+    def close_window(self, window: MainWindow) -> None:
+        """Close one window; with the last one the program ends, unless turns run on."""
+        if self._closing is None and len(self.windows) > 1:
+            self.later(self._leave(window))
+        else:
+            self.quit()
+
+    async def _leave(self, window: MainWindow) -> None:
+        """Close a window while others stay."""
+        if window not in self.windows:
+            return
+        self.windows.remove(window)
+        window.save_place()
+        window.hide()
+        await self.preferences.leave(window)
+        remote = self.remote_approvals
+        moved = remote is not None and remote.window is window
+        if moved and remote is not None:
+            remote.stop()
+        await window.finish()
+        window.deleteLater()
+        if moved and self.engine is not None:
+            await self._watch_other_programs(self.engine)
+        await self.settings.save()
+
+    def quit(self) -> None:
+        """End, unless turns run: then the person is asked."""
+        if self._closing is not None or not self.background.ask(self.current):
+            self.end()
+
+    def _hide_all(self) -> None:
+        for window in self.windows:
+            window.hide()
+
+    def bring_back(self) -> None:
+        """Show the windows in front of those of other programs, the last used one on top."""
+        if self._closing is not None:
+            return
+        self.background.stop()
+        top = self.current
+        for window in (*(one for one in self.windows if one is not top), top):
+            window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+            window.show()
+        top.raise_()
+        top.activateWindow()
+
+    def welcome_back(self, start: Start) -> None:
+        """Do what another start of the program was for."""
+        self.bring_back()
+        if start.folder:
+            self.later(self._begin_in(start.folder))
+        if start.link:
+            self.later(self._follow(start.link))
+
+    async def _begin_in(self, folder: str) -> None:
+        await asyncio.shield(self.ready)
+        await self.current.begin_in(folder)
+
+    async def _follow(self, link: str) -> None:
+        await asyncio.shield(self.ready)
+        await self.current.follow(link)
+
+    def show_chat(self, session_id: str) -> None:
+        """Bring a chat to the front, in the window that shows it or else in the last used."""
+        self.bring_back()
+        for window in self.windows:
+            session = window.chat.session
+            if session is not None and session.info.id == session_id:
+                window.raise_()
+                window.activateWindow()
+                window.open_session(session_id)
+                return
+        self.current.open_session(session_id)
+
+    # Start
+
+    async def load(self, building: Awaitable[Engine]) -> None:
+        """Take the engine and show what is saved; a database that cannot be used is explained."""
+        (window,) = self.windows
+        try:
+            engine = await building
+            await asyncio.to_thread(window.chat.prepare)
+        except StorageError as error:
+            more = tr("Nothing was changed. The window closes now.")
+            box = message_box(
+                window, "Agent Studio", tr_engine(str(error)), more, QMessageBox.Icon.Critical
+            )
+            box.open()
+            box.finished.connect(self.end)
+            return
+        self.engine = engine
+        self.preferences.set_engine(engine)
+        engine.on_problem(self._show_problem)
+        await engine.look_for_providers()
+        await window.take_engine(engine)
+        if engine.settings.values.first_run_done or await engine.sessions.list():
+            await window.begin()
+        else:
+            window.show_welcome()
+        for name in engine.connected:
+            self.later(engine.refresh_models(name))
+        if not self.ready.done():
+            self.ready.set_result(None)
+        self.server.set_keychain(engine.keychain)
+        self.server.apply_settings()
+        engine.services.problem_listeners.append(lambda _: self._refresh_chats())
+        self.later(self._watch_other_programs(engine))
+        self.later(engine.store.index_older())
+
+    async def _watch_other_programs(self, engine: Engine) -> None:
+        """Show what other programs on the same data ask, and what they change."""
+        from studio.ui.remote_approvals import RemoteApprovals
+
+        window = self.windows[0]
+        remote = self.remote_approvals = RemoteApprovals(
+            self._shared.theme, window.column, self.notifier, window.chat.composer, self.later
+        )
+        for one in self.windows:
+            one.remote_approvals = remote
+        remote.notified.connect(self._refresh_chats)
+        await remote.start(engine)
+
+    # What happens
+
+    def _chats_changed(self) -> None:
+        """The stored chats are others, or have another title or state."""
+        for window in self.windows:
+            window.chat_list.schedule_refresh()
+
+    def _refresh_chats(self) -> None:
+        """Show the chats on screen, and their rows, as other programs left them."""
+        for window in self.windows:
+            self.later(window.refresh_chat())
+
+    def _leave_chat(self, session_id: str) -> None:
+        for window in self.windows:
+            window.leave_chat(session_id)
+
+    def _on_event(self, session: Session, event: Event) -> None:
+        """Show what happened in a chat, on screen or not, in all windows."""
+        from studio.domain.events import TurnComplete
+
+        if isinstance(event, TurnComplete):
+            self.later(self._mark_unread(session))
+        self._notifications.on_event(session, event)
+        for window in self.windows:
+            window.on_event(session, event)
+
+    async def _mark_unread(self, session: Session) -> None:
+        if all(session is not window.chat.session for window in self.windows):
+            await session.change(unread=True)
+            self._chats_changed()
+
+    # The end
+
+    def end(self) -> None:
+        """Hide at once; the event loop goes on until everything is stopped and saved."""
+        if self._closing is None:
+            self.background.stop()
+            self._closing = asyncio.get_event_loop().create_task(self._finish())
+            self._closing.add_done_callback(self._finished)
+            for window in self.windows:
+                window.save_place()
+                window.hide()
+
+    async def _finish(self) -> None:
+        await self.preferences.aclose()
+        await self.server.aclose()
+        self.runner.close()
+        if self.remote_approvals is not None:
+            self.remote_approvals.stop()
+        await self._tasks.aclose()
+        for window in self.windows:
+            await window.finish()
+        await self.notifier.aclose(keep=self.background.done)
+        if self.engine is not None:
+            for step in (self.settings.save, self.engine.close, self.runner.finish):
+                try:
+                    await step()
+                except StudioError as error:
+                    print(error)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        for window in self.windows:
+            if not window.painted.done():
+                window.painted.set_result(None)
+        self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
+
+    # Errors, tasks
+
+    def _show_problem(self, text: str) -> None:
+        self.current.banner.say(text)
+
+    def _show_error(self, error: BaseException) -> None:
+        self.current.show_error(error)
+
+    def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+        """Run a coroutine as a task and show the error it ends with; not once the program ends."""
+        if self._closing is not None:
+            work.close()
+            return None
+        task = self._tasks.start(work)
+        task.add_done_callback(self._report)
+        return task
+
+    def _report(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._show_error(error)
