@@ -203,7 +203,11 @@ class Theme(QObject):
             hints = app.styleHints()
             hints.colorSchemeChanged.connect(self._system_changed)
             if hasattr(hints, "accessibility"):  # Qt 6.10
-                hints.accessibility().contrastPreferenceChanged.connect(self._system_changed)
+                wishes = hints.accessibility()
+                wishes.contrastPreferenceChanged.connect(self._system_changed)
+                motion = getattr(wishes, "motionPreferenceChanged", None)  # since Qt 6.12
+                if motion is not None:
+                    motion.connect(self._system_changed)
         self._tell_system()
         self._read_system()
         self._dress()
@@ -290,9 +294,9 @@ class Theme(QObject):
         return tokens.ACCENTS[self._look.accent][self._dark]
 
     def _system_changed(self) -> None:
-        before = (self._dark, self._contrast)
+        before = (self._dark, self._contrast, self._still)
         self._read_system()
-        if before != (self._dark, self._contrast):
+        if before != (self._dark, self._contrast, self._still):
             self._dress()
 
     def _dress(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from itertools import product
 from typing import get_args
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -12,12 +13,15 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QColor, QFontInfo
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
 
 from studio.storage.config.settings import Accent, Settings
 from studio.ui.theme import Look, Theme, tokens, typefaces
 from studio.ui.theme.accents import SHAPES, WORDS, accent_tokens, contrast
 from studio.ui.theme.look import look_of
+from studio.ui.widgets import Card, Hairline, Label, Status
+from studio.ui.widgets.painting import AnimationTimer
 
 SYSTEM_ACCENTS = (0x000000, 0xFFFFFF, 0xFFD400, 0xFF8000, 0x3584E4, 0x808080, 0x00FF66, 0x9B59D0)
 GROUNDS = ("window", "surface", "raised", "sunken", "canvas", "bubble")
@@ -96,6 +100,45 @@ def test_a_look_has_a_setting_for_each_choice_and_is_told_once(theme: Theme) -> 
     assert theme.color("accent") == QColor(tokens.ACCENTS["rose"][True])
     theme.set(scale=1.0)
     assert theme.color("accent") == QColor(tokens.ACCENTS["rose"][True])  # the rest stays
+
+
+@pytest.mark.parametrize("setting", ["light", "dark"])
+def test_high_contrast_and_less_motion_are_seen(
+    theme: Theme, setting: str, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """U-1: borders and lines are strong, no text is faint, and a spinner is a dotted circle."""
+    now = [0.0]
+    monkeypatch.setattr(AnimationTimer, "turn", property(lambda _: now[0] % 1))
+    box = QWidget()
+    qtbot.addWidget(box)
+    card, line = Card(theme, parent=box), Hairline(theme, parent=box)
+    hint = Label(theme, "HIT", "display", "text3", parent=box)
+    spinner = Status(theme, "", "busy", box)
+    for at, widget in enumerate((card, line, hint, spinner)):
+        widget.setGeometry(10, 10 + 50 * at, 120, 1 if widget is line else 32)
+    box.resize(140, 210)
+    box.show()
+
+    def drawn(widget: QWidget) -> list[str]:
+        """The colours of a widget's pixels, from left to right, from top to bottom."""
+        picture = box.grab(widget.geometry()).toImage()
+        places = product(range(picture.height()), range(picture.width()))
+        return [picture.pixelColor(x, y).name() for y, x in places]
+
+    for wish in ("normal", "high"):
+        theme.wear(Look(setting=setting, contrast=wish, still=wish == "high"))  # type: ignore[arg-type]
+        faint = tokens.LIGHT if setting == "light" else tokens.DARK
+        strong = theme.color("strong").name()
+        high = wish == "high"
+        assert ({strong} == set(drawn(line))) is high
+        assert (drawn(card).count(strong) > 200) is high
+        assert (QColor(faint["text3"]).name() in drawn(hint)) is not high
+        assert (QColor(faint["text2"]).name() in drawn(hint)) is high
+        now[0] = 0.0
+        first = drawn(spinner)
+        now[0] = 0.3
+        assert (drawn(spinner) == first) is high
+        assert len(set(first)) > 2, "something is drawn"
 
 
 def test_compact_rows_and_lines_are_lower_and_hold_their_words(theme: Theme) -> None:
