@@ -6,7 +6,7 @@ at any time: whatever is gone is taken back from Qt before Python frees it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import cast
 
@@ -29,6 +29,7 @@ from .actions import Actions
 from .items.base import Hit, Item
 from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
+from .message_row import actions_of, is_of_message, message_at
 from .viewport import Viewport
 
 _NOTHING = VoidPtr(0)
@@ -71,10 +72,16 @@ class AccessibleTranscript(QAccessibleWidget):
         return self.child(self.viewport.canvas.at(at.y() + self.viewport.scroller.value))
 
     def focusChild(self) -> QAccessibleInterface | None:
-        """The block with the focus, or the row or button in it that has it."""
-        index = self.viewport.focus.index(self.viewport.canvas)
+        """The block with the focus, or the row, link or button that has it."""
+        focus, canvas = self.viewport.focus, self.viewport.canvas
+        index = focus.index(canvas)
         item = None if index is None else self.item(index)
-        return None if item is None else item.focusChild() or item
+        if item is None or index is None:
+            return None
+        hit, owner = focus.shown_hit(item.item), item
+        if is_of_message(hit) and (message := message_at(canvas.items, index)) is not None:
+            owner = self.item(canvas.index(message.owner) or 0) or item
+        return (owner.place(hit) if hit is not None else None) or item
 
     def changed(self, indexes: Iterable[int]) -> None:
         """Tell that blocks have other words now; a text that grows is told when it is whole."""
@@ -168,31 +175,31 @@ class AccessibleItem(_Part):
 
     def child(self, index: int) -> QAccessibleInterface | None:
         hits = self._hits()
-        return self._place(hits[index]) if 0 <= index < len(hits) else None
+        return self.place(hits[index]) if 0 <= index < len(hits) else None
 
     def indexOfChild(self, child: QAccessibleInterface) -> int:
         hit = child.hit if isinstance(child, AccessiblePlace) else None
         return next((n for n, one in enumerate(self._hits()) if one.same(hit)), -1)
 
-    def focusChild(self) -> QAccessibleInterface | None:
-        focus = self._viewport.focus
-        if focus.item is not self.item:
-            return None
-        hit = focus.shown_hit(self.item)
-        return self._place(hit) if hit is not None and self.find(hit) is not None else None
-
     def find(self, wanted: Hit) -> Hit | None:
         """The place as it is laid out now."""
         return next((hit for hit in self._hits() if hit.same(wanted)), None)
 
-    def _hits(self) -> list[Hit]:
-        index = self._viewport.canvas.index(self.item)
+    def _hits(self) -> Sequence[Hit]:
+        """Its rows, links and buttons, and what can be done with the message that it begins."""
+        canvas = self._viewport.canvas
+        index = canvas.index(self.item)
         if index is None:
-            return []
+            return ()
         self._viewport.ready(index)
-        return self.item.hits
+        message = message_at(canvas.items, index)
+        below = actions_of(canvas, message) if message and message.owner is self.item else ()
+        return [*self.item.stops(canvas.context), *below]
 
-    def _place(self, hit: Hit) -> AccessiblePlace:
+    def place(self, hit: Hit) -> AccessiblePlace | None:
+        """The child for a row, link or button; None if it is not there."""
+        if self.find(hit) is None:
+            return None
         found = next((place for place in self._places if place.hit.same(hit)), None)
         if found is None:
             for place in [place for place in self._places if self.find(place.hit) is None]:
@@ -228,8 +235,7 @@ class AccessibleItem(_Part):
     def state(self) -> QAccessible.State:
         state = self.common_state()
         state.readOnly = state.multiLine = True
-        focus = self._viewport.focus
-        here = focus.item is self.item and self.focusChild() is None
+        here = self._viewport.focus.item is self.item and self._transcript.focusChild() is self
         state.focused = here and self._transcript.view.hasFocus()
         state.invisible = not self.item.height
         return state
@@ -293,15 +299,19 @@ class AccessiblePlace(_Part):
         hit, index = self._here, self._viewport.canvas.index(self._item.item)
         if hit is None or index is None:
             return QRect()
-        top = QPointF(self._viewport.place_of(index).topLeft())
-        return self.on_screen(hit.rect.translated(top))
+        if not is_of_message(hit):
+            top = QPointF(self._viewport.place_of(index).topLeft())
+            return self.on_screen(hit.rect.translated(top))
+        row = self._viewport.message_row  # its places are in the widget, while it is there
+        shown = next((one for one in row.hits if one.same(hit)), None) if row else None
+        return self.on_screen(shown.rect) if shown is not None else QRect()
 
     def state(self) -> QAccessible.State:
         state, hit = self.common_state(), self._here
         if hit is None:
             return state
         state.disabled = bool(self._item.item.disabled_reason(hit, self._viewport.context))
-        state.focused = self._transcript.view.hasFocus() and self._item.focusChild() is self
+        state.focused = self._transcript.view.hasFocus() and self._transcript.focusChild() is self
         if hit.action == "toggle":
             state.expandable = True
             state.expanded = hit.value in self._viewport.context.opened
@@ -313,8 +323,12 @@ class AccessiblePlace(_Part):
         return cast("int", self._press if action else _NOTHING)
 
     def press(self) -> None:
-        hit = self._here
-        if hit is not None:
+        hit, index = self._here, self._viewport.canvas.index(self._item.item)
+        if hit is not None and index is not None:
+            if is_of_message(hit):
+                self._viewport.focus_on(index)
+                row = self._viewport.show_message_row()
+                hit = next((one for one in row if one.same(hit)), hit)
             self._viewport.focus.item = self._item.item
             # Later: what is done may take away what Qt is still asking.
             actions, item = self._transcript.actions, self._item.item

@@ -100,11 +100,9 @@ class ItemText(QAccessibleTextInterface):
             corner = QPointF(0, item.leaf_top(piece.block))
         else:
             corner = item.places[piece.block]
-        if leaf.laid and piece.part < len(layouts := leaf.layouts()):
-            at, lines = layouts[piece.part]
-            rects = lines.rects(*piece.shown_at(min(offset, piece.start + piece.size - 1)))
-            if rects:
-                return rects[0].translated(corner + at)
+        shown = piece.shown_at(min(offset, piece.start + piece.size - 1))
+        if rects := leaf.rects(piece.part, *shown):
+            return rects[0].translated(corner)
         return QRectF(corner.x(), corner.y(), width, leaf.height)
 
 

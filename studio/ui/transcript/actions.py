@@ -165,6 +165,8 @@ class Actions(QObject):
             self.summary_action.emit(str(value), EDITING[action])
         elif action == "open_output":
             self.output_opened.emit(str(value))
+        elif action == "open_link" and isinstance(value, tuple):
+            self.link_activated.emit(str(value[-1]))
         elif action == "open_path":
             self.path_opened.emit(str(value))
         elif action == "toggle" and isinstance(value, int):

@@ -171,29 +171,42 @@ def row_of(
 
     Nor where the message ends below the window, which is ``height`` pixels high.
     """
-    items, context, px = canvas.items, canvas.context, canvas.context.style.px
-    message = message_at(items, index)
+    context, px = canvas.context, canvas.context.style.px
+    message = message_at(canvas.items, index)
     if message is None:
         return None
     top = bottom_of(canvas, message) - scrolled + px(ABOVE)
-    names = offered(message, items, context)
-    if not names or top < 0 or top + px(HEIGHT) > height:
+    hits = actions_of(canvas, message)
+    if not hits or top < 0 or top + px(HEIGHT) > height:
         return None
-    width = len(names) * px(BUTTON) + 2 * px(PAD)
+    width = len(hits) * px(BUTTON) + 2 * px(PAD)
     x = left - px(OUTSIDE)
     if not message.is_answer:
         x = left + context.width - width
     rect = QRectF(round(x), round(top), width, px(HEIGHT))
-    hits: list[Hit] = []
-    for number, name in enumerate(names):
-        words = words_of(name, message, items)
-        place = QRectF(
+    for number, hit in enumerate(hits):
+        hit.rect = QRectF(
             rect.left() + px(PAD) + number * px(BUTTON), rect.top() + px(PAD),
             px(BUTTON), px(BUTTON),
         )  # fmt: skip
-        value = (message.owner.span.first, message.turn_id)
-        hits.append(Hit(place, PREFIX + name, value, words, "icon", _ACTIONS[name][0]))
     return MessageRow(message, rect, hits)
+
+
+def actions_of(canvas: Canvas, message: Message) -> list[Hit]:
+    """What can be done with a message, wherever its row is."""
+    items = canvas.items
+    value = (message.owner.span.first, message.turn_id)
+    return [
+        Hit(
+            QRectF(),
+            PREFIX + name,
+            value,
+            words_of(name, message, items),
+            "icon",
+            _ACTIONS[name][0],
+        )
+        for name in offered(message, items, canvas.context)
+    ]
 
 
 def is_of_message(hit: Hit | None) -> bool:

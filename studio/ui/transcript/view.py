@@ -401,6 +401,9 @@ class TranscriptView(QAbstractScrollArea):
         row = self.canvas_viewport.show_message_row()
         here = [hit for hit in row if hit.same(self.focus.hit)]  # arrows go along the row
         if self.focus.tab(self.canvas, next_, here or row[:1]):
+            index, hit = self.focus.index(self.canvas), self.focus.hit
+            if index is not None and hit is not None and not is_of_message(hit):
+                self.canvas_viewport.reveal_hit(index, hit)
             self.viewport().update()
             self._tell_focus()
             return True

@@ -78,7 +78,8 @@ class Focus:
         """Move to the next button of the focused item or ``below`` it; False after the last."""
         if self.item is None or self.index(canvas) is None:
             return False
-        buttons = [hit for hit in self.item.hits if hit.style in _BUTTONS] + [*below]
+        stops = self.item.stops(canvas.context)
+        buttons = [hit for hit in stops if hit.style in _BUTTONS] + [*below]
         if not buttons:
             return False
         start = self.shown_hit(self.item)

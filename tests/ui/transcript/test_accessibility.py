@@ -197,3 +197,50 @@ def test_the_focus_is_told(shown: TranscriptWindow, asked: None) -> None:
     assert focused().text(NAME).startswith("Ran pytest")
     shown.key(Qt.Key.Key_Up)
     assert focused().text(NAME) == "Coder, Model"
+
+
+def test_links_code_and_actions_are_reached_by_keys_and_pressed(
+    shown: TranscriptWindow, asked: None
+) -> None:
+    opened: list[str] = []
+    shown.view.item_actions.link_activated.connect(opened.append)
+    shown.ask()
+    words = "| a |\n|---|\n| [cell](http://c.org) |\n\n```\ncode\n```\n\n" + "More.\n\n" * 60
+    shown.tell(TextDelta(f"See [**th**is](http://a.org) [too](http://a.org).\n\n{words}"))
+    shown.tell(TurnComplete("done"))
+    seen = QAccessible.queryAccessibleInterface(shown.view)
+    answer = seen.child(2)
+    places = [answer.child(n) for n in range(answer.childCount())]
+    said = [(place.role().name, place.text(NAME)) for place in places]
+    assert said == [("Link", "this"), ("Link", "too"), ("Link", "cell"), ("Button", "Copy")]
+
+    # Tab goes to them, scrolls to them and rings them; Enter opens them.
+    shown.view.activateWindow()
+    QTest.qWaitForWindowActive(shown.view)
+    shown.view.canvas_viewport.focus_on(2)
+    shown.view.setFocus()
+    shown.view.canvas_viewport.scroll_to_end()
+    color = shown.view.theme.color("accent_text").rgb().to_bytes(4, "little")
+    for number, place in enumerate(places):
+        shown.key(Qt.Key.Key_Tab)
+        assert seen.focusChild() is place and place.state().focused, number
+        around = place.rect().adjusted(-6, -6, 6, 6)
+        corner = shown.view.mapFromGlobal(around.topLeft())
+        drawn = shown.view.grab(around.translated(corner - around.topLeft())).toImage()
+        assert shown.view.rect().contains(corner), number
+        assert bytes(drawn.constBits()).count(color) > 40, f"no ring around {said[number]}"
+        shown.key(Qt.Key.Key_Return)
+    assert opened == ["http://a.org", "http://a.org", "http://c.org"]
+    assert QApplication.clipboard().text() == "code"
+
+    # What can be done with an answer hangs on the line above it.
+    above = seen.child(1)
+    actions = [above.child(n).text(NAME) for n in range(above.childCount())]
+    assert actions == ["Copy message", "More actions"]
+    shown.key(Qt.Key.Key_Tab)
+    assert seen.focusChild().text(NAME) == "Copy message" and seen.focusChild().parent() is above
+    assert shown.view.rect().contains(shown.view.mapFromGlobal(seen.focusChild().rect().center()))
+    press = above.child(0).actionInterface()
+    press.doAction(press.pressAction())
+    QApplication.processEvents()
+    assert QApplication.clipboard().text().startswith("See [**th**is]")

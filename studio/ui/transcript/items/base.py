@@ -175,6 +175,10 @@ class Item(Generic[BlockT]):
         """The whole item as text to copy."""
         return self.name
 
+    def stops(self, context: ItemContext) -> Sequence[Hit]:
+        """Where the keyboard and screen readers go in it, from the top."""
+        return self.hits
+
     def shows(self, leaf: int, block: int) -> bool:
         """Whether a leaf shows the text of a block, by their indexes."""
         return block == self.span.first

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
 from studio.domain.messages import File, Image
-from studio.ui.markdown.parser import Block, parse, plain
+from studio.ui.markdown.parser import Block, cut, parse, plain
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
@@ -272,6 +273,10 @@ class TextItem(Item[TextBlock]):
             if isinstance(made, CodeLeaf) and made.block.part == 0:
                 hit = Hit(made.copy_rect(y, style), "copy_code", index, tr("Copy"), "icon", "copy")
                 paint_button(hit, paint, style)
+        if paint.focus is not None and paint.focus.action == "open_link":
+            link = next((hit for hit in self.stops(context) if hit.same(paint.focus)), None)
+            if link is not None:
+                style.focus_ring(paint.painter, link.rect.adjusted(-2, -1, 2, 1), 4)
         if self.block.pinned:
             style.icon(paint.painter, QPointF(-style.px(24), style.px(11)), "pin", "text3", 14)
         if self.block.live and self.leaves and self.leaves[-1].laid:
@@ -282,6 +287,23 @@ class TextItem(Item[TextBlock]):
                 paint.painter.fillRect(
                     QRectF(round(at.x()) + 1, round(y), 3, tall), style.color("accent_text")
                 )
+
+    def stops(self, context: ItemContext) -> Sequence[Hit]:
+        """Its links, and the copy buttons of code."""
+        out: list[Hit] = []
+        for index, made in enumerate(self.leaves):
+            top = self.leaf_top(index)
+            whole = QRectF(0, top, context.width, made.height)
+            if isinstance(made, CodeLeaf) and made.block.part == 0:
+                rect = made.copy_rect(top, context.style) if made.laid else whole
+                out.append(Hit(rect, "copy_code", index, tr("Copy"), "icon", "copy"))
+            for link in made.links():
+                rects = made.rects(link.part, link.start, link.end)
+                rect = reduce(QRectF.united, rects).translated(0, top) if rects else whole
+                words = cut(made.texts()[link.part], link.start, link.end)
+                value = (index, link.part, link.start, link.url)
+                out.append(Hit(rect, "open_link", value, words, "link"))
+        return out
 
     def hit(self, x: float, y: float, context: ItemContext) -> Hit | None:
         """The copy button of a code block at a point."""

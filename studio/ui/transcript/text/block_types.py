@@ -14,7 +14,7 @@ from studio.ui.transcript.paint_style import PaintStyle
 
 from .formulas import FormulaBox, Formulas
 from .highlight import CodeColours, State
-from .text_layout import Leaf, LineLayout, coloured, formats, formula_boxes
+from .text_layout import Leaf, LineLayout, Link, coloured, formats, formula_boxes, links_of
 
 EM = 1.1
 """Size of formulas for that of the text: their letters are small for their size."""
@@ -251,6 +251,10 @@ class TableLeaf(Leaf):
 
     def texts(self) -> list[str]:
         return [cell[0] for row in self.block.rows for cell in row]
+
+    def links(self) -> list[Link]:
+        cells = [cell for row in self.block.rows for cell in row]
+        return [link for part, (_, spans) in enumerate(cells) for link in links_of(part, spans)]
 
     def layouts(self) -> list[tuple[QPointF, LineLayout]]:
         return [

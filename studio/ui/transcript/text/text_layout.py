@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -341,6 +342,27 @@ ITEM_INDENT = 22
 QUOTE_INDENT = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a link is: in which of a leaf's pieces of text, from where to where."""
+
+    part: int
+    start: int
+    end: int
+    url: str
+
+
+def links_of(part: int, spans: Iterable[Span]) -> list[Link]:
+    """The links of a piece of text; words of one link in several styles are one."""
+    out: list[Link] = []
+    for start, size, _, url in spans:
+        if url and out and (out[-1].end, out[-1].url) == (start, url):
+            out[-1] = Link(part, out[-1].start, start + size, url)
+        elif url:
+            out.append(Link(part, start, start + size, url))
+    return out
+
+
 class Leaf:
     """One piece of text that can be selected; ``lay`` is called first."""
 
@@ -371,6 +393,18 @@ class Leaf:
     def layouts(self) -> list[tuple[QPointF, LineLayout]]:
         """How ``texts`` are laid out, and where: only while it is laid out."""
         return []
+
+    def links(self) -> list[Link]:
+        """The links in ``texts``, in their order."""
+        return links_of(0, self.block.spans)
+
+    def rects(self, part: int, start: int, end: int) -> list[QRectF]:
+        """Where words of a piece of text are, a rectangle a line; none while it is not laid out."""
+        layouts = self.layouts() if self.laid else []
+        if part >= len(layouts):
+            return []
+        at, lines = layouts[part]
+        return [rect.translated(at) for rect in lines.rects(start, end)]
 
     def estimate(self, style: PaintStyle, width: float) -> float:
         """An estimate of the height, from the number of characters."""
