@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
@@ -347,8 +348,12 @@ class MainWindow(QMainWindow):
 
     def _complete(self) -> None:
         """Make the list over the composer, which goes on by itself; at its first word."""
-        if self.engine is None or self.completion is not None:
-            return
+        self.chat.composer.word_opened.disconnect(self._complete)
+        self._later(self._make_completion())
+
+    async def _make_completion(self) -> None:
+        # A thread imports it first: the person is typing.
+        await asyncio.to_thread(import_module, "studio.ui.palette.completion")
         from studio.ui.palette.completion import Completion
 
         self.completion = Completion(self.theme, self._entries, self.chat)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ REST = 3
 MOST_FILES = 20_000
 FILE_SECONDS = 2.0
 """How many files are listed, and for how long the folder is read."""
+FRESH, REST_FOR = 2.0, 10
+"""Seconds for which a list of files is good, at least so many times what it took to read."""
 
 _MENU_ICONS = {
     "File": "file",
@@ -115,6 +118,8 @@ class Entries(QObject):
         """What was chosen, the latest first."""
         self._folder = ""
         """The chat's folder, whose files are listed; empty if none was chosen."""
+        self._files_known = 0.0
+        """Until when its files need not be read again, by ``time.monotonic``."""
 
     # -- reading ------------------------------------------------------------------
 
@@ -132,6 +137,7 @@ class Entries(QObject):
         folder = "" if options.uses_own_folder else options.folder
         if folder != self._folder:
             self._folder = folder
+            self._files_known = 0.0
             self._put("files", ())
 
     async def read_stored(self) -> None:
@@ -154,9 +160,16 @@ class Entries(QObject):
         await self.read_files()
 
     async def read_files(self) -> None:
-        """Read which files and folders the chat's folder has."""
-        if folder := self._folder:
-            await self._put_in_thread("files", lambda: self._of_files(Path(folder)), folder)
+        """Read which files and folders the chat's folder has, if that is not known by now."""
+        folder, begun = self._folder, time.monotonic()
+        if folder and begun >= self._files_known:
+            self._files_known = math.inf  # it is being read
+            try:
+                await self._put_in_thread("files", lambda: self._of_files(Path(folder)), folder)
+            finally:
+                if folder == self._folder:
+                    now = time.monotonic()
+                    self._files_known = now + max(FRESH, REST_FOR * (now - begun))
 
     async def _put_in_thread(
         self, group: Group, read: Callable[[], list[Entry]], folder: str = ""

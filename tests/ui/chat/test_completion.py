@@ -149,6 +149,7 @@ async def test_commands_after_a_slash_are_the_actions_of_the_window(tmp_path: Pa
     async with at_window(tmp_path, "anthropic", [Turn(Text("One."))]) as person:
         composer = person.composer
         person.type("/")
+        await until(lambda: offered(person))
         assert offered(person)[:3] == ["/new", "/agent", "/model"] and "/help" in offered(person)
         assert not {"/undo", "/find", "/branch", "/export"} & set(offered(person))  # not yet
         person.type("effort")  # the word, or what it does
@@ -217,6 +218,7 @@ async def test_a_command_is_found_by_its_word_in_each_language(tmp_path: Path) -
                 person.composer.set_text("")
                 person.type(f"/{typed}")
                 wanted = "/mode" if typed == "erlaubnis" else "/model"
+                await until(lambda: offered(person))
                 assert chosen(person) == wanted
 
 
