@@ -13,6 +13,7 @@ Modules:
 - ``engine``: Holds all parts of the program for the window, the terminal and the server.
 - ``bootstrap``: Opens what is stored and builds the engine.
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
+- ``local_models``: Fetches, lists and deletes model files of this computer.
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
 - ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
 - ``agent_parser``: Parses one agent file, a stranger's too.

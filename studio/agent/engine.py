@@ -28,6 +28,7 @@ from studio.storage.remote_approvals import RemoteApprovals
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
+from .local_models import LocalModels
 from .permission.policy import Policy
 from .permission.rulebook import Decision
 from .provider_factory import ProviderFactory, no_key
@@ -85,6 +86,7 @@ class Engine:
         self.model, self.provider = services.model, services.provider
         self.limits, self.sandbox = services.limits, services.sandbox
         self.environment, self.workspace = services.environment, services.workspace
+        self.local_models = LocalModels(paths, settings, keychain, services.environment)
         self.discover_tools = services.discover_tools
         database.on_notice = services.report_problem
         self.refresh_tools = services.refresh_tools
@@ -294,6 +296,7 @@ class Engine:
             self.telemetry.close,
             self.services.end_processes,
             self.services.folders.close,
+            self.local_models.aclose,
             self.providers.close,
             self.catalogue.close,
             self.http.aclose,

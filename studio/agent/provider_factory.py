@@ -131,6 +131,11 @@ class ProviderFactory:
                 return name
         return "builtin"
 
+    async def stop(self, name: str) -> None:
+        """Stop one inside this program; the next request starts it again."""
+        async with self._starting:
+            await self._local[name].stop()
+
     async def close(self) -> None:
         """Stop the providers inside this program."""
         for local in self._local.values():

@@ -85,6 +85,20 @@ class Endpoint:
         except Exception as error:
             raise self.errors.from_exception(error) from error
 
+    async def delete(self, path: str, body: JsonObject, *, model: str = "") -> None:
+        """Raises ProviderError whatever goes wrong."""
+        try:
+            client = await self._http.client()
+            url, headers = self._url + path, self._authorization()
+            response = await client.request("DELETE", url, json=body, headers=headers)
+            if not response.is_success:
+                content, status = response.content, response.status_code
+                raise self._refusal(status, content, response.headers, model)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self.errors.from_exception(error) from error
+
     def fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
         words = error_message({"error": error})

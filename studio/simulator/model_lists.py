@@ -5,7 +5,7 @@ Some of the listed models are no chat models, as with the real providers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from .endpoint import json_answer, json_line
 from .http import HttpRequest, HttpResponse
@@ -73,7 +73,11 @@ OLLAMA = (
 
 
 def models_answer(
-    api: ApiName, request: HttpRequest, page_size: int, endless: bool = False
+    api: ApiName,
+    request: HttpRequest,
+    page_size: int,
+    endless: bool = False,
+    deleted: Collection[str] = (),
 ) -> HttpResponse:
     """One page of an API's model list; ``endless`` ones begin again and again."""
     match api:
@@ -82,7 +86,9 @@ def models_answer(
         case "gemini":
             return _gemini(request.query, page_size, endless)
         case "ollama":
-            return json_answer({"models": [_ollama(*row) for row in OLLAMA]})
+            return json_answer(
+                {"models": [_ollama(*row) for row in OLLAMA if row[0] not in deleted]}
+            )
         case _:
             ids = (*OPENAI_CHAT, *OPENAI_OTHER)
             return json_answer({"object": "list", "data": [_openai(id_) for id_ in ids]})
@@ -216,6 +222,16 @@ def show_answer(body: Body) -> HttpResponse:
                     "modified_at": "2026-11-01T00:00:00Z",
                 }
             )
+    raise RequestRefused("model", f"model '{wanted}' not found", status=404)
+
+
+def delete_answer(body: Body, deleted: set[str]) -> HttpResponse:
+    """Ollama deletes a model; RequestRefused (404) for one it has not."""
+    wanted = str(body.get("model") or body.get("name") or "")
+    for name, _family, _window in OLLAMA:
+        if wanted in (name, name.removesuffix(":latest")) and name not in deleted:
+            deleted.add(name)
+            return HttpResponse([], content_type="text/plain")
     raise RequestRefused("model", f"model '{wanted}' not found", status=404)
 
 

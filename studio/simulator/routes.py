@@ -10,7 +10,7 @@ from .http import HttpRequest
 from .request_checks import RequestRefused
 from .request_view import ApiName
 
-Action: TypeAlias = Literal["reply", "count", "models", "show", "pull", "version"]
+Action: TypeAlias = Literal["reply", "count", "models", "show", "pull", "delete", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ def route(request: HttpRequest) -> Route:
         if found := _GEMINI.fullmatch(path):
             action: Action = "count" if found[2] == "countTokens" else "reply"
             return Route("gemini", action, found[1])
+    elif request.method == "DELETE" and path == "/api/delete":
+        return Route("ollama", "delete")
     elif request.method == "GET":
         if path == "/v1/models" and guess(request) != "gemini":
             return Route(guess(request), "models")

@@ -36,7 +36,7 @@ from .http import (
     chunking_named,
 )
 from .json_read import compact
-from .model_lists import models_answer, pull_answer, show_answer
+from .model_lists import delete_answer, models_answer, pull_answer, show_answer
 from .ollama.endpoint import OllamaEndpoint
 from .openai.endpoint import ResponsesEndpoint
 from .openai_chat.endpoint import ChatEndpoint
@@ -105,6 +105,8 @@ class Simulator:
             OllamaEndpoint(),
         ]
         self._endpoints: dict[ApiName, Endpoint] = {one.name: one for one in endpoints}
+        self._deleted: set[str] = set()
+        """Ollama's models that a client deleted."""
         self._server: asyncio.Server | None = None
         self._tasks = BackgroundTasks()
         self._arrived = asyncio.Condition()
@@ -234,7 +236,8 @@ class Simulator:
         self, target: Route, request: HttpRequest, exchange: Exchange
     ) -> tuple[HttpResponse, Pace | None]:
         if target.action == "models":
-            return models_answer(target.api, request, self._page_size, self._endless), None
+            endless = self._endless
+            return models_answer(target.api, request, self._page_size, endless, self._deleted), None
         if target.action == "version":
             return json_answer({"version": "0.99.0"}), None
         try:
@@ -246,6 +249,8 @@ class Simulator:
             return show_answer(body), None
         if target.action == "pull":
             return pull_answer(body), None
+        if target.action == "delete":
+            return delete_answer(body, self._deleted), None
         endpoint = self._endpoints[target.api]
         view = endpoint.view(request, body)
         view = replace(

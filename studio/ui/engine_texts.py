@@ -40,6 +40,26 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{reason} Name a model, or choose one in the settings."),
     tr_later("Lists, reads and searches files, in English. Often wrong; it changes nothing."),
     tr_later("No model is chosen. Choose one below the message."),
+    # Model files
+    tr_later("The network went away."),
+    tr_later("The file is damaged and was deleted."),
+    tr_later(
+        "Its owner asks you to accept the terms on huggingface.co first. "
+        "Then add your token of Hugging Face."
+    ),
+    tr_later("Hugging Face refuses it. It may be private: add your token of Hugging Face."),
+    tr_later("Hugging Face does not have this file any more."),
+    tr_later("The disk is too full."),
+    tr_later("{words} Make {size} GB of room, or choose another folder."),
+    tr_later("The file cannot be written."),
+    tr_later("Its owner gives no checksum, so it was not fetched."),
+    tr_later("The download ended by itself."),
+    tr_later("Hugging Face rejected your token. Replace it."),
+    tr_later("Hugging Face asks to wait. Search again in a minute."),
+    tr_later("Hugging Face answered with an error (HTTP {status})."),
+    tr_later("Hugging Face could not be reached. Check the network."),
+    tr_later("What Hugging Face answered could not be read."),
+    tr_later("The list of recommended models cannot be read."),
     # Limits and ends of turns
     tr_later("Your limit of {words} for one turn is reached."),
     tr_later("Your limit of {words} for this chat is reached."),

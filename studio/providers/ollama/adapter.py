@@ -36,7 +36,15 @@ from studio.providers.structured_output import is_format_refusal, sendable_schem
 from studio.providers.text_tool_calls import TextCallRecognizer
 
 from . import PROVIDER
-from .models import ModelDetails, PullProgress, context_size, facts_of, pull_progress
+from .models import (
+    ModelDetails,
+    PullProgress,
+    StoredModel,
+    context_size,
+    facts_of,
+    pull_progress,
+    stored_model,
+)
 from .stream import OllamaAccumulator, calls_of
 
 __all__ = ["OllamaProvider", "PullProgress", "server_address"]
@@ -286,6 +294,17 @@ class OllamaProvider(Provider):
             raise
         except Exception as error:
             raise self._endpoint.errors.from_exception(error) from error
+        self._shown.pop(model, None)
+
+    async def stored(self) -> list[StoredModel]:
+        """What it keeps on its disk; raises ProviderError."""
+        answer = await self._endpoint.get("/api/tags")
+        models = as_objects(answer.get("models"))[:MOST_MODELS]
+        return [found for entry in models if (found := stored_model(entry))]
+
+    async def delete(self, model: str) -> None:
+        """Delete a model from its disk; raises ProviderError."""
+        await self._endpoint.delete("/api/delete", {"model": model}, model=model)
         self._shown.pop(model, None)
 
     async def prepare(self) -> None:

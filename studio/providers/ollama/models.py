@@ -139,6 +139,20 @@ def facts_of(entry: JsonObject) -> ModelInfo | None:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A model on Ollama's disk; ``size`` in bytes, 0 where it does not say."""
+
+    name: str
+    size: int
+
+
+def stored_model(entry: JsonObject) -> StoredModel | None:
+    """One entry of ``/api/tags``; None for one without a name."""
+    name = as_text(entry.get("model")) or as_text(entry.get("name"))
+    return StoredModel(name, as_count(entry.get("size"))) if name else None
+
+
+@dataclass(frozen=True, slots=True)
 class PullProgress:
     """How far a download is; ``status`` is Ollama's word, ``success`` at the end.
 

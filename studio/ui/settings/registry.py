@@ -104,6 +104,12 @@ class PageEntry:
 PAGES: tuple[PageEntry, ...] = (
     PageEntry("general", tr_later("General"), "sliders-horizontal", "general:GeneralPage"),
     PageEntry("providers", tr_later("Providers"), "plug", "providers:ProvidersPage"),
+    PageEntry(
+        "local-models",
+        tr_later("Local models"),
+        "hard-drive-download",
+        "local_models:LocalModelsPage",
+    ),
     PageEntry("permissions", tr_later("Permissions"), "shield", "permissions:PermissionsPage"),
     PageEntry("web", tr_later("Web"), "globe", "web:WebPage"),
     PageEntry("server", tr_later("Server"), "server", "server:ServerPage"),

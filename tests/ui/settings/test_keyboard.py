@@ -65,7 +65,7 @@ async def test_the_list_of_pages_is_one_stop_and_the_arrows_turn_to_them(tmp_pat
         assert shown() is dialog.pages["general"]
         for key, page in (
             (Key.Key_Down, dialog.pages["providers"]),
-            (Key.Key_Down, dialog.pages["permissions"]),
+            (Key.Key_Down, dialog.pages["local-models"]),
             (Key.Key_Up, dialog.pages["providers"]),
             (Key.Key_End, dialog.pages[KEYS[-1]]),
             (Key.Key_Home, dialog.pages["general"]),

@@ -7,6 +7,8 @@
 - ``providers``: Keys, addresses and models of each provider.
 - ``provider_rows``: Header, failure, model file and model download of a provider's section.
 - ``provider_models``: The list of one provider's models, each with a check box.
+- ``local_models``: Models on this computer: installed, on their way, and found on the hub.
+- ``local_model_rows``: The rows of these models and downloads.
 - ``permissions``: Mode, sandbox, trusted folders, and what tools may do without asking (T-7).
 - ``permission_rules``: The list of permission rules, and a field that tests them.
 - ``shortcuts``: The key of each action, recorded in its row.
