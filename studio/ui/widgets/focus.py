@@ -113,10 +113,10 @@ class FocusRing(QObject):
         frame = self._frame
         return frame.widget() if frame is not None and shiboken6.isValid(frame) else None
 
-    def follow(self, *widgets: QWidget) -> None:
-        """Show the ring inside each of these lists and texts while the keyboard has brought it."""
+    def follow(self, *widgets: QWidget, inside: bool = True) -> None:
+        """Show the ring in each of these lists and texts, or around it, as keys come to it."""
         for widget in widgets:
-            widget.setProperty(INSIDE, True)
+            widget.setProperty(INSIDE, inside)
             widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
