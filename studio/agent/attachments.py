@@ -12,6 +12,7 @@ from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import repair_surrogates
 from studio.domain.messages import File, Image, Said, Text
 from studio.domain.models import ModelInfo
+from studio.domain.redaction import holds_secret
 from studio.providers.base import Provider
 from studio.providers.media import left_out_text
 from studio.tools.sdk.result import size
@@ -26,6 +27,18 @@ MAX_MESSAGE_BYTES = 100_000_000
 """Bytes of all files of one message; they are stored with the session."""
 
 _ATTACHABLE = "Pictures, PDF and text files can be."
+_SECRET_NAMES = {
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".pypirc",
+    "id_ed25519",
+    "id_rsa",
+}
+_SAMPLES = (".example", ".sample", ".template")
+_LOOKED_AT = 1_000_000
+"""Bytes of a file in which secrets are looked for."""
 TYPES = {
     ".css": "text/css",
     ".csv": "text/csv",
@@ -72,6 +85,16 @@ async def attach_bytes(name: str, data: bytes) -> Image | File:
             f"{name} has {size(len(data))}; {size(LIMIT)} is the most for one file."
         )
     return await asyncio.to_thread(_block, name, data)
+
+
+def seems_secret(block: Image | File) -> bool:
+    """Whether a file seems to hold a key or a password, by its name or its text. Takes time."""
+    if not isinstance(block, File) or block.media_type == "application/pdf":
+        return False
+    name = block.name.lower()
+    if name in _SECRET_NAMES or (name.startswith(".env") and not name.endswith(_SAMPLES)):
+        return True
+    return holds_secret(block.data[:_LOOKED_AT].decode("utf-8", "replace"))
 
 
 async def attach_picture(data: bytes, name: str = "The pasted picture") -> Image:

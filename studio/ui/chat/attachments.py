@@ -13,7 +13,7 @@ from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QResizeEve
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.ui.formatting import number
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, Label, plain_tip
 from studio.ui.widgets.painting import (
@@ -48,6 +48,7 @@ class ChipLook(NamedTuple):
 
 LOOKS = {
     "ready": ChipLook("file-text", "text2", "sunken", "control"),
+    "secret": ChipLook("key-round", "warn", "warn_soft", "warn_line"),
     "refused": ChipLook("file-text", "warn", "warn_soft", "warn_line"),
     "error": ChipLook("circle-alert", "err", "err_soft", "err"),
 }
@@ -71,6 +72,7 @@ class AttachmentChip(PaintedWidget):
         state = {
             "reading": tr("reading"),
             "ready": file.about,
+            "secret": joined((file.about, file.problem)),
             "refused": tr("{about}, refused: {problem}").format(
                 about=file.about, problem=file.problem
             ),

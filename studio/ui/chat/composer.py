@@ -13,9 +13,10 @@ from PySide6.QtGui import (
     QPainter,
     QResizeEvent,
     QTextCursor,
+    QTextDocument,
     QTextOption,
 )
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from studio.ui.formatting import percent
 from studio.ui.theme import Theme
@@ -31,6 +32,7 @@ from .model.open_chat import Change
 from .model.open_word import OpenWord, mention_of, open_word
 
 MOST_LINES = 10
+_CASE = QTextDocument.FindFlag.FindCaseSensitively
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
@@ -386,6 +388,7 @@ class Composer(PaintedWidget):
         self.editor.fit()
 
     def _space(self) -> None:
+        self._mark_mentions()
         px = self.theme.px
         self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
         self._column.setSpacing(px(12))
@@ -401,11 +404,28 @@ class Composer(PaintedWidget):
 
     def _show(self) -> None:
         """Show what Send does now, and whether there is something to send."""
+        self._mark_mentions()
         message = self._model.input
         remark = self._model.attachments.send_remark
         self.send.show_state(stops=message.state == "running", ready=message.ready, remark=remark)
         if message.closed:
             self.send.setToolTip(plain_tip(message.closed))
+
+    def _mark_mentions(self) -> None:
+        """Show which names in the text stand for an attached file."""
+        named = [one.mention for one in self._model.attachments.items if one.mention]
+        if not named and not self.editor.extraSelections():
+            return
+        marks: list[QTextEdit.ExtraSelection] = []
+        for name in named:
+            found = self.editor.document().find(mention_of(name), 0, _CASE)
+            while not found.isNull():
+                mark = QTextEdit.ExtraSelection()
+                mark.cursor = found
+                mark.format.setForeground(self.theme.color("accent_text"))
+                marks.append(mark)
+                found = self.editor.document().find(mention_of(name), found, _CASE)
+        self.editor.setExtraSelections(marks)
 
     def _escape(self) -> None:
         if self._model.input.state in ("running", "waiting"):

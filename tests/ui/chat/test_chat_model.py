@@ -288,6 +288,19 @@ async def test_files_are_named_and_counted_and_refused_by_the_model(tmp_path: Pa
         taken = chat.model.input.take()
         assert taken.parts == [good.block] and not attachments.items
 
+        names = {
+            ".env": "PORT=1",
+            ".env.example": "PORT=",
+            "use.py": f'key = "sk-ant-{"a1B2" * 12}"',
+        }
+        for name, text in names.items():
+            (chat.home.folder / name).write_text(text)
+        attachments.add([chat.home.folder / name for name in names])
+        await until(lambda: not attachments.reading)
+        states = {item.name: item.state for item in attachments.items}
+        assert states == {".env": "secret", ".env.example": "ready", "use.py": "secret"}
+        assert "a key or a password" in attachments.items[0].problem and chat.model.input.ready
+
 
 async def test_changes_made_by_listeners_are_told_after_the_change_they_follow() -> None:
     chat = OpenChat(TurnRunner(lambda error: None, lambda *_: None), lambda problem: None)

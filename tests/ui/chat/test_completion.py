@@ -87,6 +87,8 @@ async def test_files_folders_and_agents_are_named_after_an_at_sign(tmp_path: Pat
         person.press(Key.Key_Tab)
         assert composer.text.endswith(r" and @src/deep/two\ words.md ")
         await until(lambda: len(attached(person)) == 2)
+        marked = [mark.cursor.selectedText() for mark in editor.extraSelections()]
+        assert marked == ["@src/app.py", r"@src/deep/two\ words.md"]
 
         # A name that leaves the text takes its file along; Undo brings both back.
         for _ in range(len(r"@src/deep/two\ words.md ")):

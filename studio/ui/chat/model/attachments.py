@@ -22,7 +22,8 @@ from .session_options import SessionOptions
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.messages import File, Image
 
-State: TypeAlias = Literal["reading", "ready", "refused", "error"]
+State: TypeAlias = Literal["reading", "ready", "secret", "refused", "error"]
+"""``secret``: it is sent, and seems to hold what nobody should read."""
 
 
 class Attachment:
@@ -38,13 +39,17 @@ class Attachment:
         """Kind and size, in words."""
         self.preview: object = None
         """What ``AttachmentList.describe`` made of the block, for a widget to paint."""
+        self.secret = False
+        """Whether it seems to hold a key or a password."""
         self.problem = ""
         """What is wrong, in words for the person; empty for a good one."""
         self.task: asyncio.Task[Any] | None = None
 
     def refuse(self, reason: str) -> None:
         """Note why the model refuses the file; without a reason it takes it."""
-        self.state = "refused" if reason else "ready"
+        self.state = "refused" if reason else "secret" if self.secret else "ready"
+        if self.secret and not reason:
+            reason = tr("it seems to hold a key or a password, and is sent to the provider.")
         self.problem = f"{self.name}: {reason}" if reason else ""
 
     def fail(self, problem: str) -> None:
@@ -207,11 +212,12 @@ class AttachmentList:
         self._chat.notify("attachments")
 
     async def _read(self, item: Attachment, reading: Coroutine[Any, Any, Image | File]) -> None:
-        from studio.agent.attachments import check_total_size
+        from studio.agent.attachments import check_total_size, seems_secret
 
         try:
             block = await reading
             check_total_size([*self.blocks, block])
+            item.secret = await asyncio.to_thread(seems_secret, block)
         except StudioError as error:
             item.fail(str(error))
         else:
