@@ -87,12 +87,19 @@ class DraftEntry:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One session that matches a search, with one matching line."""
+    """A session that matches a search, with one matching line.
+
+    ``kind`` is ``title`` or what the line is of: ``said``, ``answer``, ``reasoning``, ``call``,
+    ``result``, ``question``, ``reply`` or ``draft``. ``at`` is when it was said, in seconds since
+    the epoch.
+    """
 
     session_id: str
     title: str
     line: str
     kind: str
+    agent: str = ""
+    at: float = 0.0
 
 
 MAX_TITLE_LENGTH = 60

@@ -173,6 +173,7 @@ KEYS = {
     "Home": tr_later("Home"),
     "Shift": tr_later("Shift"),
     "Space": tr_later("Space"),
+    "Tab": tr_later("Tab"),
     "Up": tr_later("Up"),
 }
 """What is printed on keys."""

@@ -8,7 +8,7 @@ import pytest
 
 from studio.simulator import Text, Turn
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, alone, at_window, on_window_loop
+from support.window import CTRL, Key, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -27,7 +27,7 @@ async def test_a_search_is_done_by_keys_and_opens_at_the_hit(tmp_path: Path) -> 
             await until(lambda: window.chat.session is None and person.composer.editor.hasFocus())
         assert person.chats() == ["About plants", "About animals"]
 
-        person.press(Key.Key_F, CTRL | SHIFT)
+        window.sidebar.field.setFocus()
         person.press(Key.Key_Down)
         person.press(Key.Key_Down)
         assert chats.currentIndex().data() == "About animals" and chats.keyboard_focus
@@ -36,7 +36,7 @@ async def test_a_search_is_done_by_keys_and_opens_at_the_hit(tmp_path: Path) -> 
         assert person.session.info.title == "About animals"
         assert person.view.finder.find is None
 
-        person.press(Key.Key_F, CTRL | SHIFT)
+        window.sidebar.field.setFocus()
         person.type("zebra")
         await until(lambda: [row.hit for row in chats.chats.rows] and chats.chats.rows[0].hit)
         person.press(Key.Key_Return)
@@ -50,7 +50,7 @@ async def test_a_search_is_done_by_keys_and_opens_at_the_hit(tmp_path: Path) -> 
         await until(lambda: window.chat.session is None)
         assert window.sidebar.field.text() == ""
         assert person.chats() == ["About plants", "About animals"]
-        person.press(Key.Key_F, CTRL | SHIFT)
+        window.sidebar.field.setFocus()
         person.type("no such words")
         person.press(Key.Key_Escape)
         assert window.sidebar.field.text() == "" and window.sidebar.field.hasFocus()

@@ -219,8 +219,9 @@ class Sessions:
             return stored
         return session.info
 
-    async def search(self, text: str) -> Sequence[SearchHit]:
-        return await self.store.search(text)
+    async def search(self, text: str, lines: int = 1) -> Sequence[SearchHit]:
+        """Chats with the words of ``text``, of each up to ``lines`` lines."""
+        return await self.store.search(text, lines=lines)
 
     async def arrange(self, ids: Collection[str], **changes: Unpack[SessionChanges]) -> None:
         """Change fields of several sessions in one write, see ``SessionStore.update_all``."""

@@ -6,7 +6,6 @@ Each event is one row of the table ``transcript``, with a checksum.
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from sqlite3 import Connection
 from typing import get_args
@@ -30,7 +29,7 @@ from studio.domain.models import EFFORTS
 from studio.storage.snapshots.file_changes import copy_changes
 
 from .projections import update_projections
-from .search import Indexer, Passage, sanitise_text
+from .search import Indexer, Passage, is_time, sanitise_text
 from .unspaced_index import index_due, is_unspaced
 
 
@@ -254,8 +253,3 @@ def _is_text(raw: object) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def is_time(value: object) -> bool:
-    """Whether this can be seconds since the epoch, in this or the next few centuries."""
-    return isinstance(value, float | int) and math.isfinite(value) and 0 <= value < 1e10

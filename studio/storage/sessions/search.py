@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Callable
@@ -49,6 +50,11 @@ def sanitise_text(text: str) -> str:
     """Text that SQLite can store and find: without lone surrogates and control characters."""
     cleaned = text.encode("utf-8", "replace").decode("utf-8")
     return cleaned.replace("\0", " ").replace(_MARK, " ")
+
+
+def is_time(value: object) -> bool:
+    """Whether this can be seconds since the epoch, in this or the next few centuries."""
+    return isinstance(value, float | int) and math.isfinite(value) and 0 <= value < 1e10
 
 
 class Indexer:
@@ -144,13 +150,13 @@ def find(db: Connection, text: str, limit: int, lines: int = 1) -> list[SearchHi
     if not text and not filters.limited:
         return []
     hits: dict[str, list[SearchHit]] = {}
-    titles = f"""SELECT id, CAST(title AS TEXT) FROM sessions WHERE {where}
+    titles = f"""SELECT id, CAST(title AS TEXT), agent, updated FROM sessions WHERE {where}
         ORDER BY updated DESC"""  # CAST: damage
     words = text.casefold().split()
-    for session_id, title in db.execute(titles, filters.values):
+    for session_id, title, agent, updated in db.execute(titles, filters.values):
         folded = title.casefold()
         if all(word in folded for word in words):
-            hits[session_id] = [SearchHit(session_id, title, title, "title")]
+            hits[session_id] = [SearchHit(session_id, title, title, "title", agent, updated)]
             if len(hits) == limit:
                 break
     search = _Search(db, text, where, filters)
@@ -168,14 +174,17 @@ def find(db: Connection, text: str, limit: int, lines: int = 1) -> list[SearchHi
 def _hit(db: Connection, row_id: int, text: str) -> SearchHit | None:
     """A passage with its line; None where the index is damaged."""
     row = db.execute(
-        """SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind, CAST(said.text AS TEXT)
+        """SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind, CAST(said.text AS TEXT),
+        sessions.agent, coalesce((SELECT at FROM transcript
+            WHERE transcript.session_id = said.session_id AND seq = said.seq), updated)
         FROM said JOIN sessions ON sessions.id = said.session_id WHERE said.id = ?""",
         (row_id,),
     ).fetchone()
     if row is None:
         return None
-    session_id, title, kind, passage = row
-    return SearchHit(session_id, title, _cut(passage, _first(passage, text)), kind)
+    session_id, title, kind, passage, agent, at = row
+    line = _cut(passage, _first(passage, text))
+    return SearchHit(session_id, title, line, kind, agent, at if is_time(at) else 0.0)
 
 
 _Found: TypeAlias = list[tuple[int, str]]

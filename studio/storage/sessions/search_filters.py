@@ -1,7 +1,7 @@
 """Search filters: words such as ``agent:Coder`` or ``before:2026-11`` that limit a search.
 
 A value with spaces stands in quotes. A word that is no filter, or whose value means nothing, is
-searched for as it stands.
+searched for as it stands; so is a filter's name alone, unless it is the last word.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from sqlite3 import Connection
 from typing import TypeAlias
 
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
@@ -28,14 +29,21 @@ _HAS = {
 }
 """``file``: files were changed in it; ``error``: a turn ended with one; ``draft``: it has one."""
 
+_IN = {"archive": "sessions.archived <> 0", "pinned": "sessions.pinned <> 0"}
+"""Any other word is a part of the name of a group."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """A search: its words, and a condition on sessions with its values."""
+    """A search: its words, and a condition on sessions with its values.
+
+    ``found`` are the words of the text that are filters, as they stand in it.
+    """
 
     words: str
     where: str = "1"
     values: tuple[str | float, ...] = ()
+    found: tuple[str, ...] = ()
 
     @property
     def limited(self) -> bool:
@@ -45,6 +53,7 @@ class Filtered:
 def read_filters(text: str, now: float) -> Filtered:
     """Separate filters from words. ``now`` is in seconds since the epoch, for today."""
     found: list[Condition] = []
+    typed: list[str] = []
 
     def take(match: re.Match[str]) -> str:
         make = _FILTERS.get(match[1].lower())
@@ -52,13 +61,39 @@ def read_filters(text: str, now: float) -> Filtered:
         if condition is None:
             return match[0]
         found.append(condition)
+        typed.append(match[0])
         return ""
 
     words = " ".join(_WORD.sub(take, text).split()) if ":" in text else text
+    begun = words.rpartition(" ")[2]
+    if begun.endswith(":") and begun[:-1].lower() in _FILTERS:
+        words = words.removesuffix(begun).rstrip()  # its value is still to be typed
     if not found:
-        return Filtered(text)
+        return Filtered(words)
     values = tuple(value for _, several in found for value in several)
-    return Filtered(words, " AND ".join(f"({one})" for one, _ in found), values)
+    return Filtered(words, " AND ".join(f"({one})" for one, _ in found), values, tuple(typed))
+
+
+def known_values(db: Connection) -> dict[str, list[str]]:
+    """What may stand after each filter, the most used first; days are only named."""
+
+    def used(column: str, table: str = "sessions") -> list[str]:
+        rows = db.execute(
+            f"""SELECT CAST({column} AS TEXT), count(*) FROM {table} WHERE {column} <> ''
+            GROUP BY 1 ORDER BY 2 DESC LIMIT 50"""
+        )
+        return [name for name, _ in rows if '"' not in name]
+
+    return {
+        "agent": used("agent"),
+        "model": used("model"),
+        "folder": list(dict.fromkeys(name.rpartition("/")[2] for name in used("folder"))),
+        "tool": used("tool", "audit"),
+        "before": ["today", "yesterday"],
+        "after": ["today", "yesterday"],
+        "has": list(_HAS),
+        "in": [*_IN, *used("group_name")],
+    }
 
 
 def escape_like(text: str) -> str:
@@ -91,8 +126,13 @@ def _after(value: str, now: float) -> Condition | None:
 
 
 def _has(value: str, now: float) -> Condition | None:
-    known = _HAS.get(value.lower())
+    known = next((one for name, one in _HAS.items() if name.startswith(value.lower())), None)
     return None if known is None else (known, ())
+
+
+def _in(value: str, now: float) -> Condition | None:
+    known = _IN.get(value.lower())
+    return _contains("sessions.group_name")(value, now) if known is None else (known, ())
 
 
 def _day(value: str, now: float) -> float | None:
@@ -117,4 +157,6 @@ _FILTERS: dict[str, Callable[[str, float], Condition | None]] = {
     "before": _before,
     "after": _after,
     "has": _has,
+    "in": _in,
 }
+FILTERS = tuple(_FILTERS)

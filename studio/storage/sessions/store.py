@@ -26,11 +26,11 @@ from studio.storage.snapshots.file_changes import FileChangeStore
 
 from . import audit_log, event_log, native_history, usage
 from .audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
-from .event_log import is_time
 from .journal import Journal
 from .native_history import EpochInfo, StoredHistory
 from .prompts import read_prompts
-from .search import find, sanitise_text
+from .search import find, is_time, sanitise_text
+from .search_filters import known_values
 from .session_lock import ExternalActivity, read_lock_state
 from .unsent import UnsentMessages
 from .unspaced_index import SLICE, index_due, index_older
@@ -274,6 +274,10 @@ class SessionStore:
     async def search(self, text: str, limit: int = 50, lines: int = 1) -> list[SearchHit]:
         """Sessions whose title or content has the words of ``text``, see ``search.find``."""
         return await self._db.read(lambda db: find(db, text, limit, lines))
+
+    async def search_values(self) -> dict[str, list[str]]:
+        """What may stand after each filter of a search."""
+        return await self._db.read(known_values)
 
     async def index_older(self) -> None:
         """Take the chats of earlier versions into the index of scripts without spaces.

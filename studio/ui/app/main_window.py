@@ -154,6 +154,8 @@ class MainWindow(QMainWindow):
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
         self.chat.link_wanted.connect(self._copy_link)
         self.pages.open_wanted.connect(self.open_session)
+        self.pages.found_wanted.connect(self.open_session)
+        self.pages.left.connect(self._show_chat)
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
         self.chat.composer.setFocus()  # a person can type before the engine is built
@@ -296,7 +298,7 @@ class MainWindow(QMainWindow):
             Action.NEW_WINDOW: lambda: self.window_wanted.emit(""),
             Action.CLOSE_WINDOW: self.close,
             Action.QUIT: self.quit_wanted.emit,
-            Action.SEARCH_CHATS: self._find_chats,
+            Action.SEARCH_CHATS: self._search_chats,
             Action.PALETTE: self.show_palette,
             Action.FIND: self._find_in_chat,
             Action.FIND_NEXT: lambda: self.chat.find_next(1),
@@ -368,10 +370,11 @@ class MainWindow(QMainWindow):
         self.pages.show_chat()
         self.chat.find()
 
-    def _find_chats(self) -> None:
-        if not self.sides.sidebar_shown:
-            self.sides.show_sidebar(True)
-        self.sidebar.focus_search()
+    def _search_chats(self) -> None:
+        """Show the page that searches all chats, with what stands in the sidebar's field."""
+        field = self.sidebar.field
+        self.pages.show_page("search", field.text() if field.hasFocus() else "")
+        self.sides.close_overlays()
 
     def _show_chat(self) -> None:
         self.pages.show_chat()

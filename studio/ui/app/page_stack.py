@@ -27,6 +27,9 @@ class PageStack(QStackedWidget):
 
     open_wanted = Signal(str)
     """The id of a chat that a page names."""
+    found_wanted = Signal(str, str, str)
+    """A chat that a search found, the words and the line that has them."""
+    left = Signal()
     keys_wanted = Signal()
     decided = Signal()
     """A draft was decided."""
@@ -85,6 +88,8 @@ class PageStack(QStackedWidget):
         page = entry.load()(self._theme, engine, self._run)
         page.chat = self._chat.model
         page.open_wanted.connect(self.open_wanted)
+        page.found_wanted.connect(self.found_wanted)
+        page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
         self.addWidget(page)

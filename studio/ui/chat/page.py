@@ -7,6 +7,7 @@ session goes on while another is on screen.
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
@@ -199,10 +200,12 @@ class ChatPage(PaintedWidget):
 
     def show_found(self, query: str, line: str) -> None:
         """Scroll to where a search over all chats found ``line``, with the words marked."""
+        from studio.storage.sessions.search_filters import read_filters
         from studio.ui.transcript.find import Wanted
 
         self.view.flush()
-        self.view.finder.go_to_line(Wanted(query, each_word=True), line)
+        words = read_filters(query, time.time()).words
+        self.view.finder.go_to_line(Wanted(words, each_word=True), line)
 
     def show_block(self, block: int) -> bool:
         """Scroll to a block of the chat and give it the keyboard; False if there is none."""

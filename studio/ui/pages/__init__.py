@@ -5,5 +5,6 @@
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
 - ``audit``: Lists every call of a tool, with filters and export.
+- ``search``: Searches everything in all chats, and opens a chat at the hit.
 - ``first_run``: Asks at the first start what agents run on. It is not in the registry.
 """

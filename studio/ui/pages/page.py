@@ -30,6 +30,10 @@ class Page(PaintedWidget):
 
     open_wanted = Signal(str)
     """The person wants to see a chat, by its id."""
+    found_wanted = Signal(str, str, str)
+    """The person wants to see a hit: a chat's id, the words and the line that has them."""
+    left = Signal()
+    """The person is done here, and goes back to the chat."""
     keys_wanted = Signal()
     """The person wants to see all keys."""
     decided = Signal()

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class PageEntry:
     """One page: ``source`` is its module and class, ``icon`` the name of a drawing.
 
-    ``menu`` is the menu with its action and ``keys`` the shortcut of that action.
+    ``menu`` is the menu with its action and ``keys`` the shortcut of that action; a page without
+    a menu is shown by an action of ``actions``.
     """
 
     key: str
@@ -32,7 +33,7 @@ class PageEntry:
     icon: str
     source: str
     keys: str = ""
-    menu: Literal["Run", "Window"] = "Window"
+    menu: Literal["", "Run", "Window"] = "Window"
     in_sidebar: bool = True
 
     def load(self) -> Callable[[Theme, Engine, Run], Page]:
@@ -45,5 +46,13 @@ class PageEntry:
 PAGES: tuple[PageEntry, ...] = (
     PageEntry("agents", tr_later("Agents"), "bot", "agents.page:AgentsPage", "Ctrl+2"),
     PageEntry("drafts", tr_later("Drafts"), "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
+    PageEntry(
+        "search",
+        tr_later("Search chats"),
+        "search",
+        "search.page:SearchPage",
+        menu="",
+        in_sidebar=False,
+    ),
     PageEntry("audit", tr_later("Audit"), "list", "audit:AuditPage", menu="Run", in_sidebar=False),
 )

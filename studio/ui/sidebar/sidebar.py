@@ -227,10 +227,6 @@ class Sidebar(PaintedWidget):
         at = ids.index(self.chats.open_id) + step
         return ids[at] if 0 <= at < len(ids) else ""
 
-    def focus_search(self) -> None:
-        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.field.selectAll()
-
     def clear_search(self) -> None:
         """Show all chats again."""
         self.field.clear()

@@ -479,6 +479,13 @@ async def test_filters_limit_a_search(store: SessionStore) -> None:
     assert await find("look before:never") == []  # no day: a word that is not there
     assert await find("needle: agent:deep") == ["t"]
     assert await find("据 agent:deep") == []
+    await store.update("d", archived=True, group_name="Long trips")
+    assert await find("day in:archive") == ["d"] == await find('in:"long tr"')
+    assert await find("day in:pinned") == [] and await find("in:archive has:e") == []
+    assert await find("look has:") == ["s", "t"], "a value that is still to be typed"
+    (hit,) = await store.search("foo:bar")
+    assert (hit.agent, hit.line) == ("Deep Researcher", "look at a needle: foo:bar")
+    assert 1.7e9 < hit.at <= time.time()
 
 
 @pytest.fixture(scope="module")
