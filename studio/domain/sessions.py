@@ -59,6 +59,19 @@ class SessionInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionListing:
+    """What a list of chats shows: of long ones the beginning.
+
+    ``archived`` is how many are in the archive, listed or not; ``more`` says that others,
+    older ones, are not listed.
+    """
+
+    infos: Sequence[SessionInfo]
+    archived: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DraftEntry:
     """One row of the list of drafts. Times are seconds since the epoch.
 

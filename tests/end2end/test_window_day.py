@@ -209,22 +209,15 @@ async def test_search_rename_and_delete(tmp_path: Path) -> None:
         QTest.keyClick(editor, Key.Key_Return)
         await until(lambda: "Fish" in person.chats())
         await until(lambda: person.window.chat.header.title.accessibleName() == "Fish")
-        await until(lambda: "Fish" in sidebar._titles.values())
 
         sidebar.chats.setFocus()
         sidebar.chats.setCurrentIndex(row_of(sidebar.chats, "Fish"))
         person.press(Key.Key_Delete)
-        box = await until(message)
-        assert "Fish" in box.text()
-        box.reject()
-        await until(lambda: message() is None)
-        person.press(Key.Key_Delete)
-        box = await until(message)
-        button = next(b for b in box.buttons() if b.text() == "Delete")
-        person.click(button)
         await until(lambda: person.chats() == ["Something else"])
         await until(lambda: person.window.chat.session is None)
         assert await person.engine.sessions.search("zebrafish") == []
+        person.press(Key.Key_Z, CTRL)
+        await until(lambda: "Fish" in person.chats())
 
 
 @on_window_loop

@@ -12,10 +12,10 @@ from typing import cast
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
-from PySide6.QtGui import QPaintEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QPaintEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
 from studio.domain.sessions import SearchHit, SessionInfo
@@ -163,6 +163,8 @@ def test_a_title_is_edited_in_its_row(sidebar: Sidebar, qtbot: QtBot) -> None:
     sidebar.set_sessions([chat("a", 1)], AGENTS)
     sidebar.select("a")
     renamed: list[tuple[str, str]] = []
+    opened: list[str] = []
+    sidebar.open_session.connect(opened.append)
     sidebar.rename.connect(lambda chat_id, title: renamed.append((chat_id, title)))
     sidebar.edit_title()
     editor = sidebar.chats.viewport().findChild(QLineEdit)
@@ -171,20 +173,142 @@ def test_a_title_is_edited_in_its_row(sidebar: Sidebar, qtbot: QtBot) -> None:
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: renamed == [("a", "Better")], timeout=HANG_MS)
     assert sidebar.chats.chats.data(sidebar.chats.chats.index_of("a")) == "Better"
+    assert not opened, "Enter ends the writing, and opens nothing"
 
 
-def test_deleting_asks_first(sidebar: Sidebar, qtbot: QtBot) -> None:
-    sidebar.set_sessions([chat("a", 1)], AGENTS)
+def rows_of(sidebar: Sidebar) -> list[str]:
+    return ["#" + row.title if not row.id else row.id for row in sidebar.chats.chats.rows]
+
+
+def middle(sidebar: Sidebar, name: str) -> QPoint:
+    """The middle of a chat's row, or of the heading “#…”."""
+    at = rows_of(sidebar).index(name)
+    return sidebar.chats.visualRect(sidebar.chats.chats.index(at)).center()
+
+
+def click(
+    sidebar: Sidebar, name: str, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
+    place = middle(sidebar, name)
+    QTest.mouseClick(sidebar.chats.viewport(), Qt.MouseButton.LeftButton, keys, place)
+
+
+def drag(sidebar: Sidebar, ids: list[str], onto: str) -> None:
+    """Drop chats on a row."""
+    viewport, action = sidebar.chats.viewport(), Qt.DropAction.MoveAction
+    model = sidebar.chats.chats
+    data = model.mimeData([model.index_of(one) for one in ids])
+    left, no = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    place = QPointF(middle(sidebar, onto))
+
+    class Dropped(QDropEvent):
+        def source(self) -> QObject:
+            return sidebar.chats
+
+    for event in (
+        QDragEnterEvent(place.toPoint(), action, data, left, no),
+        Dropped(place, action, data, left, no),
+    ):
+        if isinstance(event, Dropped):
+            sidebar.chats.dropEvent(event)
+        else:
+            QApplication.sendEvent(viewport, event)
+
+
+def test_sections_stand_in_order_and_fold(sidebar: Sidebar, qtbot: QtBot) -> None:
+    chats = [
+        replace(chat("p", 3 * DAY), pinned=True, group_name="Zoo"),
+        replace(chat("g", 2), group_name="Zoo"),
+        replace(chat("h", 1), group_name="alpha"),
+        chat("t", 1),
+        chat("o", 90 * DAY),
+    ]
+    sidebar.set_sessions(chats, AGENTS, archived=2)
+    whole = ["#Pinned", "p", "#alpha", "h", "#Zoo", "g", "#Today", "t", "#Older", "o", "#Archived"]
+    assert rows_of(sidebar) == whole
+    archive = sidebar.chats.chats.rows[-1]
+    assert archive.closed and archive.spoken == "Archived, collapsed, 2 chats"
+    folded: list[set[str]] = []
+    sidebar.chats.folded.connect(lambda: folded.append({*sidebar.chats.closed}))
+    click(sidebar, "#Zoo")
+    assert rows_of(sidebar) == [name for name in whole if name != "g"]
+    assert folded == [{"archived", "group:Zoo"}]
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Right)
+    assert rows_of(sidebar) == whole and folded[-1] == {"archived"}
+    sidebar.select("t")
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Left)
+    assert "t" not in rows_of(sidebar)
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Return)  # on the heading
+    assert rows_of(sidebar) == whole
+
+    # A group is renamed in its heading, with all that is in it.
+    changed: list[tuple[list[str], object]] = []
+    sidebar.chats.arranging.connect(lambda ids, changes: changed.append((ids, changes)))
+    sidebar.chats.edit_group("Zoo")
+    editor = sidebar.chats.viewport().findChild(QLineEdit)
+    assert editor is not None and editor.accessibleName() == "Name of the group"
+    editor.setText("Garden")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(changed), timeout=HANG_MS)
+    assert changed == [(["p", "g"], {"group_name": "Garden"})]
+    drag(sidebar, ["t", "o"], "#Pinned")
+    drag(sidebar, ["p"], "h")
+    drag(sidebar, ["g"], "t")
+    drag(sidebar, ["g"], "#Archived")
+    out = {"archived": False, "pinned": False}
+    assert changed[1:] == [
+        (["t", "o"], {"archived": False, "pinned": True}),
+        (["p"], {**out, "group_name": "alpha"}),
+        (["g"], {**out, "group_name": ""}),
+        (["g"], {"archived": True}),
+    ]
+
+
+def menu_of(sidebar: Sidebar) -> dict[str, QAction]:
+    """The lines of the open menu, those of menus in it too, by their words."""
+    menu = sidebar.chats.findChild(QMenu)
+    assert menu is not None and menu.isVisible()
+    return {
+        a.text().split("\t")[0]: a for m in (menu, *menu.findChildren(QMenu)) for a in m.actions()
+    }
+
+
+def test_several_chats_are_picked_and_dealt_with_at_once(sidebar: Sidebar) -> None:
+    listed = [chat(name, at) for at, name in enumerate("abcde")]
+    sidebar.set_sessions([*listed[:4], replace(listed[4], group_name="Zoo")], AGENTS)
+    opened: list[str] = []
+    said: list[object] = []
+    sidebar.open_session.connect(opened.append)
+    sidebar.delete.connect(said.append)
+    sidebar.chats.arranging.connect(lambda ids, changes: said.append((ids, changes)))
+    sidebar.chats.grouping.connect(said.append)
+    sidebar.chats.exporting.connect(lambda ids, form: said.append((ids, form)))
+    sidebar.chats.undoing.connect(lambda: said.append("undo"))
+    shift, ctrl = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+    click(sidebar, "a")
     sidebar.select("a")
-    deleted: list[str] = []
-    sidebar.delete.connect(deleted.append)
+    click(sidebar, "c", shift)
+    click(sidebar, "b", ctrl)
+    assert opened == ["a"] and sidebar.chats.picked == ["a", "c"]
+    sidebar.set_sessions([*listed, chat("new", 0)], AGENTS)
+    assert sidebar.chats.picked == ["a", "c"], "new rows leave what is picked"
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_F10, shift)
+    lines = menu_of(sidebar)
+    assert "Rename" not in lines
+    for words in ("Pin", "New group…", "JSON…", "Archive 2 chats", "Delete 2 chats"):
+        lines[words].trigger()
+    both = ["a", "c"]
+    assert said == [
+        (both, {"pinned": True}), both, (both, "json"), (both, {"archived": True}), both,
+    ]  # fmt: skip
+    click(sidebar, "b")
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Down, shift)
+    said.clear()
     QTest.keyClick(sidebar.chats, Qt.Key.Key_Delete)
-    box = sidebar.findChild(QMessageBox)
-    assert box is not None and "“A”" in box.text()
-    assert not deleted
-    button = next(b for b in box.buttons() if b.text() == "Delete")
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert deleted == ["a"]
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Z, ctrl)
+    assert said == [["b", "c"], "undo"]
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Escape)
+    assert not sidebar.chats.picked
 
 
 def test_arrows_and_enter_work_in_the_list(sidebar: Sidebar) -> None:

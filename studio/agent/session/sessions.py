@@ -16,7 +16,13 @@ from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
-from studio.domain.sessions import Origin, SearchHit, SessionInfo, title_from_messages
+from studio.domain.sessions import (
+    Origin,
+    SearchHit,
+    SessionInfo,
+    SessionListing,
+    title_from_messages,
+)
 from studio.domain.tools import Exposure
 from studio.storage.sessions.store import SessionChanges, SessionStore
 
@@ -203,12 +209,20 @@ class Sessions:
 
     async def list(self) -> list[SessionInfo]:
         """All sessions, newest first; open ones in their present state, crashed ones as failed."""
+        return await self._present(await self.store.all())
+
+    async def listing(self, most: int, archive: int = 0) -> SessionListing:
+        """What the list of chats shows, in the states as of ``list``; see ``SessionStore``."""
+        found = await self.store.listing(most, archive)
+        return replace(found, infos=await self._present(found.infos))
+
+    async def _present(self, stored: Sequence[SessionInfo]) -> list[SessionInfo]:
         ended = set(await self.store.interrupted())
         infos = [
             replace(info, state="error")
             if info.id in ended and info.id not in self._open
             else self._latest(info)
-            for info in await self.store.all()
+            for info in stored
         ]
         return sorted(infos, key=lambda info: info.updated, reverse=True)
 

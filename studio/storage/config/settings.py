@@ -144,6 +144,9 @@ class Settings:
     server_origins: list[str] = field(default_factory=list[str])
     """Origins of web pages, as ``https://host``, that may call the server."""
 
+    bin_days: int = 30
+    """Days that a deleted chat can be brought back; 0 is until the window closes."""
+
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
 
@@ -154,6 +157,8 @@ class Settings:
     sidebar_width: int = 0
     """Pixels as the person dragged it; 0 for the default."""
     sidebar_open: bool = True
+    closed_sections: list[str] = field(default_factory=lambda: ["archived"])
+    """Sections of the list of chats of which only the heading is shown."""
     inspector_width: int = 320
     inspector_open: bool = False
     first_run_done: bool = False

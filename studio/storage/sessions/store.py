@@ -18,7 +18,14 @@ from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import EFFORTS, Effort, Usage
-from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo, TitledBy
+from studio.domain.sessions import (
+    DraftEntry,
+    Origin,
+    SearchHit,
+    SessionInfo,
+    SessionListing,
+    TitledBy,
+)
 from studio.storage.config.permission_rules import SessionRuleStore
 from studio.storage.connection import damage_error
 from studio.storage.database import Database
@@ -119,6 +126,16 @@ class SessionStore:
         """All sessions that are not in the bin, the one used last first."""
         infos = [_info(row) for row in await self._db.read(_all)]
         return [info for info in infos if not info.deleted]
+
+    async def listing(self, most: int, archive: int) -> SessionListing:
+        """Pinned and grouped sessions, the ``most`` newest others, ``archive`` archived ones."""
+        return await self._db.read(lambda db: _listing(db, most, archive))
+
+    async def some(self, ids: Collection[str]) -> list[SessionInfo]:
+        """Those of some sessions that are not in the bin."""
+        marks = ", ".join("?" * len(ids))
+        query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted = 0 AND id IN ({marks})"
+        return [_info(row) for row in await self._db.rows(query, *ids)]
 
     async def bin(self) -> list[SessionInfo]:
         """The sessions in the bin, the one that was deleted last first."""
@@ -407,6 +424,22 @@ def _all(db: Connection) -> list[tuple[Any, ...]]:
     if {one for (one,) in indexed} != {row[0] for row in rows}:
         raise damage_error("the ids of the sessions and their index differ")
     return rows
+
+
+def _listing(db: Connection, most: int, archive: int) -> SessionListing:
+    """The condition ``kept`` is that of the index ``sessions_kept``."""
+    query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted = 0 AND"
+    order = "ORDER BY updated DESC, created DESC, id LIMIT ?"
+    kept = "(archived <> 0 OR pinned <> 0 OR group_name <> '' OR deleted <> 0)"
+    rows = db.execute(f"{query} archived = 0 AND {kept} {order}", (-1,)).fetchall()
+    plain = "archived = 0 AND pinned = 0 AND group_name = ''"
+    newest = db.execute(f"{query} {plain} {order}", (most + 1,)).fetchall()
+    count = f"SELECT count(*) FROM sessions WHERE deleted = 0 AND archived <> 0 AND {kept}"
+    ((archived,),) = db.execute(count)
+    rows += newest[:most]
+    rows += db.execute(f"{query} archived <> 0 AND {kept} {order}", (archive,)).fetchall()
+    more = len(newest) > most or 0 < archive < archived
+    return SessionListing([_info(row) for row in rows], archived, more)
 
 
 def _create(info: SessionInfo, db: Connection) -> None:

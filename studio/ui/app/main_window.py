@@ -23,8 +23,9 @@ from studio.ui.chat.model.unsent import UnsentBuffer
 from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import folder_name
 from studio.ui.inspector.controller import InspectorController
+from studio.ui.sidebar.controller import ChatListController
 from studio.ui.sidebar.rail import Rail
-from studio.ui.sidebar.sidebar import ChatListController, Sidebar
+from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import message_box
@@ -251,19 +252,18 @@ class MainWindow(QMainWindow):
         async def work() -> None:
             assert self.engine is not None
             session = await self.engine.sessions.open(session_id)
-            await session.change(title=title)
+            await session.change(title=title, titled_by="person")
             await self.chat_list.refresh()
             self.chat.session_changed.emit()
 
         self._later(work())
 
-    def _delete(self, session_id: str) -> None:
+    def _delete(self, ids: list[str]) -> None:
         async def work() -> None:
-            assert self.engine is not None
-            self.chat.deleting.emit(session_id)
-            self.runner.stop(session_id)
-            await self.engine.sessions.delete(session_id)
-            await self.chat_list.refresh()
+            for session_id in ids:
+                self.chat.deleting.emit(session_id)
+                self.runner.stop(session_id)
+            await self.chat_list.delete(ids)
             self.chat.session_changed.emit()
 
         self._later(work())

@@ -1,14 +1,16 @@
-"""Paints the list of chats, and lets their titles be edited in place."""
+"""Paints the list of chats; they are chosen, dragged, put away and renamed in it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QAbstractListModel,
     QEvent,
+    QItemSelection,
+    QItemSelectionModel,
     QPoint,
     QPointF,
     QRect,
@@ -18,24 +20,48 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QCursor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QRegion
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QCursor,
+    QDrag,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QRegion,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
-    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
 
-from studio.ui.formatting import keys
+from studio.ui.formatting import number
 from studio.ui.theme import Theme, elided
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Field, Index, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
-from .chat_list_model import ChatListModel, ChatRow, grouped
+from .chat_list_model import (
+    ARCHIVED,
+    DRAGGED,
+    GROUP,
+    ChatListModel,
+    ChatRow,
+    grouped,
+    section_changes,
+)
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo
@@ -45,7 +71,10 @@ SIDE = 10
 
 
 class ChatDelegate(QStyledItemDelegate):
-    """Paints a row. ``open_id`` is the chat that is open, ``query`` what was searched for."""
+    """Paints a row. ``open_id`` is the chat that is open, ``query`` what was searched for.
+
+    ``drop`` is the section into which chats are being dragged.
+    """
 
     def __init__(self, theme: Theme, view: ChatList) -> None:
         super().__init__(view)
@@ -54,15 +83,14 @@ class ChatDelegate(QStyledItemDelegate):
         self.agents: Mapping[str, tuple[str, str]] = {}
         self.open_id = ""
         self.query = ""
+        self.drop = ""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         t, row = self.theme, index.data(ChatListModel.RowRole)
         if row.hit is not None:
             height = t.height(32) + t.metrics("small").height() + 4
-        elif row.session is None:
-            height = max(t.px(30), t.metrics("label").height() + 14)
         else:
-            height = t.height(32)
+            height = t.height(32)  # one height for all: a view asks for that of the first row only
         return QSize(100, height)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -71,12 +99,12 @@ class ChatDelegate(QStyledItemDelegate):
         t, row, rect = self.theme, index.data(ChatListModel.RowRole), QRectF(option.rect)
         painter.save()
         if not row.id:
-            place = rect.adjusted(20, t.px(8), -SIDE, 0)
-            paint_text(painter, t, place, row.title, "label", "text3")
+            self._paint_heading(painter, rect, row, option.rect, index)
             painter.restore()
             return
         box = rect.adjusted(SIDE, 1, 1 - SIDE, -1)  # the window's hairline is the last pixel
-        chosen = row.id == self.open_id
+        picked = self.view.picked
+        chosen = row.id in picked if picked else row.id == self.open_id
         if chosen:
             paint_rounded(painter, box, 6, t.color("selected"))
         elif self.view.hovers(option.rect):
@@ -87,12 +115,40 @@ class ChatDelegate(QStyledItemDelegate):
             paint_spinner(painter, t, self.view.viewport(), spinner)
             painter.restore()
             return
-        if self.view.keyboard_focus and index == self.view.currentIndex():
-            painter.setPen(QPen(t.color("accent_text"), 2))
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), 5, 5)
+        self._paint_ring(painter, box, index)
         self._paint_chat(painter, box, row, chosen)
         painter.restore()
+
+    def _paint_ring(self, painter: QPainter, box: QRectF, index: Index) -> None:
+        if self.view.keyboard_focus and index == self.view.currentIndex():
+            painter.setPen(QPen(self.theme.color("accent_text"), 2))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), 5, 5)
+
+    def _paint_heading(
+        self, painter: QPainter, rect: QRectF, row: ChatRow, place: QRect, index: Index
+    ) -> None:
+        """The name of a section, and a chevron where it is closed or under the mouse."""
+        t = self.theme
+        box = rect.adjusted(SIDE, t.px(5), 1 - SIDE, -1)
+        if self.drop and self.drop == row.section:
+            paint_rounded(painter, box, 6, t.color("accent_soft"))
+        self._paint_ring(painter, box, index)
+        right = box.right() - 10
+        if row.closed or self.view.hovers(place):
+            side = t.px(14)
+            mark = QRectF(right - side + 2, box.center().y() - side / 2, side, side)
+            t.paint_icon(painter, mark, "chevron-right" if row.closed else "chevron-down", "text3")
+            right = mark.x() - t.px(4)
+        if row.closed:
+            text = number(row.count)
+            width = t.metrics("tiny").horizontalAdvance(text)
+            box_end = QRectF(right - width - 2, box.y(), width + 3, box.height())
+            paint_text(painter, t, box_end, text, "tiny digits", "text3")
+            right -= width + t.px(6)
+        left = box.x() + 10
+        words = QRectF(left, box.y(), right - left, box.height())
+        paint_text(painter, t, words, row.title, "label", "text3", room=right - left)
 
     def _paint_chat(self, painter: QPainter, box: QRectF, row: ChatRow, chosen: bool) -> None:
         t = self.theme
@@ -174,7 +230,8 @@ class ChatDelegate(QStyledItemDelegate):
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = Field(self.theme, parent=parent)
-        editor.setAccessibleName(tr("Title of the chat"))
+        group = index.data(ChatListModel.RowRole).group
+        editor.setAccessibleName(tr("Name of the group") if group else tr("Title of the chat"))
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
@@ -194,15 +251,30 @@ class ChatDelegate(QStyledItemDelegate):
 
 
 class ChatList(QListView):
-    """The chats. Each signal carries the id of one."""
+    """The chats. Several can be picked, with Shift and Ctrl; what is done is done with all."""
 
     opened = Signal(str)
+    """The id of a chat."""
     found_opened = Signal(str, str, str)
     """A chat that was searched for: its id, the words and the line that has them."""
-    removing = Signal(str)
-    """The person wants to delete a chat."""
     stopping = Signal(str)
     """The person wants to end a chat's turn."""
+    removing = Signal(list)
+    """The ids of chats to delete."""
+    arranging = Signal(list, object)
+    """Ids of chats, and what of them changes: fields of a session."""
+    grouping = Signal(list)
+    """The ids of chats for a new group."""
+    exporting = Signal(list, str)
+    """The ids of chats, and the form: “md” or “json”."""
+    undoing = Signal()
+    """The last deletion is to be undone."""
+    folded = Signal()
+    """Other sections are closed."""
+    menu_wanted = Signal(QPoint)
+    """The menu of the current row, at a place on the screen."""
+    more_wanted = Signal()
+    """The end of what is listed comes into view."""
 
     def __init__(
         self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
@@ -210,10 +282,17 @@ class ChatList(QListView):
         super().__init__(parent)
         self.theme = theme
         self.keyboard_focus = False
+        self._picking = False
+        """The last click picks a chat, and does not open it."""
         self.painted = QRegion()
         """What the present paint event is about."""
         self._clock = clock
         self._sessions: list[SessionInfo] = []
+        self._archived = 0
+        self._found: dict[str, SessionInfo] = {}
+        self._to_show = self._to_name = ""
+        self.closed: set[str] = {ARCHIVED}
+        """The keys of sections of which only the heading is shown."""
         self._listed = False  # whether the stored chats are known
         self._hits: list[SearchHit] | None = None
         self.chats = ChatListModel(self)
@@ -222,7 +301,10 @@ class ChatList(QListView):
         self.setItemDelegate(self._delegate)
         self.setAccessibleName(tr("Chats"))
         self.setMouseTracking(True)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setUniformItemSizes(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
+        self.setDropIndicatorShown(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -230,9 +312,9 @@ class ChatList(QListView):
         self.setResizeMode(QListView.ResizeMode.Adjust)
         make_transparent(self)
         OverlayBar(self)
-        self.clicked.connect(self._open)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._menu)
+        self.clicked.connect(self._clicked)
+        self.chats.group_renamed.connect(self._rename_group)
+        self.verticalScrollBar().valueChanged.connect(self._scrolled)
         self._minute = QTimer(self)
         """Runs while there are chats whose age can change."""
         self._minute.setInterval(60_000)
@@ -247,9 +329,14 @@ class ChatList(QListView):
     # What it shows
 
     def set_sessions(
-        self, sessions: Iterable[SessionInfo], agents: Mapping[str, tuple[str, str]]
+        self,
+        sessions: Iterable[SessionInfo],
+        agents: Mapping[str, tuple[str, str]],
+        archived: int = 0,
     ) -> None:
+        """``archived`` is how many chats are in the archive, which need not be listed."""
         self._sessions = list(sessions)
+        self._archived = archived
         self._listed = True
         self._delegate.agents = agents
         if not self._sessions:
@@ -257,6 +344,8 @@ class ChatList(QListView):
         elif not self._minute.isActive():
             self._minute.start()
         self._rebuild()
+        self._scroll_to_open()
+        self._edit_heading()
 
     def set_query(self, query: str) -> None:
         """Filter titles at once, until ``set_hits`` brings what was found in the chats."""
@@ -264,17 +353,52 @@ class ChatList(QListView):
         self._hits = None
         self._rebuild()
 
-    def set_hits(self, hits: Sequence[SearchHit] | None) -> None:
+    def set_hits(self, hits: Sequence[SearchHit] | None, found: Iterable[SessionInfo] = ()) -> None:
+        """``found`` are chats of the hits; they need not be listed."""
         self._hits = list(hits) if hits is not None else None
+        self._found = {info.id: info for info in found}
         self._rebuild()
 
     def select(self, session_id: str) -> None:
+        if session_id != self._delegate.open_id:
+            self._to_show = session_id
         self._delegate.open_id = session_id
-        index = self.chats.index_of(session_id)
+        self._scroll_to_open()
+        self.viewport().update()
+
+    def _scroll_to_open(self) -> None:
+        """Once for each chat that is opened, when it is listed: the person may scroll away."""
+        index = self.chats.index_of(self._to_show)
         if index.isValid():
+            self._to_show = ""
             self.setCurrentIndex(index)
             self.scrollTo(index)
-        self.viewport().update()
+
+    @property
+    def picked(self) -> list[str]:
+        """The ids of the chats that are picked, top to bottom, where it is more than one."""
+        rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
+        return [self.chats.rows[at].id for at in rows] if len(rows) > 1 else []
+
+    @property
+    def groups(self) -> list[str]:
+        """The names of the person's groups."""
+        names = {info.group_name for info in self._sessions if not info.archived}
+        return sorted(names - {""}, key=str.casefold)
+
+    def edit_group(self, name: str) -> None:
+        """Let the person write another name of a group in its heading, once it is listed."""
+        self._to_name = name
+        self._edit_heading()
+
+    def _edit_heading(self) -> None:
+        rows = enumerate(self.chats.rows if self._to_name else ())
+        at = next((at for at, row in rows if row.group == self._to_name), None)
+        if at is not None:
+            self._to_name = ""
+            self.setCurrentIndex(self.chats.index(at))
+            self.scrollTo(self.chats.index(at))
+            self.edit(self.chats.index(at))
 
     @property
     def open_id(self) -> str:
@@ -317,19 +441,30 @@ class ChatList(QListView):
     def _rebuild(self) -> None:
         query = self._delegate.query.lower()
         if not query:
-            rows = grouped(self._sessions, self._clock())
+            rows = grouped(self._sessions, self._clock(), self.closed, self._archived)
         elif self._hits is None:
             rows = [
                 ChatRow(info.title, info) for info in self._sessions if query in info.title.lower()
             ]
         else:
-            known = {info.id: info for info in self._sessions}
+            known = self._found | {info.id: info for info in self._sessions}
             rows = [ChatRow(hit.title, known.get(hit.session_id), hit) for hit in self._hits]
-        current = self.currentIndex().data(ChatListModel.RowRole)
+        current, picked = self.currentIndex().data(ChatListModel.RowRole), self.picked
         self.chats.show(rows)
         if current is not None and not self.currentIndex().isValid():
             self.setCurrentIndex(self.chats.index_of(current.id))
+            self._pick(picked)
         self.viewport().update()
+
+    def _pick(self, ids: Collection[str]) -> None:
+        """Pick the chats of ``ids`` again, after the rows are new."""
+        wanted, select = set(ids), QItemSelection()
+        for at, row in enumerate(self.chats.rows if wanted else ()):
+            if row.id in wanted:
+                select.select(self.chats.index(at), self.chats.index(at))
+        if wanted:
+            flag = QItemSelectionModel.SelectionFlag
+            self.selectionModel().select(select, flag.ClearAndSelect)
 
     def _theme_changed(self) -> None:
         self.scheduleDelayedItemsLayout()
@@ -350,30 +485,157 @@ class ChatList(QListView):
         else:
             self.opened.emit(row.id)
 
-    def _menu(self, place: QPoint) -> None:
-        index = self.indexAt(place)
+    def _clicked(self, index: Index) -> None:
         row = index.data(ChatListModel.RowRole)
-        if row is None or not row.id:
+        if row is None or self._picking:
             return
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if row.status in ("running", "waiting") and self.chats.progress(row.id):
-            menu.addAction(tr("Stop"), lambda: self.stopping.emit(row.id))
-        if row.session is not None:
-            menu.addAction(tr("Rename") + "\tF2", lambda: self.edit(self.chats.index_of(row.id)))
-        menu.addAction(tr("Delete…") + "\t" + keys("Del"), lambda: self.removing.emit(row.id))
-        menu.popup(self.viewport().mapToGlobal(place))
+        if row.id:
+            self._open(index)
+        else:
+            self.fold(row.section, closed=not row.closed)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        keys = Qt.KeyboardModifier
+        self._picking = bool(event.modifiers() & (keys.ShiftModifier | keys.ControlModifier))
+        if self._picking:  # the keys that follow are for what is picked
+            self.setFocus(Qt.FocusReason.MouseFocusReason)
+        super().mousePressEvent(event)
+        self.viewport().update()
+
+    def fold(self, section: str, *, closed: bool) -> None:
+        """Hide or show the chats of a section."""
+        if closed:
+            self.closed.add(section)
+        else:
+            self.closed.discard(section)
+        self._rebuild()
+        heading = next((n for n, r in enumerate(self.chats.rows) if r.section == section), -1)
+        self.setCurrentIndex(self.chats.index(heading))
+        self.folded.emit()
+
+    def _rename_group(self, old: str, new: str) -> None:
+        if GROUP + old in self.closed:
+            self.closed = (self.closed - {GROUP + old}) | {GROUP + new}
+            self.folded.emit()
+        self.arranging.emit(self.in_group(old), {"group_name": new})
+
+    def title_of(self, session_id: str) -> str:
+        return str(self.chats.index_of(session_id).data() or "")
+
+    def in_group(self, name: str) -> list[str]:
+        return [info.id for info in self._sessions if info.group_name == name]
+
+    def chosen_ids(self) -> list[str]:
+        """What a key or a menu is for: the picked chats, or the current one."""
+        row = self.currentIndex().data(ChatListModel.RowRole)
+        return self.picked or ([row.id] if row is not None and row.id else [])
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self._ask_for_menu()
+            return
+        index = self.indexAt(event.pos())
+        row = index.data(ChatListModel.RowRole)
+        if row is not None:
+            if row.id not in self.picked:
+                self.setCurrentIndex(index)
+            self.menu_wanted.emit(event.globalPos())
+
+    def _ask_for_menu(self) -> None:
+        """Below the current row."""
+        if self.currentIndex().isValid():
+            below = self.visualRect(self.currentIndex()).bottomLeft() + QPoint(SIDE + 10, 0)
+            self.menu_wanted.emit(self.viewport().mapToGlobal(below))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         row = self.currentIndex().data(ChatListModel.RowRole)
-        key = event.key()
-        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and row is not None:
-            self._open(self.currentIndex())
-        elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and row is not None:
-            self.removing.emit(row.id)
+        key, shift = event.key(), event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+        if self.state() == QAbstractItemView.State.EditingState:
+            event.ignore()  # the end of a title's editing is no more than that
+        elif event.matches(QKeySequence.StandardKey.Undo):
+            self.undoing.emit()
+        elif key == Qt.Key.Key_Menu or (key == Qt.Key.Key_F10 and shift):
+            self._ask_for_menu()
+        elif row is None:
+            super().keyPressEvent(event)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or event.text() == " ":
+            self._picking = False
+            self._clicked(self.currentIndex())
+        elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            if ids := self.chosen_ids():
+                self.removing.emit(ids)
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right) and row.hit is None and row.section:
+            self.keyboard_focus = True
+            self.fold(row.section, closed=key == Qt.Key.Key_Left)
+        elif key == Qt.Key.Key_Escape and self.picked:
+            self.setCurrentIndex(self.currentIndex())
         else:
             self.keyboard_focus = True
             super().keyPressEvent(event)
+        self.viewport().update()
+
+    # Dragging chats into another section
+
+    def startDrag(self, actions: Qt.DropAction) -> None:
+        data = self.chats.mimeData(self.selectionModel().selectedIndexes())
+        ids = bytes(data.data(DRAGGED).data()).decode().split()
+        if not ids:
+            return
+        row = self.currentIndex().data(ChatListModel.RowRole)
+        several = tr_plural("{count} chat", "{count} chats", len(ids))
+        drag = QDrag(self)
+        drag.setMimeData(data)
+        drag.setPixmap(self._tag(several if len(ids) > 1 else row.title))
+        drag.exec(Qt.DropAction.MoveAction)
+
+    def _tag(self, words: str) -> QPixmap:
+        """What hangs on the mouse."""
+        t, ratio = self.theme, self.devicePixelRatioF()
+        width = min(t.metrics("ui").horizontalAdvance(words) + 22, t.px(200))
+        box = QRectF(0, 0, width, t.height(28))
+        image = QPixmap(box.size().toSize() * ratio)
+        image.setDevicePixelRatio(ratio)
+        image.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(image)
+        paint_rounded(painter, box, 6, t.color("raised"), t.color("control"))
+        paint_text(painter, t, box.adjusted(10, 0, -8, 0), words, "ui", room=width - 20)
+        painter.end()
+        return image
+
+    def _section_at(self, event: QDropEvent) -> str:
+        """The section under the mouse where chats can be dropped; empty if there is none."""
+        row = self.indexAt(event.position().toPoint()).data(ChatListModel.RowRole)
+        ours = event.mimeData().hasFormat(DRAGGED) and event.source() is self
+        return row.section if ours and row is not None and not self._delegate.query else ""
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasFormat(DRAGGED):
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        super().dragMoveEvent(event)  # scrolls at the edges
+        self._delegate.drop = self._section_at(event)
+        event.setAccepted(bool(self._delegate.drop))
+        self.viewport().update()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._delegate.drop = ""
+        self.viewport().update()
+        super().dragLeaveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        section = self._section_at(event)
+        self._delegate.drop = ""
+        self.setState(QAbstractItemView.State.NoState)
+        self.viewport().update()
+        if section:
+            ids = bytes(event.mimeData().data(DRAGGED).data()).decode().split()
+            event.accept()
+            self.arranging.emit(ids, section_changes(section))
+
+    def _scrolled(self, value: int) -> None:
+        if value + 2 * self.viewport().height() >= self.verticalScrollBar().maximum():
+            self.more_wanted.emit()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self.keyboard_focus = event.reason() in KEYBOARD

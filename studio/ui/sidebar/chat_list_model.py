@@ -1,23 +1,28 @@
-"""Holds the rows of the list of chats, grouped by date."""
+"""Holds the rows of the list of chats: pinned ones, groups, the others by date, the archive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import age
 from studio.ui.theme import joined
-from studio.ui.translation import tr, tr_later
+from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Index, plain_tip
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo
+    from studio.storage.sessions.store import SessionChanges
 
+PINNED, ARCHIVED, GROUP = "pinned", "archived", "group:"
+"""Keys of sections; ``GROUP`` comes before a group's name. The others are of dates."""
+DRAGGED = "application/x-agent-studio-chats"
+"""The format in which chats are dragged: their ids in lines."""
 FAILED = frozenset({"error", "stalled"})
 """How a last turn ended where the row should say so."""
 
@@ -31,12 +36,23 @@ ORIGINS = {
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """One line of the list: a heading (no ``session``), a chat, or a chat that was found."""
+    """One line of the list: a heading (no ``session``), a chat, or a chat that was found.
+
+    ``section`` is the key of its heading; a ``closed`` one stands for ``count`` hidden chats.
+    """
 
     title: str
     session: SessionInfo | None = None
     hit: SearchHit | None = None
     age: str = ""
+    section: str = ""
+    closed: bool = False
+    count: int = 0
+
+    @property
+    def group(self) -> str:
+        """The name of the person's group that this heads; empty for other rows."""
+        return self.section.removeprefix(GROUP) if is_group(self.section) and not self.id else ""
 
     @property
     def id(self) -> str:
@@ -65,7 +81,8 @@ class ChatRow:
     @property
     def spoken(self) -> str:
         if not self.id:
-            return self.title
+            hidden = tr_plural("{count} chat", "{count} chats", self.count)
+            return joined((self.title, tr("collapsed"), hidden)) if self.closed else self.title
         spoken = {
             "waiting": tr("needs your answer"),
             "running": tr("running"),
@@ -77,37 +94,78 @@ class ChatRow:
         return joined((self.title, status, self.origin[1], since))
 
 
-def grouped(sessions: Iterable[SessionInfo], now: float) -> list[ChatRow]:
-    """Rows with headings by date, latest first."""
+def is_group(section: str) -> bool:
+    return section.startswith(GROUP)
+
+
+def section_changes(section: str) -> SessionChanges:
+    """What puts a chat into a section."""
+    if section == ARCHIVED:
+        return {"archived": True}
+    group = section.removeprefix(GROUP) if is_group(section) else ""
+    if section == PINNED:
+        return {"archived": False, "pinned": True}
+    return {"archived": False, "pinned": False, "group_name": group}
+
+
+def grouped(
+    sessions: Iterable[SessionInfo], now: float, closed: Collection[str] = (), archived: int = 0
+) -> list[ChatRow]:
+    """Rows with headings; in each section the latest first.
+
+    Sections whose keys are in ``closed`` have their heading only. ``archived`` is the number of
+    chats in the archive, which need not be among the ``sessions``.
+    """
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
-    limits = [
-        (tr("Today"), today),
-        (tr("Yesterday"), today - timedelta(days=1)),
-        (tr("Last 7 days"), today - timedelta(days=7)),
-        (tr("Last 30 days"), today - timedelta(days=30)),
-    ]
-    rows: list[ChatRow] = []
-    heading = ""
+    days = [("today", 0), ("yesterday", 1), ("week", 7), ("month", 30)]
+    limits = [(key, (today - timedelta(days=back)).timestamp()) for key, back in days]
+    sections: dict[str, list[SessionInfo]] = {}
     for info in sorted(sessions, key=lambda info: info.updated, reverse=True):
-        when = datetime.fromtimestamp(info.updated)
-        group = next((name for name, start in limits if when >= start), tr("Older"))
-        if group != heading:
-            heading = group
-            rows.append(ChatRow(heading))
-        shown = age(now - info.updated) if when >= today else ""
-        rows.append(ChatRow(info.title or tr("New chat"), info, age=shown))
+        if info.archived:
+            key = ARCHIVED
+        elif info.pinned:
+            key = PINNED
+        elif info.group_name:
+            key = GROUP + info.group_name
+        else:
+            key = next((key for key, start in limits if info.updated >= start), "older")
+        sections.setdefault(key, []).append(info)
+    groups = sorted(filter(is_group, sections), key=str.casefold)
+    titles = {
+        PINNED: tr("Pinned"),
+        **{key: key.removeprefix(GROUP) for key in groups},
+        "today": tr("Today"),
+        "yesterday": tr("Yesterday"),
+        "week": tr("Last 7 days"),
+        "month": tr("Last 30 days"),
+        "older": tr("Older"),
+        ARCHIVED: tr("Archived"),
+    }
+    rows: list[ChatRow] = []
+    for key, title in titles.items():
+        found = sections.get(key, [])
+        count = archived if key == ARCHIVED else len(found)
+        if not count and not found:
+            continue
+        hidden = key in closed
+        rows.append(ChatRow(title, section=key, closed=hidden, count=count))
+        for info in () if hidden else found:
+            shown = age(now - info.updated) if info.updated >= limits[0][1] else ""
+            rows.append(ChatRow(info.title or tr("New chat"), info, age=shown, section=key))
     return rows
 
 
 def _identity(row: ChatRow) -> tuple[str, bool]:
     """Equal for rows of the same chat, or of the same heading."""
-    return row.id or row.title, row.hit is None
+    return row.id or f"#{row.section}", row.hit is None
 
 
 class ChatListModel(QAbstractListModel):
-    """Rows; ``renamed`` comes when a title was edited in place."""
+    """Rows; ``renamed`` comes when a title was edited in place, with the chat's id."""
 
     renamed = Signal(str, str)
+    group_renamed = Signal(str, str)
+    """A group's name, and the new one."""
     RowRole = int(Qt.ItemDataRole.UserRole)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -161,14 +219,35 @@ class ChatListModel(QAbstractListModel):
     ) -> bool:
         title = str(value).strip()
         row = self.rows[index.row()]
-        if not title or title == row.title or row.session is None:
+        if not title or title == row.title or not (row.session or row.group):
             return False
+        if row.session is None:
+            self.group_renamed.emit(row.group, title)
+            return True
         self.rows[index.row()] = replace(row, title=title)
         self.dataChanged.emit(index, index)
         self.renamed.emit(row.id, title)
         return True
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid() or not self.rows[index.row()].id:
-            return Qt.ItemFlag.NoItemFlags
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
+        if not index.isValid():
+            return Qt.ItemFlag.ItemIsDropEnabled
+        row, flag = self.rows[index.row()], Qt.ItemFlag
+        flags = flag.ItemIsEnabled | flag.ItemIsDropEnabled
+        if row.id:
+            flags |= flag.ItemIsSelectable
+        if row.session is not None:
+            flags |= flag.ItemIsDragEnabled
+        return flags | flag.ItemIsEditable if row.session is not None or row.group else flags
+
+    def mimeTypes(self) -> list[str]:
+        return [DRAGGED]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        data = QMimeData()
+        ids = [self.rows[index.row()].id for index in indexes]
+        data.setData(DRAGGED, "\n".join(filter(None, ids)).encode())
+        return data
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction

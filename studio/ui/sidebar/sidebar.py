@@ -1,37 +1,30 @@
-"""The sidebar: search, pages, and the list of chats, kept up to date with what is stored."""
+"""The sidebar: search, pages, and the list of chats."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QMessageBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.pages import registry
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Field, IconButton, Label, PaintedButton, message_box
+from studio.ui.widgets import Field, IconButton, Label, PaintedButton
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
 from .chat_list import ChatList
+from .chat_menu import row_menu
+from .undo_bar import UndoBar
 
 if TYPE_CHECKING:
-    from studio.agent.engine import Engine
-    from studio.domain.events import Event
     from studio.domain.sessions import SearchHit, SessionInfo
-    from studio.ui.pages.page import Run
-
-SOON = 60
-"""Milliseconds that a change of the chats waits for others."""
-AGAIN = 2000
-"""Milliseconds between two readings while another program works in a chat: it may be killed."""
 
 
 class NavRow(PaintedButton):
@@ -129,7 +122,8 @@ class Sidebar(PaintedWidget):
     page = Signal(str)
     """The key of a page in the registry."""
     rename = Signal(str, str)
-    delete = Signal(str)
+    delete = Signal(list)
+    """The ids of chats."""
     stop = Signal(str)
     """The id of a chat whose turn is to end."""
 
@@ -138,8 +132,6 @@ class Sidebar(PaintedWidget):
     ) -> None:
         super().__init__(theme, parent)
         self.setAccessibleName(tr("Sidebar"))
-        self._titles: dict[str, str] = {}
-        self._question: QMessageBox | None = None
 
         self.field = Field(theme, tr("Search chats"), icon="search")
         self.field.setClearButtonEnabled(False)
@@ -156,7 +148,9 @@ class Sidebar(PaintedWidget):
         self.chats.found_opened.connect(self.open_found)
         self.field.installEventFilter(self)
         self.chats.stopping.connect(self.stop)
-        self.chats.removing.connect(self._ask_to_delete)
+        self.chats.removing.connect(self.delete)
+        self.chats.menu_wanted.connect(self._show_menu)
+        self.undo = UndoBar(theme)
         self.chats.chats.renamed.connect(self.rename)
 
         gear = IconButton(theme, "settings", tr("Settings"))
@@ -169,7 +163,8 @@ class Sidebar(PaintedWidget):
         parts = (self.field, 8, *self._rows.values())
         top = column_of(parts, spacing=0, margins=(10, 0, 9, 0))
         foot = row_of([gear, self.server, STRETCH, self._cost], margins=(10, 6, 16, 0))
-        column_of([top, (self.chats, 1), foot], spacing=0, margins=(0, 12, 1, 8), on=self)
+        bar = column_of([self.undo], spacing=0, margins=(10, 0, 9, 0))
+        column_of([top, (self.chats, 1), bar, foot], spacing=0, margins=(0, 12, 1, 8), on=self)
 
     # What it shows
 
@@ -177,17 +172,21 @@ class Sidebar(PaintedWidget):
         self._rows["new"].set_hint(keys)
 
     def set_sessions(
-        self, sessions: Iterable[SessionInfo], agents: Mapping[str, tuple[str, str]]
+        self,
+        sessions: Iterable[SessionInfo],
+        agents: Mapping[str, tuple[str, str]],
+        archived: int = 0,
     ) -> None:
-        """All chats; ``agents`` maps an agent's name to its icon and hue."""
-        listed = list(sessions)
-        self._titles = {info.id: info.title for info in listed}
-        self.chats.set_sessions(listed, agents)
+        """The chats to list; ``agents`` maps an agent's name to its icon and hue.
 
-    def set_hits(self, hits: Sequence[SearchHit] | None) -> None:
-        """What the search found; None while it is still looking."""
+        ``archived`` is how many chats are in the archive, listed or not.
+        """
+        self.chats.set_sessions(sessions, agents, archived)
+
+    def set_hits(self, hits: Sequence[SearchHit] | None, found: Iterable[SessionInfo] = ()) -> None:
+        """What the search found, and in which chats; None while it is still looking."""
         if self.field.text().strip():
-            self.chats.set_hits(hits)
+            self.chats.set_hits(hits, found)
 
     def select(self, session_id: str | None) -> None:
         self._mark("")
@@ -232,8 +231,10 @@ class Sidebar(PaintedWidget):
         self.field.clear()
 
     def edit_title(self) -> None:
-        """Rename the open chat in its row."""
+        """Rename the open chat in its row, or where the keyboard is in the list the row there."""
         index = self.chats.chats.index_of(self.chats.open_id)
+        if self.chats.hasFocus() and self.chats.currentIndex().isValid():
+            index = self.chats.currentIndex()
         if index.isValid():
             self.chats.edit(index)
 
@@ -280,130 +281,9 @@ class Sidebar(PaintedWidget):
                 return False
         return True
 
-    def _ask_to_delete(self, session_id: str) -> None:
-        title = self._titles.get(session_id, "") or tr("New chat")
-        more = tr(
-            "The chat and its history are removed. Files stay as they are, "
-            "and the audit keeps which tools were used."
-        )
-        box = message_box(
-            self, tr("Delete chat"), tr("Delete “{title}”?").format(title=title), more
-        )
-        yes = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        yes.clicked.connect(lambda: self.delete.emit(session_id))
-        self._question = box
-        box.open()
+    def _show_menu(self, place: QPoint) -> None:
+        if menu := row_menu(self.chats):
+            menu.popup(place)
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         painter.fillRect(self.width() - 1, 0, 1, self.height(), self.theme.color("hair"))
-
-
-class ChatListController(QObject):
-    """Keeps the sidebar up to date with the stored chats: rows, search, counts.
-
-    ``later`` runs a coroutine on the event loop; ``listed`` is called each time
-    the rows are new.
-    """
-
-    ended = Signal()
-    """Another program works in a chat no longer; it may have been killed."""
-
-    def __init__(
-        self,
-        sidebar: Sidebar,
-        later: Run,
-        listed: Callable[[], None],
-    ) -> None:
-        super().__init__(sidebar)
-        self._sidebar, self._later, self._listed = sidebar, later, listed
-        self.engine: Engine | None = None
-        self._search: asyncio.Task[Any] | None = None
-        self._refreshing = asyncio.Lock()
-        self._soon = self._timer(SOON)
-        self._again = self._timer(AGAIN)
-        self._busy_elsewhere: set[str] = set()
-        """The chats in which another program works."""
-        sidebar.search.connect(self._searched)
-
-    def _timer(self, wait: int) -> QTimer:
-        timer = QTimer(self, singleShot=True, interval=wait)
-        timer.timeout.connect(lambda: self._later(self.refresh()))
-        return timer
-
-    def schedule_refresh(self) -> None:
-        """Show changes of the chats within ``SOON``; changes until then are shown together."""
-        if not self._soon.isActive():
-            self._soon.start()
-
-    def stop(self) -> None:
-        self._soon.stop()
-        self._again.stop()
-
-    async def refresh(self) -> None:
-        """Show the chats as they are; one reading at a time, so that none shows an older state."""
-        async with self._refreshing:
-            if self._sidebar.chats.state() == QAbstractItemView.State.EditingState:
-                self.schedule_refresh()  # a title is being typed: do not take it away
-            elif self.engine is not None:
-                await self._list(self.engine)
-
-    async def _list(self, engine: Engine) -> None:
-        agents = await engine.agents()
-        icons = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
-        infos = await engine.sessions.list()
-        self._sidebar.set_sessions(infos, icons)
-        self._sidebar.set_drafts(len(await engine.store.drafts()))
-        self._sidebar.set_cost(await engine.usage_costs.today())
-        self._listed()
-        await self._check_elsewhere(engine, infos)
-
-    async def _check_elsewhere(self, engine: Engine, infos: list[SessionInfo]) -> None:
-        """Refresh again after ``AGAIN`` while other programs work in chats."""
-        busy = [info.id for info in infos if info.state in ("running", "waiting")]
-        before = self._busy_elsewhere
-        self._busy_elsewhere = {one for one in busy if await engine.store.running_elsewhere(one)}
-        if self._busy_elsewhere:
-            self._again.start()
-        else:
-            self._again.stop()
-        if before - self._busy_elsewhere:
-            self.ended.emit()
-
-    async def last(self) -> tuple[str, str] | None:
-        """Id and title of the chat that was used last."""
-        assert self.engine is not None
-        infos = await self.engine.sessions.list()
-        return next(((info.id, info.title) for info in infos if info.title), None)
-
-    async def waiting(self) -> str | None:
-        """The id of the next chat that waits for the person."""
-        assert self.engine is not None
-        infos = await self.engine.sessions.list()
-        return next((info.id for info in infos if info.state == "waiting"), None)
-
-    def on_event(self, event: Event) -> None:
-        """Refresh after an event that rows or counts may show."""
-        from studio.domain import events
-
-        if isinstance(
-            event,
-            events.TurnStarted
-            | events.AwaitingPermission
-            | events.AwaitingReply
-            | events.PermissionResolved
-            | events.ReplyGiven
-            | events.DraftCreated
-            | events.DraftResolved
-            | events.TurnComplete,
-        ):
-            self.schedule_refresh()
-
-    def _searched(self, text: str) -> None:
-        if self._search is not None:
-            self._search.cancel()
-        self._search = self._later(self._find(text))
-
-    async def _find(self, text: str) -> None:
-        if self.engine is not None and text.strip():
-            self._sidebar.set_hits(await self.engine.sessions.search(text))

@@ -80,7 +80,7 @@ async def test_two_windows_show_one_chat(tmp_path: Path) -> None:
         await until(lambda: first.chat.header.title.accessibleName() == "Renamed")
 
         # Deleted in one, it is gone from both.
-        first.sidebar.delete.emit(session.info.id)
+        first.sidebar.delete.emit([session.info.id])
         await until(lambda: first.chat.session is None and second.chat.session is None)
         assert second.chat.composer.text == "of the second"
 

@@ -1,0 +1,135 @@
+"""Chats are archived, grouped, deleted and brought back in the window, and long lists stay light."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLineEdit
+
+from studio.agent.engine import Engine
+from studio.domain.sessions import SessionInfo
+from studio.simulator import Text, Turn
+from studio.ui.sidebar.chat_list import ChatList
+from studio.ui.sidebar.controller import PAGE
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+PROVIDER = "anthropic"
+__all__ = ["alone"]
+MANY = 10_000
+
+
+def chats(person: Person) -> ChatList:
+    return person.window.sidebar.chats
+
+
+def rows(person: Person) -> list[str]:
+    return [row.title for row in chats(person).chats.rows]
+
+
+async def listed(engine: Engine, titles: str) -> None:
+    """A chat for each letter, the first the newest."""
+    for at, title in enumerate(titles):
+        when = time.time() - at
+        await engine.store.create(
+            SessionInfo(title, title, "/x", "Coder", PROVIDER, "m", "ask", when, when)
+        )
+
+
+@on_window_loop
+async def test_chats_are_put_away_and_brought_back(tmp_path: Path) -> None:
+    async def prepare(engine: Engine) -> None:
+        await listed(engine, "bcd")
+
+    script = [Turn(Text("One."))]
+    async with at_window(tmp_path, PROVIDER, script, prepare=prepare) as person:
+        person.say("Hello")
+        await person.done(1)
+        await until(lambda: rows(person) == ["Today", "Hello", "b", "c", "d"])
+        view, bar, session = chats(person), person.window.sidebar.undo, person.session
+        everything, store = person.window.sidebar.undo.words, person.engine.store
+
+        # Two are deleted at once, the open one among them, and come back with one key.
+        person.click(view.viewport(), view.visualRect(view.chats.index_of("b")).center())
+        await until(lambda: person.session.info.id == "b")
+        person.click(view.viewport(), view.visualRect(view.chats.index(1)).center())
+        await until(lambda: person.session.info.id == session.info.id)
+        below = view.visualRect(view.chats.index_of("b")).center()
+        QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, CTRL, below)
+        QTest.keyClick(view, Key.Key_Delete)
+        await until(lambda: rows(person) == ["Today", "c", "d"])
+        assert bar.isVisible() and everything.text() == "Deleted 2 chats"
+        assert person.window.chat.session is None
+        assert {one.id for one in await store.bin()} == {session.info.id, "b"}
+        QTest.keyClick(view, Key.Key_Z, CTRL)
+        await until(lambda: rows(person) == ["Today", "Hello", "b", "c", "d"])
+        assert not bar.isVisible() and not await store.bin()
+
+        # A title that the person wrote is theirs.
+        view.setCurrentIndex(view.chats.index_of("b"))
+        person.window.sidebar.edit_title()
+        editor = await until(lambda: view.viewport().findChild(QLineEdit))
+        editor.setText("Bee")
+        QTest.keyClick(editor, Key.Key_Return)
+        await until(lambda: "Bee" in rows(person))
+
+        # A new group is named at once; its state is kept.
+        view.grouping.emit(["c", "d"])
+        editor = await until(lambda: view.viewport().findChild(QLineEdit))
+        assert editor.text() == "New group"
+        editor.setText("Zoo")
+        QTest.keyClick(editor, Key.Key_Return)
+        await until(lambda: rows(person) == ["Zoo", "c", "d", "Today", "Hello", "Bee"])
+        view.fold("group:Zoo", closed=True)
+        view.arranging.emit(["b"], {"archived": True})
+        await until(lambda: rows(person) == ["Zoo", "Today", "Hello", "Archived"])
+        assert everything.text() == "Archived 1 chat" and view.chats.rows[-1].count == 1
+
+        # Of the archive as of others: opened, exported, found.
+        view.fold("archived", closed=False)
+        await until(lambda: rows(person)[-2:] == ["Archived", "Bee"])
+        view.exporting.emit(["b"], "json")
+        box = await until(lambda: person.window.findChild(QFileDialog))
+        box.fileSelected.emit(str(tmp_path / "b.json"))
+        box.close()
+        await until(lambda: everything.text().startswith("1 chat is in"))
+        written = json.loads((tmp_path / "b.json").read_text())
+        assert [one["title"] for one in written["conversations"]] == ["Bee"]
+        view.fold("archived", closed=True)
+        person.window.sidebar.field.setText("bee")
+        await until(lambda: rows(person) == ["Bee"] and view.chats.rows[0].session is not None)
+    async with at_window(tmp_path, PROVIDER, []) as person:
+        await until(lambda: rows(person) == ["Zoo", "Today", "Hello", "Archived"])
+        (bee,) = await person.engine.store.some(["b"])
+        assert (bee.titled_by, bee.archived) == ("person", True)
+
+
+@on_window_loop
+async def test_of_many_chats_those_in_view_are_read(tmp_path: Path) -> None:
+    """Counted in rows: neither the database nor the view is asked for the others."""
+
+    async def prepare(engine: Engine) -> None:
+        now = time.time()
+        values = [
+            (f"c{at}", f"Chat {at}", "/x", "Coder", PROVIDER, "m", "ask", now - at, now - at)
+            for at in range(MANY)
+        ]
+        insert = """INSERT INTO sessions (id, title, folder, agent, provider, model,
+            permission_mode, created, updated, state, unread)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'done', 0)"""
+        await engine.database.write(lambda db: db.executemany(insert, values) and None)
+
+    async with at_window(tmp_path, PROVIDER, [], prepare=prepare) as person:
+        view = chats(person)
+        await until(lambda: len(person.chats()) == PAGE)
+        bar = view.verticalScrollBar()
+        bar.setValue(bar.maximum())
+        await until(lambda: len(person.chats()) == 2 * PAGE)
+        assert person.chats()[-1] == f"Chat {2 * PAGE - 1}"
+        assert len((await person.engine.sessions.listing(PAGE)).infos) == PAGE
