@@ -197,6 +197,12 @@ async def a_chat(person: Person, seen: Seen) -> None:
         person.press(key, CTRL)
         seen.look(f"Ctrl+{key.name}")
         person.press(Key.Key_Escape)
+    for sign in "@/":
+        person.composer.setFocus()
+        person.type(sign)
+        await until(lambda: person.window.completion and person.window.completion.isVisible())
+        seen.look(f"after {sign}")
+        person.composer.set_text("")
     person.composer.model.open()
     picker = person.window.chat.menus.picker
     assert picker is not None

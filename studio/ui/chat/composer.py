@@ -366,6 +366,8 @@ class Composer(PaintedWidget):
 
     def mention(self, name: str) -> None:
         """Name a file or folder of the chat's folder in the text; a file is attached too."""
+        if self._model.input.closed:
+            return
         self.replace_word(f"{mention_of(name)} ")
         if not name.endswith("/"):
             self._model.attachments.mention(name)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.translation import locale, tr, tr_later
-from studio.ui.widgets import MenuItem, plain_tip
+from studio.ui.widgets import MenuItem
 
 from .composer import Composer
 from .model.chat_model import ChatModel
@@ -176,7 +176,7 @@ class OptionMenus(QObject):
         button.set_items([*items, *turn_mode_items(mode)])
         chosen = next((one for one in options.agents if one.name == options.agent), None)
         limits = (tr_engine(chosen.whose), tr(ROLE_LIMITS[chosen.role])) if chosen else ()
-        button.setToolTip(plain_tip(". ".join(filter(None, limits))))
+        button.set_tip(". ".join(filter(None, limits)))
         button.set_current(options.agent)
         face = f"{options.agent}, {mode}" if mode else options.agent
         button.set_face(face, *options.agent_icon(options.agent))

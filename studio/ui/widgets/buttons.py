@@ -101,7 +101,8 @@ class FoldingButton(PaintedButton):
     def sizeHint(self) -> QSize:
         return self.folded_size() if self.folded else self.wide_size()
 
-    def setToolTip(self, text: str) -> None:
+    def set_tip(self, text: str) -> None:
+        """Say more in the tool tip, after the words of a folded button."""
         self._tip = text
         self._show_tip()
 
@@ -111,8 +112,8 @@ class FoldingButton(PaintedButton):
             self._show_tip()
 
     def _show_tip(self) -> None:
-        words = [self.accessibleName(), self._tip] if self.folded else [self._tip]
-        super().setToolTip(plain_tip(". ".join(filter(None, words))))
+        words = self.accessibleName() if self.folded else ""
+        self.setToolTip(plain_tip(". ".join(filter(None, (words, self._tip)))))
 
 
 class Button(FoldingButton):

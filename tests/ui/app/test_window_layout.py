@@ -101,6 +101,8 @@ async def test_no_button_is_cut_at_any_size_of_window_and_text(tmp_path: Path, s
             # At 900 pixels and the largest text the least important ones are icons, by name.
             assert composer.effort.folded and composer.folder.folded
             assert composer.effort.accessibleName() in composer.effort.toolTip()
+            composer.effort.set_tip("<b>Granted</b>")
+            assert "<b>" not in composer.effort.toolTip()
             window.resize(1432, 860)
             theme.set(scale=1.0)
             composer.model.set_face("Short")
