@@ -56,6 +56,8 @@ class Settings:
     """A wider column of text in chats."""
     show_keys: bool = True
     """Show the keys of buttons on them."""
+    menu_bar: bool = True
+    """Show the menu bar; where it is hidden, Alt shows it."""
     shortcuts: dict[str, str] = field(default_factory=dict[str, str])
     """Keys that the person gave to actions, by the action's name; empty for no key."""
 

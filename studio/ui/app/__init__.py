@@ -5,6 +5,7 @@
 - ``main_window``: Makes sidebar, pages and inspector of a window, and connects them.
 - ``actions``: Lists the actions of the window, and fills the menus with them.
 - ``chat_actions``: Does what the menus offer for the chat on screen, and offers what can be done.
+- ``menus``: Gives menu lines letters, edits the focused text, lists the windows, hides the bar.
 - ``shortcuts``: The keys of all actions, as a person chose them, and which can be chosen.
 - ``key_sheet``: Shows all keys in a window.
 - ``banner``: Shows errors and hints of the program, above the page.

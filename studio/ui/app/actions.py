@@ -18,6 +18,8 @@ from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.pages import registry
 from studio.ui.translation import tr, tr_later
 
+from .menus import EditMenu, WindowMenu, with_letters
+
 
 class Action(Enum):
     """What the menus and keys of the window do, apart from showing a page."""
@@ -36,6 +38,7 @@ class Action(Enum):
     RENAME_CHAT = auto()
     SIDEBAR = auto()
     INSPECTOR = auto()
+    MENU_BAR = auto()
     LARGER_TEXT = auto()
     SMALLER_TEXT = auto()
     NORMAL_TEXT = auto()
@@ -146,6 +149,7 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2"),
         MenuEntry("View", Action.SIDEBAR, tr("Sidebar"), "Ctrl+B"),
         MenuEntry("View", Action.INSPECTOR, tr("Inspector"), "Ctrl+I"),
+        MenuEntry("View", Action.MENU_BAR, tr("Show menu bar")),
         MenuEntry("View"),
         MenuEntry("View", Action.LARGER_TEXT, tr("Larger text"), "Ctrl++"),
         MenuEntry("View", Action.SMALLER_TEXT, tr("Smaller text"), "Ctrl+-"),
@@ -221,6 +225,8 @@ class WindowActions:
     """The actions that were put into the menu bar."""
 
     by_action: dict[Action, QAction] = field(default_factory=dict[Action, QAction])
+    menus: dict[str, QMenu] = field(default_factory=dict[str, QMenu])
+    """By the keys of ``MENUS``."""
     by_page: dict[str, QAction] = field(default_factory=dict[str, QAction])
     by_name: dict[str, QAction] = field(default_factory=dict[str, QAction])
     """All of them, by the name that an action has in the settings."""
@@ -247,10 +253,10 @@ def install(
     that only it holds.
     """
     made = WindowActions()
-    bar, menus = window.menuBar(), dict[str, QMenu]()
+    menus = made.menus
+    for title, key in zip(with_letters(map(tr, MENUS.values())), MENUS, strict=True):
+        menus[key] = window.menuBar().addMenu(title)
     for entry in menu_entries():
-        if entry.menu not in menus:
-            menus[entry.menu] = bar.addMenu(tr(MENUS[entry.menu]))
         if entry.action is None and not entry.page:
             menus[entry.menu].addSeparator()
             continue
@@ -266,6 +272,15 @@ def install(
             made.by_action[entry.action] = action
         menus[entry.menu].addAction(action)
         window.addAction(action)
+    EditMenu(window, menus["Edit"])
+    WindowMenu(window, menus["Window"])
+    for menu in menus.values():
+        lines = [line for line in menu.actions() if line.text()]
+        parts = [line.text().partition("\t") for line in lines]
+        for line, text, (_, *keys) in zip(
+            lines, with_letters(part[0] for part in parts), parts, strict=True
+        ):
+            line.setText("".join((text, *keys)))
     return made
 
 

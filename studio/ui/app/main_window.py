@@ -6,6 +6,7 @@ What it does not have alone comes from ``Shared``; ``program`` owns all windows.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -34,6 +35,7 @@ from studio.ui.widgets.layouts import column_of, widget_of
 from .actions import Action, RunningMenu, install
 from .banner import Banner
 from .chat_actions import ChatActions
+from .menus import MenuBarSwitch
 from .page_stack import PageStack
 from .server_process import ServerController
 from .settings_controller import SettingsController
@@ -120,6 +122,13 @@ class MainWindow(QMainWindow):
         self.chat_actions = ChatActions(self.chat, self.pages.show_chat)
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
         self.chat_actions.watch(self.menu_actions)
+        self._menu_bar = MenuBarSwitch(self)
+        for action in self.menu_actions.by_name.values():
+            action.triggered.connect(lambda: self._menu_bar.arm(False))
+        self.menu_actions.by_action[Action.MENU_BAR].setCheckable(True)
+        self.menu_actions.by_action[Action.MENU_BAR].setVisible(sys.platform != "darwin")
+        self._show_menu_bar()
+        self.preferences.applied.connect(self._show_menu_bar)
         self.preferences.keys_changed.connect(self._set_keys)
         self._set_keys()
         self.chat.set_undo_actions(
@@ -134,6 +143,7 @@ class MainWindow(QMainWindow):
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
         self.sidebar.open_found.connect(self.open_session)
+        self.sidebar.chats.window_wanted.connect(self.window_wanted)
         self.sidebar.left.connect(self.chat.composer.setFocus)
         self.sidebar.settings.connect(self.preferences.open)
         self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
@@ -148,6 +158,7 @@ class MainWindow(QMainWindow):
         self.chat.event_seen.connect(self.chat_list.on_event)
         self.chat.option_chosen.connect(self._on_option_chosen)
         self.chat.opened.connect(self._inspector.show_chat)
+        self.chat.opened.connect(self._show_title)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.preferences.applied.connect(self.chat.model.options.settings_changed)
         self.chat.trouble.connect(self.banner.say)
@@ -194,8 +205,13 @@ class MainWindow(QMainWindow):
         await self.chat.model.external.refresh()
         self.chat_list.schedule_refresh()
 
+    def _show_title(self) -> None:
+        title = self.chat.session.info.title if self.chat.session is not None else ""
+        self.setWindowTitle(f"{title} – Agent Studio" if title else "Agent Studio")
+
     def _listed(self) -> None:
         """The rows are new: the chat on screen may have been changed in another window."""
+        self._show_title()
         self.pages.mark_chat()
         self.chat.model.options.follow_session()
 
@@ -306,6 +322,7 @@ class MainWindow(QMainWindow):
             Action.RENAME_CHAT: self.sidebar.edit_title,
             Action.SIDEBAR: lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
             Action.INSPECTOR: self._inspector.toggle,
+            Action.MENU_BAR: self._switch_menu_bar,
             Action.LARGER_TEXT: lambda: self.preferences.scale(10),
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
             Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
@@ -410,10 +427,27 @@ class MainWindow(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape, where nothing else wants it: back to what the person writes."""
+        self._menu_bar.arm(event.key() == Qt.Key.Key_Alt)
         if event.key() == Qt.Key.Key_Escape and self.pages.shows_chat:
             self.chat.composer.setFocus()
         else:
             super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Alt:
+            self._menu_bar.alt_released()
+        self._menu_bar.arm(False)
+        super().keyReleaseEvent(event)
+
+    def _switch_menu_bar(self) -> None:
+        values = self.settings.values
+        values.menu_bar = not values.menu_bar
+        self.preferences.applied.emit()
+        self._later(self.settings.save())
+
+    def _show_menu_bar(self) -> None:
+        self._menu_bar.show(self.settings.values.menu_bar)
+        self.menu_actions.by_action[Action.MENU_BAR].setChecked(self.settings.values.menu_bar)
 
     # The end
 

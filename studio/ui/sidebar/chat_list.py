@@ -257,6 +257,8 @@ class ChatList(QListView):
     """The id of a chat."""
     found_opened = Signal(str, str, str)
     """A chat that was searched for: its id, the words and the line that has them."""
+    window_wanted = Signal(str)
+    """The person wants a chat in a window of its own."""
     stopping = Signal(str)
     """The person wants to end a chat's turn."""
     removing = Signal(list)
@@ -546,6 +548,13 @@ class ChatList(QListView):
         if self.currentIndex().isValid():
             below = self.visualRect(self.currentIndex()).bottomLeft() + QPoint(SIDE + 10, 0)
             self.menu_wanted.emit(self.viewport().mapToGlobal(below))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        row = self.indexAt(event.position().toPoint()).data(ChatListModel.RowRole)
+        if event.button() == Qt.MouseButton.MiddleButton and row is not None and row.id:
+            self.window_wanted.emit(row.id)
+        else:
+            super().mouseReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         row = self.currentIndex().data(ChatListModel.RowRole)

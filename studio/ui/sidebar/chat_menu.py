@@ -37,6 +37,8 @@ def _chat_menu(view: ChatList, rows: Sequence[ChatRow]) -> QMenu:
         (row,) = rows
         if row.status in ("running", "waiting") and view.chats.progress(row.id):
             menu.addAction(tr("Stop"), lambda: view.stopping.emit(row.id))
+        window = tr("Open in new window")
+        menu.addAction(window, lambda: view.window_wanted.emit(ids[0]))
         if known:
             rename = tr("Rename") + "\tF2"
             menu.addAction(rename, lambda: view.edit(view.chats.index_of(row.id)))

@@ -14,7 +14,7 @@ from studio.simulator import Call, Text, Turn
 from studio.ui.app.main_window import MainWindow
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, row_of
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -131,3 +131,33 @@ async def test_each_closes_alone_and_comes_back_where_it_was(tmp_path: Path) -> 
         await until(program.closed.done)
         assert third.isHidden() and again.isHidden()
         assert not any(window.isVisible() for window in QApplication.topLevelWidgets())
+
+
+@on_window_loop
+async def test_a_chat_opens_in_a_window_of_its_own(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", [Turn(Text("Yes."))]) as person:
+        person.say("Hello & goodbye")
+        await person.done()
+        session, chats = person.session, person.window.sidebar.chats
+        person.window.new_chat()
+        index = await until(lambda: row_of(chats, "Hello & goodbye"))
+        place = chats.visualRect(index).center()
+        QTest.mouseClick(chats.viewport(), Qt.MouseButton.MiddleButton, pos=place)
+        await until(lambda: len(person.program.windows) == 2)
+        second = person.program.windows[1]
+        await until(lambda: second.chat.session is session)
+        assert person.window.chat.session is None
+        await until(lambda: second.windowTitle().startswith("Hello & goodbye"))
+
+        menu = person.window.menu_actions.menus["Window"]
+        menu.aboutToShow.emit()
+        lines = [line for line in menu.actions() if line.isCheckable()]
+        assert sorted(line.text()[3:] for line in lines) == [
+            "Agent Studio",
+            "Hello && goodbye – Agent Studio",
+        ]
+        assert [line.isChecked() for line in lines].count(True) == 1
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        next(line for line in lines if "Hello" in line.text()).trigger()
+        await until(second.isActiveWindow)

@@ -1,0 +1,107 @@
+"""The menus: letters without a clash, editing where the keyboard is, a bar that can be hidden."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu
+
+from studio.simulator import Text, Turn
+from studio.ui.app.actions import Action, install
+from studio.ui.app.menus import EditMenu, with_letters
+from support.languages import language
+from support.waiting import until
+from support.window import Key, alone, at_window, on_window_loop
+
+__all__ = ["alone"]
+
+
+def letter(text: str) -> str:
+    return text.replace("&&", "").partition("&")[2][:1].lower()
+
+
+def test_letters_are_the_first_of_a_word_where_they_can_be() -> None:
+    assert with_letters(["Cut", "Copy", "A & B"]) == ["&Cut", "C&opy", "&A && B"]
+    assert sum("&" in line for line in with_letters(["ab", "a", "b", "Open…"])) == 3
+    assert with_letters(["ab", "a"]) == ["a&b", "&a"]
+    assert with_letters(["A", "A", "…"]) == ["&A", "A", "…"]
+
+
+@pytest.mark.parametrize("name", ["en", "de"])
+def test_no_two_lines_of_a_menu_have_one_letter(alone: object, name: str) -> None:
+    with language(name):
+        window = QMainWindow()
+        handlers = dict.fromkeys(Action, lambda: None)
+        made = install(window, handlers, lambda _: None)
+        bars = [line.text() for line in window.menuBar().actions()]
+        menus = [[a.text() for a in m.actions() if a.text()] for m in made.menus.values()]
+        for lines in (bars, *menus):
+            letters = [letter(line) for line in lines]
+            assert all(letters) and len(set(letters)) == len(letters), lines
+        window.deleteLater()
+
+
+@on_window_loop
+async def test_editing_acts_where_the_keyboard_is(alone: object, tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", [Turn(Text("Answer."))]) as person:
+        window, clipboard = person.window, QGuiApplication.clipboard()
+        edit = window.findChild(EditMenu)
+        lines: dict[str, QAction] = {one.text: line for one, line in edit.lines}
+        menu = window.menu_actions.menus["Edit"]
+
+        def enabled() -> set[str]:
+            menu.aboutToShow.emit()
+            return {text for text, line in lines.items() if line.isEnabled()}
+
+        clipboard.clear()
+        assert enabled() == set()
+        person.type("some words")
+        assert enabled() == {"Undo", "Select all"}
+        window.menuBar().setFocus()  # as with Alt: the text that had the keyboard counts
+        lines["Select all"].trigger()
+        assert enabled() == {"Undo", "Cut", "Copy", "Select all"}
+        lines["Cut"].trigger()
+        assert person.composer.text == "" and clipboard.text() == "some words"
+        assert {"Paste", "Paste without formatting"} < enabled()
+        lines["Paste without formatting"].trigger()
+        lines["Paste"].trigger()
+        assert person.composer.text == "some words" * 2
+        lines["Undo"].trigger()
+        assert person.composer.text == "some words" and "Redo" in enabled()
+
+        person.composer.setFocus()
+        person.press(Key.Key_Return)
+        await person.done()
+        person.view.setFocus()
+        person.view.canvas_viewport.focus_on(1)
+        assert enabled() == {"Copy", "Select all"}
+        lines["Select all"].trigger()
+        lines["Copy"].trigger()
+        assert "some words" in clipboard.text() and "Answer." in clipboard.text()
+
+
+@on_window_loop
+async def test_a_hidden_menu_bar_is_shown_by_alt(alone: object, tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        window, bar = person.window, person.window.menuBar()
+        switch = window.menu_actions.by_action[Action.MENU_BAR]
+        assert bar.isVisible() and switch.isChecked()
+        switch.trigger()
+        assert not bar.isVisible() and not switch.isChecked()
+        assert not person.engine.settings.values.menu_bar
+        editor = person.composer.editor
+        for between in (Key.Key_Up, None):
+            QTest.keyPress(editor, Key.Key_Alt)
+            if between is not None:
+                QTest.keyClick(editor, between)
+            QTest.keyRelease(editor, Key.Key_Alt)
+            assert bar.isVisible() is (between is None)
+        menu = await until(QApplication.activePopupWidget)
+        assert isinstance(menu, QMenu)
+        menu.close()
+        await until(lambda: not bar.isVisible())
+        switch.trigger()
+        assert bar.isVisible()
