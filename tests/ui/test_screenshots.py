@@ -32,8 +32,10 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui import translation
+from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.settings.dialog import SettingsDialog
+from studio.ui.settings.registry import PAGES
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
@@ -238,6 +240,18 @@ class Photographer:
                 self.check(image, size)
                 taken[key] = image
         return taken
+
+    async def show(self, name: str) -> None:
+        """Both themes of a state that ``make pictures`` shows; one elsewhere, for its colours."""
+        window = self.person.window
+        there, other = ("dark", "light") if window.theme.dark else ("light", "dark")
+        for theme in (there, other) if self.folder else (there,):
+            window.theme.set(theme)  # type: ignore[arg-type]
+            await settled()
+            image = self._grab()
+            assert len(set(pixels(image.scaled(240, 150)))) > 40, name
+            if self.folder:
+                assert image.save(f"{self.folder}/{name}-{theme}-{image.width()}.png")
 
     def _grab(self) -> QImage:
         """What the screen shows; the offscreen one shows no two windows, so they are put together."""
@@ -835,4 +849,44 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("22-server")
         dialog.pages["server"].ensureWidgetVisible(dialog.pages["server"].origins)
         await pictures.take("22-server-below")
+        dialog.close()
+
+
+@on_window_loop
+async def test_pages_and_lists(tmp_path: Path, atlas: Path) -> None:
+    """04, 09, 11, 27, 28: palette, lists of the composer, find, agents, each page of settings."""
+    script = [Turn(Text("**Clocks** step back. " + FINDING), usage=USED)]
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures, window = Photographer(person), person.window
+        person.say("Why is the test flaky? It reads a clock.")
+        await person.done()
+        person.press(Key.Key_F, CTRL)
+        await until(window.chat.find_strip.isVisible)
+        person.type("clock")
+        await until(lambda: window.chat.view.finder.find is not None)
+        await pictures.show("27-find")
+        person.press(Key.Key_Escape)
+        person.press(Key.Key_K, CTRL)
+        await until(lambda: window._palette is not None and window._palette.isVisible())
+        await pictures.show("04-palette")
+        person.type("retry")
+        await pictures.show("04-palette-typed")
+        person.press(Key.Key_Escape)
+        person.click(person.composer.model)
+        await until(QApplication.activePopupWidget)
+        await pictures.show("27-models")
+        person.press(Key.Key_Escape)
+        await until(lambda: QApplication.activePopupWidget() is None)
+        person.press(Key.Key_2, CTRL)
+        page = await until(
+            lambda: isinstance(one := window.pages.currentWidget(), AgentsPage) and one
+        )
+        await until(lambda: page.document is not None)
+        await pictures.show("11-agents")
+        for entry in PAGES:
+            window.preferences.open(entry.key)
+            dialog = window.preferences.dialog
+            assert isinstance(dialog, SettingsDialog)
+            await until(dialog.isVisible)
+            await pictures.show(f"28-settings-{entry.key}")
         dialog.close()

@@ -75,6 +75,14 @@ def _price(choice: ModelChoice) -> str:
     return tr("Free") if choice.local else price(info.input_price, info.output_price)
 
 
+def fact_columns(theme: Theme, choice: ModelChoice) -> list[tuple[str, float]]:
+    """Price and context window with the widths of their columns, which no language outgrows."""
+    size = context_size(choice.info.context_window)
+    columns = (_price(choice), price(0.075, 0.3)), (size, context_size(200_000))
+    metrics = theme.metrics("small")
+    return [(words, metrics.horizontalAdvance(widest) + theme.px(6)) for words, widest in columns]
+
+
 def _described(choice: ModelChoice) -> str:
     return joined(
         (
@@ -139,10 +147,10 @@ class ChoiceRow(QStyledItemDelegate):
         t = self._theme
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         end = rect.right() - t.px(14)
-        for words, wide in ((_price(row), 88), (context_size(row.info.context_window), 44)):
-            place = QRectF(end - t.px(wide), rect.top(), t.px(wide), rect.height())
+        for words, wide in fact_columns(t, row):
+            place = QRectF(end - wide, rect.top(), wide, rect.height())
             paint_text(painter, t, place, words, "small digits", "text2", right)
-            end -= t.px(wide) + t.px(6)
+            end -= wide + t.px(6)
         side = t.px(14)
         for icon, able, _ in reversed(_abilities(row)):
             end -= side

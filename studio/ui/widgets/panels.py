@@ -113,6 +113,7 @@ class Field(QLineEdit):
         """Show ``text``, unless the person is typing something else."""
         if not self.typing:
             self.setText(text)
+            self.setCursorPosition(0)  # its beginning is shown, where it is longer than the field
             if self._error:
                 self.set_error()
 

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from studio.domain.models import ModelInfo
 from studio.simulator import Text, Turn
 from studio.ui.chat.model.model_choices import ModelChoice, matching, request_price, toggled
-from studio.ui.chat.model_picker import ModelPicker, estimate
+from studio.ui.chat.model_picker import ModelPicker, estimate, fact_columns
 from studio.ui.formatting import context_size
+from studio.ui.theme import Theme
+from support.languages import language
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup
 
@@ -50,6 +53,16 @@ def test_what_a_request_costs_is_said_only_where_it_is_known() -> None:
     assert estimate(request_price(model, 100)) == estimate(request_price(ModelInfo("n"), 9)) == ""
     assert toggled(toggled(["a"], "b"), "a") == ["b"]
     assert context_size(None) == ""
+
+
+@pytest.mark.parametrize("name", ["en", "de"])
+def test_facts_fit_their_columns_in_each_language(alone: QApplication, name: str) -> None:
+    theme = Theme()
+    facts = ModelInfo("m", context_window=200_000, input_price=0.075, output_price=0.3)
+    with language(name):
+        for words, wide in fact_columns(theme, ModelChoice("p", "P", facts)):
+            assert 0 < theme.metrics("small").horizontalAdvance(words) <= wide
+    theme.deleteLater()
 
 
 def opened(person: Person) -> ModelPicker:

@@ -378,6 +378,14 @@ async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None
         page._place()
         assert page.properties.isVisible()
         assert page.columns.centre.geometry().right() < page.properties.x()
+        # A name is whole before buttons have words, and a long text shows its beginning.
+        page.title.show_title("a-file-with-a-name.md", "Cannot be changed here")
+        person.window.theme.set(scale=1.2)
+        name = person.window.theme.metrics("heading").horizontalAdvance("a-file-with-a-name.md")
+        await until(lambda: page.title.width() >= name)
+        about = page.properties.about
+        about.set_unless_typing("What this agent is for, in more words than the field shows. " * 3)
+        assert about.cursorPosition() == 0
         person.window.theme.set(scale=1.6)
         person.window.resize(900, 640)
         await until(lambda: page.list_button.isVisible() and not page.columns.listed.isVisible())

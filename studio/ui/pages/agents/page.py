@@ -68,7 +68,14 @@ class _Title(PaintedWidget):
     def show_title(self, name: str, state: str) -> None:
         self._name, self._state = name, state
         self.setAccessibleName(joined((name, state)))
+        self.updateGeometry()
         self.update()
+
+    def sizeHint(self) -> QSize:
+        """Room for the name, unless it is very long: buttons give up their words for it."""
+        t = self.theme
+        name = t.metrics("heading").horizontalAdvance(self._name) + 1
+        return QSize(min(name, t.px(160)), t.px(24))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(self.theme.px(40), self.theme.px(24))
