@@ -379,10 +379,15 @@ async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None
         assert page.properties.isVisible()
         assert page.columns.centre.geometry().right() < page.properties.x()
         # A name is whole before buttons have words, and a long text shows its beginning.
-        page.title.show_title("a-file-with-a-name.md", "Cannot be changed here")
         person.window.theme.set(scale=1.2)
-        name = person.window.theme.metrics("heading").horizontalAdvance("a-file-with-a-name.md")
-        await until(lambda: page.title.width() >= name)
+        name = "a-file-with-a-name.md"
+        wide = person.window.theme.metrics("heading").horizontalAdvance(name)
+
+        def has_room() -> bool:
+            page.title.show_title(name, "Cannot be changed here")
+            return page.title.width() >= wide
+
+        await until(has_room)
         about = page.properties.about
         about.set_unless_typing("What this agent is for, in more words than the field shows. " * 3)
         assert about.cursorPosition() == 0
