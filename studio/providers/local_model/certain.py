@@ -40,6 +40,22 @@ _THING = re.compile(
 )
 
 
+_OF_THIS_FOLDER = re.compile(
+    r"\b(?:the|this|these|those|my|our|which|what|any|all|every|each|many)(?:\s+\w+){0,2}?"
+    r"\s+(?:files?|folders?|director(?:y|ies)|documents?|notes?|project|repository|code)\b"
+    r"|\b(?:welche|wieviele|viele|alle|die|der|das|diese\w*|meine|im|in)(?:\s+\w+){0,2}?"
+    r"\s+(?:datei(?:en)?|ordner|verzeichnis(?:se)?|dokumente?|notizen|projekt)\b",
+    re.IGNORECASE,
+)
+"""Words that mean what lies in the folder, and not files in general."""
+_HOW_TO = re.compile(r"\bhow (?:to|do|can|should|would)\b|\bwie (?:kann|man)\b", re.IGNORECASE)
+
+
+def asks_about_the_files(ask: str) -> bool:
+    """Whether a request is about the files that are here, in English or German."""
+    return bool(_OF_THIS_FOLDER.search(ask)) and not _HOW_TO.search(ask)
+
+
 def asks_for_a_change(ask: str) -> bool:
     """Whether a request is to write, change or run something, and not for a text."""
     for found in _CHANGE.finditer(ask):

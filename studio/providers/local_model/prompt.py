@@ -21,7 +21,15 @@ from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Request
 
-from .certain import CHANGES_NOTHING, FILE, asks_for_a_change, is_founded, not_read, nothing_found
+from .certain import (
+    CHANGES_NOTHING,
+    FILE,
+    asks_about_the_files,
+    asks_for_a_change,
+    is_founded,
+    not_read,
+    nothing_found,
+)
 
 ANSWER = "answer"
 OUTPUT_LIMIT = 200
@@ -149,12 +157,17 @@ class Prompt:
         return ("read", {"path": unread[0]}) if unread else None
 
     def _first_call(self, work: Work, offered: Sequence[str]) -> str:
-        """The call with which requests much like this one begin; empty where none is known."""
+        """The call with which requests much like this one begin; empty where none is known.
+
+        Whatever is asked about the files begins with a look at them.
+        """
         if work.steps or "list" not in offered:
             return ""
         examples = self._examples(work, offered)
-        looks = examples and _looks(work, examples[-1])
-        return examples[-1].tools[0] if looks else ""
+        if examples and _looks(work, examples[-1]):
+            return examples[-1].tools[0]
+        names_one = FILE.search(work.ask) or _FOLDER.search(work.ask)
+        return "list" if asks_about_the_files(work.ask) and not names_one else ""
 
     def shaped(self, request: Request) -> Request:
         """The same step of the same turn, in the small model's words.
