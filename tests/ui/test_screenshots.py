@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, QSize
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -32,6 +32,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui import translation
+from studio.ui.chat.suggestions import SuggestionButton
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.settings.dialog import SettingsDialog
@@ -252,6 +253,25 @@ class Photographer:
             assert len(set(pixels(image.scaled(240, 150)))) > 40, name
             if self.folder:
                 assert image.save(f"{self.folder}/{name}-{theme}-{image.width()}.png")
+
+    async def frame(self) -> QImage:
+        await settled()
+        return self._grab()
+
+    def keep(self, name: str, frames: list[QImage]) -> None:
+        """A row of pictures as one."""
+        if not self.folder:
+            return
+        small = [
+            frame.scaledToWidth(720, Qt.TransformationMode.SmoothTransformation) for frame in frames
+        ]
+        film = QImage(732 * len(small), small[0].height(), QImage.Format.Format_RGB32)
+        film.fill(Qt.GlobalColor.gray)
+        painter = QPainter(film)
+        for number, image in enumerate(small):
+            painter.drawImage(732 * number, 0, image)
+        painter.end()
+        assert film.save(f"{self.folder}/{name}-light-{film.width()}.png")
 
     def _grab(self) -> QImage:
         """What the screen shows; the offscreen one shows no two windows, so they are put together."""
@@ -890,3 +910,35 @@ async def test_pages_and_lists(tmp_path: Path, atlas: Path) -> None:
             await until(dialog.isVisible)
             await pictures.show(f"28-settings-{entry.key}")
         dialog.close()
+
+
+@on_window_loop
+async def test_the_first_minute(tmp_path: Path, atlas: Path) -> None:
+    """U-1: from the start to a real answer in three clicks, as a row of pictures."""
+    script = [Turn(read("src/atlas/retry.py")), Turn(Text(FINDING), usage=USED)]
+
+    def setup(file) -> None:
+        file.values.last_folder = str(atlas)
+
+    async with at_window(
+        tmp_path, "ollama", script, first_run=True, folder=atlas, setup=setup, fonts=fonts()
+    ) as person:
+        pictures, window = Photographer(person), person.window
+        film = [await pictures.frame()]
+        start = window.pages.currentWidget()._start
+        found = tr("Found, {many}").format(many="")
+        await until(lambda: found in start.ollama.accessibleName())
+        film.append(await pictures.frame())
+        person.click(start.ollama)
+        offered = await until(lambda: window.chat.suggestions.findChildren(SuggestionButton))
+        film.append(await pictures.frame())
+        person.click(offered[-1])
+        await until(lambda: person.composer.text)
+        film.append(await pictures.frame())
+        person.click(person.composer.send)
+        await until(lambda: person.blocks(ToolBlock))
+        film.append(await pictures.frame())
+        await person.done()
+        film.append(await pictures.frame())
+        assert person.says("monotonic")
+        pictures.keep("00-first-minute", film)
