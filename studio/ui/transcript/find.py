@@ -35,6 +35,8 @@ from studio.tools.drafts.diff import unified_diff
 from studio.ui.engine_texts import tr_engine
 from studio.ui.markdown.parser import Block, parse, plain
 
+from .model import awaits_reply
+
 _MARKUP = str.maketrans("", "", "*_~`\\>|#[]")
 _LINK = re.compile(r"\]\([^()\n]*\)")
 _HIDES = re.compile(r"[\[<&\\$]|```|~~~")
@@ -220,24 +222,37 @@ class Find:
 
 def is_merged(blocks: Sequence[TranscriptBlock], index: int) -> bool:
     """Whether a call is shown in one row with others, which does not show what they returned."""
+    if not is_read(blocks[index]):
+        return False
+    for by in (1, -1):
+        at = index + by
+        while 0 <= at < len(blocks) and has_no_row(blocks[at]):
+            at += by
+        if 0 <= at < len(blocks) and is_read(blocks[at]):
+            return True
+    return False
 
-    def read(at: int) -> bool:
-        block = blocks[at] if 0 <= at < len(blocks) else None
-        return (
-            isinstance(block, ToolBlock)
-            and (block.effect, block.state) == ("read", "done")
-            and block.asks is None
-            and not block.external
-        )
 
-    return read(index) and (read(index - 1) or read(index + 1))
+def is_read(block: TranscriptBlock) -> bool:
+    """Whether it is a finished reading, which goes into one row with others beside it."""
+    return (
+        isinstance(block, ToolBlock)
+        and (block.effect, block.state) == ("read", "done")
+        and block.asks is None
+        and not block.external
+    )
+
+
+def has_no_row(block: TranscriptBlock) -> bool:
+    """Whether it is a call that is not shown, for its draft is."""
+    return isinstance(block, ToolBlock) and (block.effect, block.state) == ("draft", "done")
 
 
 def title_of(block: TranscriptBlock) -> str:
     """What stands in a block's row, painted in one line; empty if all of it is text."""
     match block:
         case ToolBlock():
-            return block.target
+            return "" if awaits_reply(block) or has_no_row(block) else block.target
         case DraftBlock():
             return block.draft.label
         case _:
@@ -255,8 +270,10 @@ def shown_texts(block: TranscriptBlock) -> list[str]:
             return block.text.strip().split("\n\n")
         case SummaryBlock():
             return _texts(plain(block.text))
+        case ToolBlock() if awaits_reply(block):
+            return [block.asks or "", *block.choices]
         case ToolBlock():
-            return [block.output]
+            return [] if has_no_row(block) else [block.output]
         case NoticeBlock():
             return [tr_engine(block.text)]
         case EndBlock():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter, QPen
@@ -10,10 +11,11 @@ from PySide6.QtGui import QPainter, QPen
 from studio.domain.blocks import DraftBlock, ReasoningBlock, SummaryBlock, ToolBlock
 
 from .canvas import TOP
-from .find import Find, FoundAt, Wanted
+from .find import Find, FoundAt, Wanted, has_no_row, is_merged, is_read
 from .items.base import Item, ItemContext
 from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
+from .model import awaits_reply
 from .paint_style import PaintStyle
 from .scroller import FADE, ScrollBar, Scroller
 from .text.text_layout import mark_text
@@ -155,20 +157,25 @@ class Finder(QObject):
         if self.find is None:
             return 0
         opened, blocks = self._context.opened, self._canvas.blocks
-        hidden = 0
-        for block, count in zip(blocks, self.find.counts, strict=False):
-            if count and id(block) not in opened:
-                if isinstance(block, ReasoningBlock | SummaryBlock):
-                    hidden += count
-                elif isinstance(block, ToolBlock):
-                    hidden += count - self.find.has_title_hit(block)
+        hidden = row = 0
+        for index, (block, count) in enumerate(zip(blocks, self.find.counts, strict=False)):
+            if is_read(block):
+                row = row or id(block)  # readings beside each other are one row
+            elif not has_no_row(block):
+                row = 0
+            if not count or (row or id(block)) in opened:
+                continue
+            if isinstance(block, ReasoningBlock | SummaryBlock) or is_merged(blocks, index):
+                hidden += count
+            elif isinstance(block, ToolBlock) and not awaits_reply(block):
+                hidden += count - self.find.has_title_hit(block)
         return hidden
 
     # -- showing ------------------------------------------------------------------------
 
     def reveal(self, at: FoundAt) -> None:
         """Open what hides a hit, and scroll until it is in view."""
-        canvas, scroller, context = self._canvas, self._scroller, self._context
+        canvas, scroller = self._canvas, self._scroller
         index = canvas.index_of_block(at.block)
         if index is None:
             return
@@ -176,7 +183,7 @@ class Finder(QObject):
         if self._open(item, at):
             item.laid = False
         scroller.following = False
-        item.show(context, 0, 0)
+        canvas.ready(index)
         for _ in range(3):
             where = self.place(item, at)
             top = canvas.top(index) + where.top() - scroller.value
@@ -184,6 +191,7 @@ class Finder(QObject):
             if top >= 8 and bottom <= scroller.height - FADE - 8 and item.laid:
                 break
             scroller.to(canvas.top(index) + where.top() - scroller.height / 3)
+        scroller.settle()  # what was opened moves what is below it
         self.scrolled.emit()
 
     def _open(self, item: Item, at: FoundAt) -> bool:
@@ -191,11 +199,12 @@ class Finder(QObject):
         context, block = self._context, self._canvas.blocks[at.block]
         if not isinstance(block, ReasoningBlock | SummaryBlock | ToolBlock | DraftBlock):
             return False
-        key = id(block)
+        key, merged = id(block), False
         if isinstance(item, ToolsItem):
-            key = next((row.key for row in item.rows if block in row.calls), key)
+            made = ((row.key, row.merged) for row in item.rows if block in row.calls)
+            key, merged = next(made, (key, merged))
         titled = self.find is not None and at.ordinal == 0 and self.find.has_title_hit(block)
-        if titled and key == id(block):
+        if titled and not merged:
             return False
         known = key in context.opened and key in context.whole
         context.opened.add(key)
@@ -245,6 +254,8 @@ class Finder(QObject):
         """The row of a call, or the row at the top of an item, or all of it."""
         key = id(item.blocks[block])
         if isinstance(item, ToolsItem):
+            if (line := item.line_of(block, self._context)) is not None:
+                return line
             made = (row.key for row in item.rows if item.blocks[block] in row.calls)
             key = next(made, key)
         hits = (hit.rect for hit in item.hits if hit.action == "toggle" and hit.value == key)
@@ -263,8 +274,9 @@ class Finder(QObject):
             leaf = item.leaves[index] if index < len(item.leaves) else None
             if leaf is None or not leaf.laid:
                 continue
+            counted = any(map(partial(item.shows, index), range(item.span.first, item.span.last)))
             for part, (_, lines) in enumerate(leaf.layouts()):
-                mark_text(lines, pattern)
+                mark_text(lines, pattern if counted else None)
                 here = current is not None and current[:2] == (index, part)
                 lines.current = current[2] if here and current is not None else -1
 

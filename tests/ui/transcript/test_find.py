@@ -11,9 +11,13 @@ from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
 from studio.domain.blocks import EndBlock, NoticeBlock, TextBlock
+from studio.domain.drafts import FileDraft
 from studio.domain.events import (
+    AwaitingReply,
+    DraftCreated,
     ReasoningDelta,
     ReasoningEnded,
+    ReplyGiven,
     TextDelta,
     ToolFinished,
     ToolQueued,
@@ -109,6 +113,52 @@ def test_a_hit_in_a_closed_row_opens_it(shown: TranscriptWindow, qtbot: QtBot) -
     assert finder.folded == 0
     finder.look_for(Wanted("NEEDLE", case=True))
     assert finder.total == 0
+
+
+def test_a_hit_in_calls_that_share_a_row_is_at_its_own_line(shown: TranscriptWindow) -> None:
+    """Closed, the row hides them; what the calls returned is not shown, and does not count."""
+    shown.ask()
+    for n, name in enumerate(("needle.py", "other.py", "src/needle.py")):
+        queued = ToolQueued(f"c{n}", "read", {}, name, "read", "Reading", "Read", "file-text")
+        shown.tell(queued, ToolStarted(f"c{n}"))
+        shown.tell(ToolFinished(f"c{n}", "a needle in it", False, 0.1))
+    draft = FileDraft("d", "needle.md", None, "words", "")
+    shown.tell(ToolQueued("w", "write", {}, "needle.md", "draft", "Writing", "Wrote", "file-pen"))
+    shown.tell(ToolStarted("w"), DraftCreated("w", draft), ToolFinished("w", "ok", False, 0.1))
+    shown.tell(TextDelta("The end."), TurnComplete("done"))
+    finder = shown.view.finder
+    finder.find = Find(shown.view.canvas.blocks, Wanted("needle"))
+    assert finder.find.look(HANG_MS)
+    assert (finder.total, finder.folded) == (3, 2), "the file's call is its draft"
+    tops: set[int] = set()
+    for _ in range(2):
+        finder.step(1)
+        rect = current_rect(shown)
+        assert rect.height() < 32 and colour(shown, "warn_soft") in colours(shown, rect)
+        tops.add(rect.top())
+    assert len(tops) == 2 and finder.folded == 0
+    finder.look_for(Wanted("other"))
+    assert finder.total == 1 and current_rect(shown).height() < 32
+
+
+def test_a_question_of_the_agent_is_found_with_its_choices(shown: TranscriptWindow) -> None:
+    shown.ask()
+    question = "Which needle, and which Coder?"
+    arguments = {"question": question}
+    shown.tell(ToolQueued("q", "ask", arguments, question, "read", "Asking", "Asked", "info"))
+    shown.tell(ToolStarted("q"), AwaitingReply("q", question, ("A needle", "None")))
+    finder = shown.view.finder
+    finder.look_for(Wanted("needle"))
+    assert (finder.total, finder.folded) == (2, 0)
+    for _ in range(finder.total):
+        rect = current_rect(shown)
+        assert 0 < rect.width() < 120 and colour(shown, "warn_soft") in colours(shown, rect)
+        finder.step(1)
+    finder.look_for(Wanted("Coder"))
+    assert finder.total == 1  # not in “Coder asks”
+    shown.tell(ReplyGiven("q", "None"), ToolFinished("q", "None", False, 0.1))
+    finder.look_for(Wanted("needle"))
+    assert finder.total == 1
 
 
 def test_hits_are_found_while_an_answer_grows(shown: TranscriptWindow, qtbot: QtBot) -> None:

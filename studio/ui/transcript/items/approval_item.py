@@ -291,6 +291,10 @@ class QuestionItem(WaitingItem):
     def name(self) -> str:
         return joined((self.block.asks or "", *self.block.choices, tr("needs your answer")))
 
+    def shows(self, leaf: int, block: int) -> bool:
+        """The title and “Something else…” are the program's words."""
+        return super().shows(leaf, block) and 1 <= leaf <= 1 + len(self.block.choices)
+
     def lay(self, context: ItemContext) -> None:
         tool, style = self.block, context.style
         title = (

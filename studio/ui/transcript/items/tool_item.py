@@ -81,6 +81,15 @@ class ToolsItem(Item[ToolBlock]):
     def shows(self, leaf: int, block: int) -> bool:
         return self._outputs.get(leaf) is self.blocks[block]
 
+    def line_of(self, block: int, context: ItemContext) -> QRectF | None:
+        """The line of a call in an open row of several, by its index."""
+        call, px = self.blocks[block], context.style.px
+        placed = self._placed if self.laid else []
+        top = next((top for row in placed for one, top in row.lines if one is call), None)
+        if top is None:
+            return None
+        return QRectF(px(34), top, context.width - px(34) - px(8), px(26))
+
     def estimate(self, context: ItemContext) -> float:
         return len(self.rows) * context.style.theme.height(34)
 
