@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -287,6 +288,11 @@ class Engine:
         for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
             if notice:
                 listener(notice)
+
+    async def purge_bin(self) -> None:
+        """Delete for good the chats that are in the bin longer than the person wants."""
+        kept = self.settings.values.bin_days * 24 * 3600.0
+        await self.sessions.empty_bin(time.time() - kept)
 
     async def close(self) -> None:
         """Stop and save everything. Every part is closed, also if another one fails."""

@@ -156,6 +156,7 @@ class MainWindow(QMainWindow):
         self.sidebar.chats.chats.progress = self.runner.progress
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
         self.chat.event_seen.connect(self.chat_list.on_event)
+        self.chat_list.changed.connect(self.chat.session_changed)
         self.chat.option_chosen.connect(self._on_option_chosen)
         self.chat.opened.connect(self._inspector.show_chat)
         self.chat.opened.connect(self._show_title)

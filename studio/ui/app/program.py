@@ -256,6 +256,7 @@ class Program(QObject):
         engine.services.problem_listeners.append(lambda _: self._refresh_chats())
         self.later(self._watch_other_programs(engine))
         self.later(engine.store.index_older())
+        self.later(engine.purge_bin())
 
     async def _watch_other_programs(self, engine: Engine) -> None:
         """Show what other programs on the same data ask, and what they change."""
@@ -324,7 +325,12 @@ class Program(QObject):
             await window.finish()
         await self.notifier.aclose(keep=self.background.done)
         if self.engine is not None:
-            for step in (self.settings.save, self.engine.close, self.runner.finish):
+            for step in (
+                self.settings.save,
+                self.engine.purge_bin,
+                self.engine.close,
+                self.runner.finish,
+            ):
                 try:
                     await step()
                 except StudioError as error:

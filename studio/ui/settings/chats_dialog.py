@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, QSortFilterProxyModel, Qt, Signal
@@ -10,7 +10,7 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.translation import tr, tr_plural
+from studio.ui.translation import tr
 from studio.ui.widgets import Button, Field, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 
@@ -21,14 +21,25 @@ _ID = Qt.ItemDataRole.UserRole
 
 
 class ChatsDialog(QDialog):
-    """Lists chats with check boxes. ``picked`` gives the ids of those that are ticked."""
+    """Lists chats with check boxes. ``picked`` gives the ids of those that are ticked.
+
+    ``verb`` says what is done with a number of chats, on the button.
+    """
 
     picked = Signal(list)
 
-    def __init__(self, theme: Theme, infos: Iterable[SessionInfo], parent: QWidget) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        title: str,
+        infos: Iterable[SessionInfo],
+        verb: Callable[[int], str],
+        parent: QWidget,
+    ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Export chats"))
+        self.setWindowTitle(title)
+        self._verb = verb
         self.resize(theme.px(460), theme.px(500))
         self.rows = QStandardItemModel(self)
         for info in infos:
@@ -71,7 +82,7 @@ class ChatsDialog(QDialog):
 
     def _count(self) -> None:
         count = len(self.ticked)
-        self.use.set_text(tr_plural("Export {count} chat…", "Export {count} chats…", count))
+        self.use.set_text(self._verb(count))
         self.use.setEnabled(bool(count))
 
     def _pick(self) -> None:

@@ -43,6 +43,8 @@ class ChatListController(QObject):
 
     ended = Signal()
     """Another program works in a chat no longer; it may have been killed."""
+    changed = Signal()
+    """The person moved chats, or brought some back."""
 
     def __init__(
         self,
@@ -184,6 +186,7 @@ class ChatListController(QObject):
             words = tr_plural("Archived {count} chat", "Archived {count} chats", len(ids))
             self._offer_undo(words, lambda: self._arrange(ids, {"archived": False}))
         await self.refresh()
+        self.changed.emit()
 
     async def _make_group(self, ids: list[str]) -> None:
         """Put chats into a new group, and let the person name it."""
@@ -207,6 +210,7 @@ class ChatListController(QObject):
         assert self.engine is not None
         await self.engine.sessions.take_from_bin(ids)
         await self.refresh()
+        self.changed.emit()
 
     def _offer_undo(self, words: str, undo: Undo) -> None:
         self._undo = undo

@@ -101,6 +101,32 @@ async def test_chats_go_out_are_deleted_and_come_back(tmp_path: Path) -> None:
         words = place.with_name("one.md").read_text(encoding="utf-8")
         assert "Four." in words and "blue" not in words
 
+        # What was deleted in the list comes back from here, as long as the person wants.
+        assert not page.restore.isEnabled() and page.kept.text() == "30 days"
+        first = person.window.sidebar.chats.ids()[0]
+        person.window.sidebar.delete.emit([first])
+        await until(lambda: len(person.chats()) == 1)
+        page.refresh()
+        await until(page.restore.isEnabled)
+        assert page.bin_line.text() == "1 chat"
+        page.restore.click()
+        dialog = await until(
+            lambda: next(
+                (one for one in QApplication.topLevelWidgets() if isinstance(one, ChatsDialog)),
+                None,
+            )
+        )
+        dialog.all.click()
+        assert dialog.use.text() == "Bring 1 chat back"
+        dialog.use.click()
+        assert await done(page) == "1 chat is back."
+        await until(lambda: first in person.window.sidebar.chats.ids())
+        page._keep_for("0")
+        await person.engine.sessions.put_in_bin([first])
+        await person.engine.sessions.take_from_bin([first])
+        await person.engine.purge_bin()
+        assert len(await chats(person)) == 2, "what was brought back is not purged"
+
         assert not page.delete_old.isEnabled() and page.old_line.text() == "0 chats"
         page.delete_all.click()
         box = await until(message)

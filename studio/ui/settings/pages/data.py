@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from studio.agent.chat_files import ChatImporter, ExportForm, ImportCandidate
     from studio.domain.sessions import SessionInfo
 
+KEPT = (0, 7, 30, 90)
+"""Days that a deleted chat can be brought back; 0 is until the window closes."""
 AGES = (30, 90, 365)
 """Days after which a chat may be called old."""
 DAY = 86_400.0
@@ -214,6 +216,7 @@ class DataPage(SettingsPage):
         self._chooser: QFileDialog | None = None
         self._importer: ChatImporter | None = None
         self._infos: list[SessionInfo] = []
+        self._bin: list[SessionInfo] = []
         self.place = PlaceCard(theme, self._engine.paths)
         self.column.addWidget(self.place)
         self.work = WorkCard(theme)
@@ -222,6 +225,7 @@ class DataPage(SettingsPage):
         self.said.hide()
         self.column.addWidget(self.work)
         self.column.addWidget(self.said)
+        self._add_bin()
         self._add_files()
         self._add_deletion()
         self.column.addStretch(1)
@@ -240,6 +244,33 @@ class DataPage(SettingsPage):
         self.preview.take.clicked.connect(self._import)
         self.add_group(tr("Export and import"), rows)
         self.column.addWidget(self.preview)
+
+    def _add_bin(self) -> None:
+        rows = FormCard(self.theme)
+        ages = [
+            MenuItem(
+                str(days),
+                tr_plural("{count} day", "{count} days", days)
+                if days
+                else tr("Until the window closes"),
+            )
+            for days in KEPT
+        ]
+        self.kept = Combo(
+            self.theme, tr("Keep deleted chats"), "", 190, ages, chosen=self._keep_for
+        )
+        self.kept.set_current(str(self._engine.settings.values.bin_days))
+        line = tr("They can be brought back as long, with all that is in them.")
+        rows.add(tr("Keep deleted chats"), self.kept, line)
+        self.restore = Button(self.theme, tr("Bring back…"), clicked=self._choose_deleted)
+        self.empty = Button(self.theme, tr("Delete for good…"), "danger", clicked=self._ask_bin)
+        control = widget_of(row_of([self.restore, self.empty], spacing=8))
+        self.bin_line = rows.add(tr("Deleted chats"), control, " ")
+        self.add_group(tr("Deleted chats"), rows)
+
+    def _keep_for(self, days: str) -> None:
+        self._engine.settings.values.bin_days = int(days)
+        self._services.tasks.start(self._engine.settings.save())
 
     def _add_deletion(self) -> None:
         rows = FormCard(self.theme)
@@ -263,6 +294,8 @@ class DataPage(SettingsPage):
 
     async def _look(self) -> None:
         self._infos = await self._engine.sessions.list()
+        self._bin = await self._engine.sessions.bin()
+        self.bin_line.setText(tr_plural("{count} chat", "{count} chats", len(self._bin)))
         old = len(self._old)
         self.old_line.setText(tr_plural("{count} chat", "{count} chats", old))
         self._enable()
@@ -286,8 +319,10 @@ class DataPage(SettingsPage):
             (self.export_some, bool(self._infos)),
             (self.import_file, True),
             (self.preview.take, bool(self.preview.candidates)),
+            (self.restore, bool(self._bin)),
+            (self.empty, bool(self._bin)),
             (self.delete_old, bool(self._old)),
-            (self.delete_all, bool(self._idle)),
+            (self.delete_all, bool(self._idle or self._bin)),
         ):
             button.setEnabled(free and useful)
 
@@ -334,7 +369,13 @@ class DataPage(SettingsPage):
         self._choose_place(name, filters, [info.id for info in self._infos])
 
     def _choose_chats(self) -> None:
-        dialog = ChatsDialog(self.theme, self._infos, self.window())
+        dialog = ChatsDialog(
+            self.theme,
+            tr("Export chats"),
+            self._infos,
+            lambda count: tr_plural("Export {count} chat…", "Export {count} chats…", count),
+            self.window(),
+        )
         dialog.picked.connect(self._choose_form)
         dialog.open()
 
@@ -422,11 +463,29 @@ class DataPage(SettingsPage):
 
     # Deletion
 
+    def _choose_deleted(self) -> None:
+        dialog = ChatsDialog(
+            self.theme,
+            tr("Deleted chats"),
+            self._bin,
+            lambda count: tr_plural("Bring {count} chat back", "Bring {count} chats back", count),
+            self.window(),
+        )
+        dialog.picked.connect(lambda ids: self._start(self._restore(ids), tr("Bringing back")))
+        dialog.open()
+
+    async def _restore(self, ids: list[str]) -> str:
+        await self._engine.sessions.take_from_bin(ids)
+        return tr_plural("{count} chat is back.", "{count} chats are back.", len(ids))
+
+    def _ask_bin(self) -> None:
+        self._ask(self._bin)
+
     def _ask_old(self) -> None:
         self._ask(self._old)
 
     def _ask_all(self) -> None:
-        self._ask(self._idle)
+        self._ask([*self._idle, *self._bin])
 
     def _ask(self, infos: Iterable[SessionInfo]) -> None:
         ids = [info.id for info in infos]
