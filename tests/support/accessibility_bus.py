@@ -195,9 +195,11 @@ async def read(env: dict[str, str], steps: str) -> dict[str, Any]:
     async with _running(*STUDIO, env=env) as window:
         async with _running(*reader, env={**env, "STUDIO": json.dumps(STUDIO)}) as process:
             out, errors = await process.communicate()
-        if window.returncode is not None:
-            _, errors = await window.communicate()
+        with contextlib.suppress(ProcessLookupError):
+            window.terminate()
+        _, complaints = await window.communicate()
     found: dict[str, Any] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     assert "missing" not in found, f"{found['missing']}: screen readers are tried with {NEEDED}"
+    assert window.returncode == 0, complaints.decode()
     assert process.returncode == 0, errors.decode()
     return found

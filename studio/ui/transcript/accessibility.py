@@ -27,7 +27,7 @@ from studio.ui.translation import tr
 from .accessible_text import ItemText
 from .actions import Actions
 from .items.base import Hit, Item
-from .items.message_items import TextItem
+from .items.message_items import AgentItem, TextItem, UserItem
 from .items.tool_item import ToolsItem
 from .message_row import actions_of, is_of_message, message_at
 from .viewport import Viewport
@@ -163,6 +163,8 @@ class AccessibleItem(_Part):
         self._places: list[AccessiblePlace] = []
         self._text = ItemText(item, transcript.viewport, transcript.view.viewport())
         self._name = ""
+        self._stops: Sequence[Hit] = ()
+        self._laid_as: object = None
 
     def isValid(self) -> bool:
         return self._viewport.canvas.index(self.item) is not None
@@ -187,14 +189,17 @@ class AccessibleItem(_Part):
 
     def _hits(self) -> Sequence[Hit]:
         """Its rows, links and buttons, and what can be done with the message that it begins."""
-        canvas = self._viewport.canvas
-        index = canvas.index(self.item)
+        canvas, item = self._viewport.canvas, self.item
+        index = canvas.index(item)
         if index is None:
             return ()
         self._viewport.ready(index)
-        message = message_at(canvas.items, index)
-        below = actions_of(canvas, message) if message and message.owner is self.item else ()
-        return [*self.item.stops(canvas.context), *below]
+        if self._laid_as != (item.hits, item.leaves):  # for as many calls as there are places
+            self._laid_as = (item.hits, [*item.leaves])
+            self._stops = item.stops(canvas.context)
+        owns = isinstance(item, AgentItem | UserItem)
+        message = message_at(canvas.items, index) if owns else None
+        return self._stops if message is None else [*self._stops, *actions_of(canvas, message)]
 
     def place(self, hit: Hit) -> AccessiblePlace | None:
         """The child for a row, link or button; None if it is not there."""
@@ -300,6 +305,8 @@ class AccessiblePlace(_Part):
         if hit is None or index is None:
             return QRect()
         if not is_of_message(hit):
+            stops = self._item.item.stops(self._viewport.context)  # words may be laid out by now
+            hit = next((one for one in stops if one.same(hit)), hit)
             top = QPointF(self._viewport.place_of(index).topLeft())
             return self.on_screen(hit.rect.translated(top))
         row = self._viewport.message_row  # its places are in the widget, while it is there

@@ -14,6 +14,7 @@ from .items.message_items import TextItem, UserItem
 from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
 from .items.tool_item import ToolsItem
+from .text.text_layout import Leaf
 from .viewport import Viewport
 
 _OPENS = ToolsItem | ReasoningItem | SummaryItem
@@ -31,7 +32,7 @@ class ItemText(QAccessibleTextInterface):
         super().__init__()
         self._item, self._viewport, self._widget = item, viewport, widget
         self._spoken = SpokenText()
-        self._made_of: object = None
+        self._made_of: tuple[str, list[Leaf]] | None = None
 
     def characterCount(self) -> int:
         return self._read().size
@@ -78,8 +79,9 @@ class ItemText(QAccessibleTextInterface):
 
     def _read(self) -> SpokenText:
         item = self._item
-        words = item.source() if isinstance(item, TextItem | UserItem) else item.name
-        made_of = (words, tuple(map(id, item.leaves)))
+        if isinstance(item, TextItem | UserItem):
+            return item.spoken()
+        made_of = (item.name, [*item.leaves])
         if made_of != self._made_of:
             self._made_of, self._spoken = made_of, _spoken(item)
         return self._spoken
@@ -107,8 +109,6 @@ class ItemText(QAccessibleTextInterface):
 
 
 def _spoken(item: Item) -> SpokenText:
-    if isinstance(item, TextItem | UserItem):
-        return SpokenText(item.read())
     if isinstance(item, DraftItem):
         return SpokenText(before=f"{item.name}\n{item.source()}")
     shown = [leaf.block for leaf in item.leaves] if isinstance(item, _OPENS) else []

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
 from studio.domain.messages import File, Image
-from studio.ui.markdown.parser import Block, cut, parse, plain
+from studio.ui.markdown.parser import cut, parse, plain
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
@@ -26,14 +26,14 @@ class UserItem(Item[UserBlock]):
 
     @property
     def name(self) -> str:
-        text = SpokenText(self.read()).text
+        text = self.spoken().text
         said = ". ".join([*map(media_tiles.described, self.attached), text])
         words = tr("Pinned. You: {text}") if self.block.pinned else tr("You: {text}")
         return words.format(text=said)
 
-    def read(self) -> Sequence[Block]:
-        """The blocks of the text, also where it is not laid out."""
-        return plain(self.block.text)
+    def spoken(self) -> SpokenText:
+        """The text for screen readers, also where it is not laid out."""
+        return SpokenText(plain(self.block.text))
 
     @property
     def attached(self) -> list[Image | File]:
@@ -146,17 +146,21 @@ class TextItem(Item[TextBlock]):
         self._heights = HeightIndex()
         self._gaps: list[float] = []
         self._width = 0.0
+        self._spoken: SpokenText | None = None
+        self._spoken_of = ""
 
     @property
     def name(self) -> str:
-        text = SpokenText(self.read()).text
+        text = self.spoken().text
         return tr("Pinned. {text}").format(text=text) if self.block.pinned else text
 
-    def read(self) -> Sequence[Block]:
-        """The blocks of the text, also where it is not parsed for the window."""
-        if self.stream is None or self.has_unparsed:
-            return parse(self.block.text)
-        return self.stream.blocks
+    def spoken(self) -> SpokenText:
+        """The text for screen readers, also where it is not parsed for the window."""
+        if self._spoken is None or self._spoken_of is not self.block.text:
+            parsed = self.stream is not None and not self.has_unparsed
+            blocks = self.stream.blocks if parsed and self.stream else parse(self.block.text)
+            self._spoken, self._spoken_of = SpokenText(blocks), self.block.text
+        return self._spoken
 
     @property
     def has_unparsed(self) -> bool:
@@ -245,6 +249,7 @@ class TextItem(Item[TextBlock]):
 
     def forget(self) -> None:
         """Drop the parsed blocks of a finished text as well."""
+        self._spoken = None
         if not self.block.live:
             height = self.height
             self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
