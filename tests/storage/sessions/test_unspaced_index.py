@@ -19,7 +19,12 @@ from studio.storage.database import READERS, Database
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.search import find
 from studio.storage.sessions.store import SessionStore
-from studio.storage.sessions.unspaced_index import index_due, index_older, older_left
+from studio.storage.sessions.unspaced_index import (
+    UNSPACED,
+    index_due,
+    index_older,
+    older_left,
+)
 from support.waiting import until, within
 
 BEFORE = next(at for at, step in enumerate(MIGRATIONS) if step.__name__ == "_unspaced_index")
@@ -112,6 +117,10 @@ def test_an_old_database_is_searched_whole_while_its_index_is_made(tmp_path: Pat
     texts = {**TEXTS, **{f"more{n}": f"一个消息{n}" for n in range(150)}}
     with closing(fill(tmp_path / "old.db", texts)) as db:
         MIGRATIONS[BEFORE](db)
+        triggers = db.execute(
+            "SELECT sql FROM sqlite_master WHERE name IN ('said_due', 'said_gone')"
+        )
+        assert all(f"*[{UNSPACED}]*" in sql for (sql,) in triggers), "one notion of such a script"
         assert older_left(db) == len(texts) and in_index(db, "数据") == 0
         for query, chats in QUERIES.items():
             if not query.isascii():  # the index of words has these

@@ -131,7 +131,9 @@ class FoundRow(QStyledItemDelegate):
         text = " ".join(text.split())
         match = self.pattern.search(text) if self.pattern is not None else None
         if match and metrics.horizontalAdvance(text[: match.end()]) > place.width() * 0.8:
-            text = "…" + text[max(match.start() - 24, 0) :]
+            start = max(match.start() - 24, 0)
+            word = text.find(" ", start, match.start()) + 1
+            text = "…" + text[word or start :]
         text = elided(metrics, text, place.width())
         x = place.x()
         for part, marked in self._parts(text):
