@@ -143,7 +143,7 @@ class ChatImporter:
 
         Only then it is looked at: the name of a stranger's folder could be that of their server.
         """
-        known = {info.folder for info in await self._engine.sessions.list()}
+        known = {info.folder for info in await self._engine.sessions.list(every_version=True)}
         return str(folder) in known and await asyncio.to_thread(folder.is_dir)
 
 

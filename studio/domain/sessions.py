@@ -31,7 +31,8 @@ class SessionInfo:
     ``instructions`` come from a client of the server, in addition to the agent's (S-1).
     ``archived`` is out of the list of chats, ``pinned`` on top of it; ``group_name`` is the
     person's group of chats, empty for none. ``deleted`` is when it was put in the bin, 0 if it
-    is not there.
+    is not there. The versions of one chat have the same ``family``, empty where there is only
+    one; lists leave out those that are ``behind``.
     """
 
     id: str
@@ -56,6 +57,47 @@ class SessionInfo:
     group_name: str = ""
     titled_by: TitledBy = ""
     deleted: float = 0.0
+    family: str = ""
+    behind: bool = False
+
+
+def one_of_each_chat(infos: Sequence[SessionInfo]) -> list[SessionInfo]:
+    """Of each chat the version that waits for the person, else the one that was seen last."""
+    chosen: dict[str, SessionInfo] = {}
+    for info in infos:
+        known = chosen.get(info.family)
+        if known is None or _rank(info) < _rank(known):
+            chosen[info.family] = info
+    return [info for info in infos if not info.family or chosen[info.family] is info]
+
+
+def _rank(info: SessionInfo) -> tuple[bool, bool]:
+    return info.state != "waiting", info.behind
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of a message or an answer: sessions that have them, oldest first.
+
+    ``shown`` is the place of the one in the session that was asked about.
+    """
+
+    sessions: tuple[str, ...]
+    shown: int
+
+    def beside(self, step: int) -> str:
+        """The session with the version before (-1) or after (1) the shown one; empty for none."""
+        at = self.shown + step
+        return self.sessions[at] if 0 <= at < len(self.sessions) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnVersions:
+    """The versions of the message of a turn, and of the answer to it."""
+
+    turn_id: str
+    message: Versions
+    answer: Versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def sessions(database: Path) -> list[Named]:
     """Short ids and titles of sessions, the one used last first."""
     return _rows(
         database,
-        """SELECT substr(id, 1, 8), title FROM sessions WHERE deleted = 0
+        """SELECT substr(id, 1, 8), title FROM sessions WHERE deleted = 0 AND behind = 0
         ORDER BY updated DESC LIMIT ?""",
     )
 

@@ -381,6 +381,23 @@ def _unspaced_index(db: Connection) -> None:
         db.execute(statement)
 
 
+def _versions(db: Connection) -> None:
+    """Versions of a chat: what is true of the chat in lists is true of each, see ``versions``."""
+    of_chat = ("title", "archived", "pinned", "group_name", "titled_by", "deleted")
+    same = ", ".join(f"{name} = new.{name}" for name in of_chat)
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN family TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN behind INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX sessions_family ON sessions (family) WHERE family <> ''",
+        f"""CREATE TRIGGER versions_change AFTER UPDATE OF {", ".join(of_chat)} ON sessions
+            WHEN new.family <> '' BEGIN
+            UPDATE sessions SET {same} WHERE family = new.family AND id <> new.id; END""",
+        """CREATE TRIGGER versions_go AFTER DELETE ON sessions WHEN old.family <> '' BEGIN
+            DELETE FROM sessions WHERE family = old.family; END""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -399,5 +416,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _counted_events,
     _chat_list,
     _unspaced_index,
+    _versions,
 )
 LATEST = len(MIGRATIONS)

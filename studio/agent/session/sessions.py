@@ -21,6 +21,8 @@ from studio.domain.sessions import (
     SearchHit,
     SessionInfo,
     SessionListing,
+    TurnVersions,
+    one_of_each_chat,
     title_from_messages,
 )
 from studio.domain.tools import Exposure
@@ -172,11 +174,12 @@ class Sessions:
             return False
         return not await self.store.running_elsewhere(session_id)
 
-    async def branch(self, session_id: str, turn_id: str = "") -> Session:
+    async def branch(self, session_id: str, turn_id: str = "", *, version: bool = False) -> Session:
         """Create a session with all that came before that turn, or with everything.
 
         The old one stays as it is. Of a damaged one the readable part is copied (H-5); where
         agent, provider or model cannot be read, the new one has those of the last turn.
+        A ``version`` is no chat of its own: lists show it in the place of the old one.
         """
         old = await self.open(session_id)
         await old.flush()
@@ -188,14 +191,41 @@ class Sessions:
             updated=now,
             state="idle",
             unread=False,
-            archived=False,
-            pinned=False,
-            parent=session_id,
         )
+        if not version:
+            info = replace(info, archived=False, pinned=False, parent=session_id)
         if old.damage:
             info = await self._repair_setup(info, session_id)
-        await self.store.branch(session_id, info, turn_id)
+        await self.store.branch(session_id, info, turn_id, version=version)
+        if version:
+            await self._refresh(info.id)
         return await self.open(info.id)
+
+    async def show_version(self, session_id: str) -> Session:
+        """Open a version of a chat; lists show it from now on."""
+        await self.store.show_version(session_id)
+        await self._refresh(session_id)
+        return await self.open(session_id)
+
+    async def _refresh(self, session_id: str) -> None:
+        """Let the open versions of a chat know what was changed with another of them."""
+        for one in await self.store.members((session_id,)):
+            session, now = self._open.get(one), await self.store.get(one)
+            if session is not None and now is not None:
+                session.state.info = replace(
+                    session.info,
+                    title=now.title,
+                    titled_by=now.titled_by,
+                    archived=now.archived,
+                    pinned=now.pinned,
+                    group_name=now.group_name,
+                    family=now.family,
+                    behind=now.behind,
+                )
+
+    async def versions(self, session_id: str) -> Sequence[TurnVersions]:
+        """The turns of a session to which there are other versions."""
+        return await self.store.versions(session_id)
 
     async def _repair_setup(self, info: SessionInfo, source_id: str) -> SessionInfo:
         """Take what cannot be read of agent, provider and model from the source's last turn."""
@@ -207,14 +237,18 @@ class Sessions:
                 return replace(info, **{name: getattr(event, name) for name in unreadable})
         return info
 
-    async def list(self) -> list[SessionInfo]:
-        """All sessions, newest first; open ones in their present state, crashed ones as failed."""
-        return await self._present(await self.store.all())
+    async def list(self, *, every_version: bool = False) -> list[SessionInfo]:
+        """All chats, newest first; open ones in their present state, crashed ones as failed.
+
+        Of a chat with versions there is one, unless ``every_version``.
+        """
+        infos = await self._present(await self.store.all())
+        return infos if every_version else one_of_each_chat(infos)
 
     async def listing(self, most: int, archive: int = 0) -> SessionListing:
         """What the list of chats shows, in the states as of ``list``; see ``SessionStore``."""
         found = await self.store.listing(most, archive)
-        return replace(found, infos=await self._present(found.infos))
+        return replace(found, infos=one_of_each_chat(await self._present(found.infos)))
 
     async def _present(self, stored: Sequence[SessionInfo]) -> list[SessionInfo]:
         ended = set(await self.store.interrupted())
@@ -231,7 +265,7 @@ class Sessions:
         session = self._open.get(stored.id)
         if session is None or (stored.updated > session.info.updated and not session.running):
             return stored
-        return session.info
+        return replace(session.info, family=stored.family, behind=stored.behind)
 
     async def search(self, text: str, lines: int = 1) -> Sequence[SearchHit]:
         """Chats with the words of ``text``, of each up to ``lines`` lines."""
@@ -239,14 +273,14 @@ class Sessions:
 
     async def arrange(self, ids: Collection[str], **changes: Unpack[SessionChanges]) -> None:
         """Change fields of several sessions in one write, see ``SessionStore.update_all``."""
-        for session_id in ids:
+        for session_id in await self.store.members(ids):
             if session := self._open.get(session_id):
                 session.state.info = replace(session.info, **changes)
         await self.store.update_all(ids, **changes)
 
     async def put_in_bin(self, ids: Collection[str]) -> None:
         """Stop and close sessions, and leave them out everywhere but in ``bin``."""
-        for session_id in ids:
+        for session_id in await self.store.members(ids):
             if session := self._open.pop(session_id, None):
                 with suppress(StorageError):  # its latest words go, as if it were deleted for good
                     await session.close()
@@ -269,14 +303,16 @@ class Sessions:
         return len(old)
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session for good, also one that is in the bin."""
-        if session := self._open.pop(session_id, None):
-            with suppress(StorageError):  # it is deleted anyway
-                await session.close()
-        await self.store.delete(session_id)
-        await asyncio.to_thread(
-            lambda: shutil.rmtree(self._services.spill(session_id), ignore_errors=True)
-        )
+        """Delete a chat for good with its versions, also one that is in the bin."""
+        versions = await self.store.members((session_id,))
+        for one in versions:
+            if session := self._open.pop(one, None):
+                with suppress(StorageError):  # it is deleted anyway
+                    await session.close()
+        for one in versions:
+            await self.store.delete(one)
+            kept = self._services.spill(one)
+            await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
 
     async def close(self) -> None:
         """Stop and save every open session; StorageError if one could not be saved."""

@@ -42,7 +42,9 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         raise ConfigurationError("Name sessions by their ids, or export --all of them.")
     place: Path = options.output or STDOUT
     check_output_path(place)
-    ids = [info.id for info in await engine.sessions.list()] if options.all else []
+    ids = (
+        [info.id for info in await engine.sessions.list(every_version=True)] if options.all else []
+    )
     for start in options.ids:
         ids.append(await find_session_id(engine, start))
     ids = list(dict.fromkeys(ids))

@@ -15,4 +15,5 @@
 - ``unsent``: keeps what is written in a chat and not sent yet.
 - ``unspaced_index``: finds text of scripts without spaces by characters and pairs of them.
 - ``usage``: reads what requests used and cost, one by one and in sums.
+- ``versions``: finds the versions of a chat, and where they differ.
 """

@@ -25,13 +25,14 @@ from studio.domain.sessions import (
     SessionInfo,
     SessionListing,
     TitledBy,
+    TurnVersions,
 )
 from studio.storage.config.permission_rules import SessionRuleStore
 from studio.storage.connection import damage_error
 from studio.storage.database import Database
 from studio.storage.snapshots.file_changes import FileChangeStore
 
-from . import audit_log, event_log, native_history, usage
+from . import audit_log, event_log, native_history, usage, versions
 from .audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from .journal import Journal
 from .native_history import EpochInfo, StoredHistory
@@ -73,7 +74,7 @@ class SessionChanges(TypedDict, total=False):
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
     "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions, "
-    "archived, pinned, group_name, titled_by, deleted"
+    "archived, pinned, group_name, titled_by, deleted, family, behind"
 )
 
 
@@ -94,20 +95,30 @@ class SessionStore:
         """Add a session; its id must be new."""
         await self._db.write(partial(_create, info))
 
-    async def branch(self, source_id: str, info: SessionInfo, before_turn: str = "") -> None:
+    async def branch(
+        self, source_id: str, info: SessionInfo, before_turn: str = "", *, version: bool = False
+    ) -> None:
         """Add a session with the events of another up to, not including, ``before_turn``.
 
         With all of them when that is empty, see ``event_log.copy_session``. Native history,
-        usage and approvals are not copied. ``info.parent`` is set. Raises StorageError if
+        usage and approvals are not copied. ``info.parent`` is set; a ``version`` joins the other's
+        family instead, and is the one that is shown. Raises StorageError if
         session or turn do not exist; then nothing is added.
         """
         await self.flush(source_id)
 
         def write(db: Connection) -> None:
-            query = "SELECT 1 FROM sessions WHERE id = ? AND deleted = 0"
-            if not db.execute(query, (source_id,)).fetchone():
+            query = "SELECT family FROM sessions WHERE id = ? AND deleted = 0"
+            row = db.execute(query, (source_id,)).fetchone()
+            if row is None:
                 raise StorageError("This chat was deleted, so it cannot be continued.")
-            _create(replace(info, parent=source_id), db)
+            if version:
+                family = row[0] or source_id
+                db.execute("UPDATE sessions SET family = ? WHERE id = ?", (family, source_id))
+                _create(replace(info, family=family), db)
+                versions.show(db, info.id)
+            else:
+                _create(replace(info, parent=source_id, family="", behind=False), db)
             event_log.copy_session(db, source_id, info.id, before_turn)
             db.execute(
                 "UPDATE sessions SET state = ?, updated = ? WHERE id = ?",
@@ -139,7 +150,8 @@ class SessionStore:
 
     async def bin(self) -> list[SessionInfo]:
         """The sessions in the bin, the one that was deleted last first."""
-        query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted <> 0 ORDER BY deleted DESC, id"
+        query = f"""SELECT {_COLUMNS} FROM sessions WHERE deleted <> 0 AND behind = 0
+            ORDER BY deleted DESC, id"""
         return [_info(row) for row in await self._db.rows(query)]
 
     async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
@@ -289,8 +301,10 @@ class SessionStore:
             await journal.flush_with(work)
 
     async def search(self, text: str, limit: int = 50, lines: int = 1) -> list[SearchHit]:
-        """Sessions whose title or content has the words of ``text``, see ``search.find``."""
-        return await self._db.read(lambda db: find(db, text, limit, lines))
+        """Chats whose title or content has the words of ``text``, see ``search.find``."""
+        return await self._db.read(
+            lambda db: versions.one_of_each(db, find(db, text, limit, lines))
+        )
 
     async def search_values(self) -> dict[str, list[str]]:
         """What may stand after each filter of a search."""
@@ -309,6 +323,19 @@ class SessionStore:
     async def prompts(self, before: int, but: str, most: int) -> tuple[list[str], int]:
         """What the person wrote in all chats but one, see ``read_prompts``."""
         return await self._db.read(lambda db: read_prompts(db, before, but, most))
+
+    async def members(self, ids: Collection[str]) -> list[str]:
+        """The sessions, and every other version of their chats."""
+        return await self._db.read(lambda db: versions.members(db, ids))
+
+    async def show_version(self, session_id: str) -> None:
+        """Let a version stand for its chat in lists."""
+        await self._db.write(lambda db: versions.show(db, session_id))
+
+    async def versions(self, session_id: str) -> list[TurnVersions]:
+        """The turns of a session to which there are other versions, in order."""
+        await self.flush(session_id)
+        return await self._db.read(lambda db: versions.where_versions_differ(db, session_id))
 
     async def drafts(
         self, session_id: str = "", *, done: bool = False, limit: int = 500
@@ -427,14 +454,19 @@ def _all(db: Connection) -> list[tuple[Any, ...]]:
 
 
 def _listing(db: Connection, most: int, archive: int) -> SessionListing:
-    """The condition ``kept`` is that of the index ``sessions_kept``."""
-    query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted = 0 AND"
+    """The condition ``kept`` is that of the index ``sessions_kept``.
+
+    Of a chat with versions also one that is behind, if it waits for the person.
+    """
+    seen = "deleted = 0 AND (behind = 0 OR state = 'waiting')"
+    query = f"SELECT {_COLUMNS} FROM sessions WHERE {seen} AND"
     order = "ORDER BY updated DESC, created DESC, id LIMIT ?"
     kept = "(archived <> 0 OR pinned <> 0 OR group_name <> '' OR deleted <> 0)"
     rows = db.execute(f"{query} archived = 0 AND {kept} {order}", (-1,)).fetchall()
     plain = "archived = 0 AND pinned = 0 AND group_name = ''"
     newest = db.execute(f"{query} {plain} {order}", (most + 1,)).fetchall()
-    count = f"SELECT count(*) FROM sessions WHERE deleted = 0 AND archived <> 0 AND {kept}"
+    count = f"SELECT count(*) FROM sessions WHERE deleted = 0 AND behind = 0 AND {kept}"
+    count += " AND archived <> 0"
     ((archived,),) = db.execute(count)
     rows += newest[:most]
     rows += db.execute(f"{query} archived <> 0 AND {kept} {order}", (archive,)).fetchall()
@@ -449,6 +481,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
         info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
         info.origin, sanitise_text(info.instructions), info.archived, info.pinned,
         sanitise_text(info.group_name), info.titled_by, info.deleted,
+        info.family, info.behind,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -458,7 +491,9 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     """A row, with defaults for unreadable fields: a damaged row must not hide the others."""
     session_id, title, folder, agent, provider, model = map(_text, row[:6])
     mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
-    origin, instructions, archived, pinned, group_name, titled_by, deleted = row[16:]
+    origin, instructions, archived, pinned, group_name, titled_by, deleted, family, behind = row[
+        16:
+    ]
     return SessionInfo(
         session_id,
         title,
@@ -485,6 +520,8 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         _text(group_name),
         titled_by if titled_by in get_args(TitledBy) else "person",
         deleted if is_time(deleted) else 0.0,
+        _text(family),
+        bool(behind),
     )
 
 

@@ -86,6 +86,8 @@ class ChatPage(PaintedWidget):
         self._viewer = FileViewer()
         self._undo_actions: dict[UndoStep, QAction] = {}
         self._need_keys = ""
+        self._kept_place: tuple[str, float, int | None] | None = None
+        """The version that is coming, and where the transcript stays: scroll and focused item."""
         self._state = self.model.input.state
         """The state of the input that was shown last."""
 
@@ -153,7 +155,9 @@ class ChatPage(PaintedWidget):
         view.item_actions.left.connect(self.composer.setFocus)
         view.item_actions.link_wanted.connect(self._copy_link)
         view.item_actions.retry_wanted.connect(self._choose_retry)
+        view.item_actions.version_wanted.connect(self._show_version)
         view.context.in_chat = True
+        view.context.versions = model.versions.of
         view.context.agent = model.options.agent_icon
         view.context.model = model.model_title
         view.context.raised = model.recovery.raised_cap
@@ -260,6 +264,8 @@ class ChatPage(PaintedWidget):
                 self.session_changed.emit()
             case "sent":
                 self.view.canvas_viewport.scroll_to_end()
+            case "versions":
+                self.view.canvas_viewport.show_versions()
             case "parent":
                 self.header.show_parent(self.model.parent)
             case _:
@@ -291,7 +297,8 @@ class ChatPage(PaintedWidget):
         self._layout.show(new=session is None)
         self.opened.emit()
         self._enable_undo()
-        if not reloaded:
+        same_place = session is not None and self._keep_place(session.info.id)
+        if not reloaded and not same_place:
             self.composer.setFocus()
             if self.composer.state == "waiting" and not self.composer.text:
                 view.focus_prompt()
@@ -385,6 +392,26 @@ class ChatPage(PaintedWidget):
             self.model.recovery.branch_after(turn_id)
         elif self.model.recovery.edit(turn_id):
             self.composer.setFocus()
+
+    def _show_version(self, session_id: str) -> None:
+        """Show another version, scrolled to the same message; before it the two are the same."""
+        viewport = self.view.canvas_viewport
+        index = viewport.focus.index(viewport.canvas)
+        self._kept_place = (session_id, viewport.scroller.value, index)
+        self.model.versions.show(session_id)
+
+    def _keep_place(self, session_id: str) -> bool:
+        """Whether the chat was shown as another version of what was on screen."""
+        place, self._kept_place = self._kept_place, None
+        if place is None or place[0] != session_id:
+            return False
+        _, value, index = place
+        viewport = self.view.canvas_viewport
+        viewport.scroll_to(value)
+        if index is not None and index < len(viewport.canvas.items):
+            viewport.focus.item = viewport.canvas.items[index]
+            viewport.focus.keyboard = self.view.hasFocus()
+        return True
 
     def _copy_link(self, block: int) -> None:
         if self.session is not None:

@@ -111,7 +111,7 @@ class StatusStrip(PaintedWidget):
             case "editing":
                 cancel = StripButton(tr("Cancel"), model.input.clear, "ghost")
                 words = tr(
-                    "You are editing an earlier message. It goes out in a new chat; this one stays."
+                    "You are editing an earlier message. The answers to it stay in its old version."
                 )
                 self._say(words, "git-branch", "neutral", (cancel,))
             case "drafts":

@@ -51,6 +51,8 @@ class Actions(QObject):
     link_activated = Signal(str)
     turn_action = Signal(str, str)
     """A turn's id and ``edit`` or ``branch``."""
+    version_wanted = Signal(str)
+    """The session with the version of a message that the person wants to see."""
     link_wanted = Signal(int)
     """The block with which a message begins, to which a link is wanted."""
     retry_wanted = Signal(str, object)
@@ -163,6 +165,8 @@ class Actions(QObject):
         elif action in EDITING:
             viewport.focus.item = item
             self.summary_action.emit(str(value), EDITING[action])
+        elif action == "version":
+            self.version_wanted.emit(str(value))
         elif action == "open_output":
             self.output_opened.emit(str(value))
         elif action == "open_link" and isinstance(value, tuple):

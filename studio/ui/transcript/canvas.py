@@ -284,6 +284,12 @@ class Canvas:
         self._near.add(item)
         self._measure(index)
 
+    def show_versions(self) -> None:
+        """Other messages have versions now: lay out again the lines that say so."""
+        for item in self._near:
+            if isinstance(item, UserItem | AgentItem):
+                item.laid = False
+
     def drop_far(self, top: float, bottom: float) -> None:
         """Free the layouts that are far from the window."""
         for item in list(self._near):

@@ -11,8 +11,8 @@ from .items.approval_item import ApprovalItem, QuestionItem, WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
-from .items.message_items import TextItem, UserItem
-from .message_row import PREFIX, is_of_message
+from .items.message_items import AgentItem, TextItem, UserItem
+from .message_row import PREFIX, is_of_message, message_at
 from .viewport import TextPosition, Viewport
 
 
@@ -44,6 +44,9 @@ class KeyboardInput:
                 return self._press(item, "redo_files")
         if item is not None and self._card_key(item, key, modifiers):
             return True
+        step = {int(Qt.Key.Key_Left): -1, int(Qt.Key.Key_Right): 1}.get(key)
+        if step is not None and modifiers == Qt.KeyboardModifier.AltModifier:
+            return self._switch_version(step)
         if modifiers:
             return False
         return self._move_key(item, key)
@@ -107,6 +110,18 @@ class KeyboardInput:
             return False
         viewport.outdated.emit()
         return True
+
+    def _switch_version(self, step: int) -> bool:
+        """Show the version of the focused message before or after this one."""
+        viewport = self._viewport
+        index = viewport.focus.index(viewport.canvas)
+        message = None if index is None else message_at(viewport.canvas.items, index)
+        owner = message.owner if message is not None else None
+        switch = owner.switch if isinstance(owner, UserItem | AgentItem) else None
+        hit = switch.hit(-1 if step < 0 else 1) if switch is not None else None
+        if owner is not None and hit is not None:
+            self._actions.do(owner, hit)
+        return switch is not None
 
     def _retry(self) -> bool:
         """Have the model chosen that gives the focused answer again."""

@@ -277,6 +277,12 @@ class Viewport(QObject):
         self.scroller.settle(anchor)
         self.scrolled()
 
+    def show_versions(self) -> None:
+        """Other messages have versions now; heights stay as they are."""
+        self.canvas.show_versions()
+        self.scroller.settle(self.scroller.anchor())
+        self.scrolled()
+
     def lay_out_again(self, item: Item | None) -> None:
         """Lay out one item again without moving what is at the top of the window."""
         if item is None:

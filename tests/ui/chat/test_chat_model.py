@@ -171,7 +171,7 @@ async def test_words_answer_the_open_question_or_refuse_a_permission(tmp_path: P
         assert chat.texts == ["Make a file", "Leave it", "Then not."]
 
 
-async def test_an_edited_message_goes_to_a_branch(tmp_path: Path) -> None:
+async def test_an_edited_message_goes_to_another_version(tmp_path: Path) -> None:
     script = [Turn(Text("One.")), Turn(Text("Two.")), Turn(Text("Other."))]
     async with pane(tmp_path, script) as chat:
         model = chat.model
@@ -189,8 +189,10 @@ async def test_an_edited_message_goes_to_a_branch(tmp_path: Path) -> None:
         await chat.done()
         assert model.session is not before and before is not None
         assert chat.texts == ["First", "One.", "Different", "Other."]
-        await until(lambda: model.parent is not None)
-        assert model.parent is not None and model.parent.id == before.info.id
+        turn_id = model.recovery._messages[-1].turn_id
+        found = await until(lambda: model.versions.of(turn_id, "message"))
+        assert found.beside(-1) == before.info.id and model.parent is None
+        assert model.versions.of(turn_id, "answer") is None
 
 
 async def test_a_failed_turn_is_tried_again(tmp_path: Path) -> None:

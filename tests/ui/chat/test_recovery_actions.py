@@ -82,8 +82,8 @@ async def test_silence_is_said_and_can_be_ended(tmp_path: Path) -> None:
 
 
 @on_window_loop
-async def test_what_was_said_last_is_edited_into_a_branch(tmp_path: Path) -> None:
-    """Up in the empty composer edits; what goes out goes to a new chat, the old one stays."""
+async def test_what_was_said_last_is_edited_into_a_version(tmp_path: Path) -> None:
+    """Up in the empty composer edits; what goes out is a new version, the old one stays."""
     script = [Turn(Text("Answer one.")), Turn(Text("Answer two.")), Turn(Text("Answer three."))]
     async with at_window(tmp_path, COMPATIBLE, script) as person:
         chat = person.window.chat
@@ -93,7 +93,7 @@ async def test_what_was_said_last_is_edited_into_a_branch(tmp_path: Path) -> Non
         await person.done(2)
         old = person.session
         person.press(Key.Key_Up)
-        assert person.composer.text == "Second" and "new chat" in chat.strip.text
+        assert person.composer.text == "Second" and "old version" in chat.strip.text
         person.click(person.strip_button("Cancel"))
         assert person.composer.text == "" and not chat.strip.isVisible()
         person.press(Key.Key_Up)
@@ -103,12 +103,7 @@ async def test_what_was_said_last_is_edited_into_a_branch(tmp_path: Path) -> Non
         await person.done(2)
         assert texts(person) == ["First", "Answer one.", "Second thoughts", "Answer three."]
         assert old.transcript.blocks[-1] == TextBlock("Answer two.", live=False)
-        await until(chat.header.origin.isVisible)
-        assert chat.header.origin.text() == "Branched from First"
-        assert "Answer two." not in person.asked[-1]
-        person.click(chat.header.origin)
-        await until(lambda: person.session is old)
-        await until(lambda: not chat.header.origin.isVisible())
+        assert "Answer two." not in person.asked[-1] and person.chats() == ["First"]
 
 
 @on_window_loop
@@ -130,6 +125,12 @@ async def test_a_branch_keeps_what_was_said_and_answered(tmp_path: Path) -> None
         await person.done(2)
         assert texts(person)[-1] == "Another."
         await until(lambda: len(person.chats()) == 2)
+        header = person.window.chat.header
+        await until(header.origin.isVisible)
+        assert header.origin.text() == "Branched from First"
+        person.click(header.origin)
+        await until(lambda: person.session is old)
+        await until(lambda: not header.origin.isVisible())
 
 
 @on_window_loop

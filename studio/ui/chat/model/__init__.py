@@ -14,6 +14,7 @@ happens then comes back as a ``Change`` for each event.
 - ``message_input`` keeps the message that is being written, and sends it.
 - ``open_word`` finds the mention or the command that is being typed.
 - ``prompt_history`` walks through earlier messages.
+- ``versions`` knows the versions of messages and answers, and shows another.
 - ``unsent`` keeps what is written in each chat, also while the program does not run.
 - ``message_queue`` keeps the messages that wait while a turn runs.
 - ``turn_runner`` runs the turns of all sessions.

@@ -22,6 +22,7 @@ from .session_options import SessionOptions
 from .transcript_actions import TranscriptActions
 from .turn_runner import TurnRunner
 from .unsent import UnsentBuffer
+from .versions import MessageVersions
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
@@ -73,6 +74,7 @@ class ChatModel:
         self.recovery = RecoveryActions(chat, self.input)
         self.prompts = PromptHistory(chat, self.input)
         self.actions = TranscriptActions(chat, self.external)
+        self.versions = MessageVersions(chat)
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""
         chat.subscribe(self._changed, "chat", "state", "event", "turn")

@@ -268,7 +268,7 @@ class MessageInput:
     ) -> None:
         """Begin a turn in the chat for which the message was written; else it is put back there.
 
-        A message that replaces that of the turn ``editing`` goes to a new chat.
+        A message that replaces that of the turn ``editing`` goes to another version of the chat.
         """
         try:
             if session is not None and editing:
@@ -292,11 +292,11 @@ class MessageInput:
             self._unsent.keep(at, WrittenMessage(text, _units(text), kept.replaces, files))
 
     async def _branch_before(self, session: Session, turn_id: str) -> Session:
-        """Open a new chat with all that came before a turn."""
+        """Open another version of the chat, with all that came before a turn."""
         engine = self._chat.engine
         if engine is None:
             raise ConfigurationError(tr("The chat to go on from is not there any more."))
-        branch = await engine.sessions.branch(session.info.id, turn_id)
+        branch = await engine.sessions.branch(session.info.id, turn_id, version=True)
         self._chat.show(branch)
         return branch
 

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 Part: TypeAlias = Literal[
     "engine", "chat", "event", "turn", "state", "session", "sent", "input", "attachments",
     "queue", "options", "chosen", "status", "summary", "parent", "caret", "offline",
+    "versions",
 ]  # fmt: skip
 
 
@@ -43,6 +44,7 @@ class Change:
     - ``state``: Send does something else now, see ``MessageInput.state``.
     - ``session``: the session was made, or its title, state or model changed.
     - ``sent``: a message was sent.
+    - ``versions``: other messages or answers of the chat have versions now.
     - ``chosen``: the person chose another agent, model, mode or folder.
     - ``options``: agents, models or the choice between them may have changed.
     - ``offline``: the message begins to wait until the provider can be reached, or ends that.

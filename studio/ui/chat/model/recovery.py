@@ -129,7 +129,7 @@ class RecoveryActions:
             self.branch(following[0] if following else "")
 
     def answer_again(self, turn_id: str, provider: str, model: str) -> None:
-        """Have a model answer the message of a turn once more."""
+        """Have a model answer the message of a turn once more, in another version of the chat."""
         session = self._chat.session
         if session is not None and not session.running:
             self._chat.run(self._answer_again(session, turn_id, provider, model))
@@ -140,7 +140,7 @@ class RecoveryActions:
         assert self._chat.engine is not None
         messages = (one for one in self._messages if one.turn_id == turn_id and not one.steered)
         message = next(messages, None)
-        version = await self._chat.engine.sessions.branch(session.info.id, turn_id)
+        version = await self._chat.engine.sessions.branch(session.info.id, turn_id, version=True)
         await version.change(provider=provider, model=model)
         self._chat.show(version)
         self._input.set_state("running")

@@ -10,4 +10,5 @@
 - ``summary_item`` shows where earlier messages were summarised.
 - ``turn_items`` show notices, retries, errors and the end of a turn.
 - ``media_tiles`` show pictures and files.
+- ``version_switch`` leads from one version of a message to another.
 """

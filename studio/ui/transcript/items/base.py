@@ -16,6 +16,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.domain.blocks import TranscriptBlock
+from studio.domain.sessions import Versions
 from studio.ui.markdown.parser import Block
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import CENTRE, PaintStyle
@@ -61,6 +62,10 @@ class ItemContext:
     """An agent's icon and hue by its name."""
     model: Callable[[str, str], str] = lambda provider, model: model
     """A model's title by its provider and id."""
+    versions: Callable[[str, Literal["message", "answer"]], Versions | None] = (
+        lambda turn_id, kind: None
+    )
+    """The versions of a turn's message or of its answer; None if there is only one."""
     running: bool = False
     """Whether the turn at the end goes on."""
     blocking: Callable[[str], Sequence[str]] = lambda turn_id: ()

@@ -19,17 +19,21 @@ from studio.ui.translation import tr
 
 from . import media_tiles
 from .base import END, START, Caret, Hit, Item, ItemContext, PaintPass, TextRange, paint_button
+from .version_switch import VersionSwitch
 
 
 class UserItem(Item[UserBlock]):
     """A message of the person, in a bubble at the right, with its attachments."""
+
+    switch: VersionSwitch | None = None
 
     @property
     def name(self) -> str:
         text = self.spoken().text
         said = ". ".join([*map(media_tiles.described, self.attached), text])
         words = tr("Pinned. You: {text}") if self.block.pinned else tr("You: {text}")
-        return words.format(text=said)
+        words = words.format(text=said)
+        return f"{words}. {self.switch.spoken()}" if self.switch is not None else words
 
     def spoken(self) -> SpokenText:
         """The text for screen readers, also where it is not laid out."""
@@ -84,6 +88,14 @@ class UserItem(Item[UserBlock]):
         self._thumbnails = context.thumbnails
         self.height = y + pad_y
         self._bubble = QRectF(left - pad_x, 0, inner + 2 * pad_x, self.height)
+        self.switch = None
+        versions = context.versions(self.block.turn_id, "message")
+        if versions is not None and not self.block.steered:
+            self.switch = VersionSwitch(versions, style)
+            room = style.px(26) if self.block.pinned else style.px(4)
+            x = self._bubble.left() - room - self.switch.width
+            self.switch.place(x, pad_y + style.body_line / 2, style)
+            self.hits += self.switch.hits
 
     def forget(self) -> None:
         for tile in self._tiles:
@@ -92,6 +104,8 @@ class UserItem(Item[UserBlock]):
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         context.style.card(paint.painter, self._bubble, "bubble", None, 12)
+        if self.switch is not None:
+            self.switch.paint(paint, context.style)
         if self.block.pinned:
             style = context.style
             at = QPointF(self._bubble.left() - style.px(14), style.px(19))
@@ -101,18 +115,31 @@ class UserItem(Item[UserBlock]):
 
 
 class AgentItem(Item[AgentBlock]):
-    """The line above an answer: tile, name, model."""
+    """The line above an answer: tile, name, model, versions."""
+
+    switch: VersionSwitch | None = None
 
     @property
     def name(self) -> str:
         block = self.block
-        return f"{block.agent}, {block.model}" if block.model else block.agent
+        parts = [block.agent, block.model, self.switch.spoken() if self.switch else ""]
+        return ", ".join(filter(None, parts))
 
     def estimate(self, context: ItemContext) -> float:
         return context.style.px(24)
 
     def lay(self, context: ItemContext) -> None:
-        self.height = context.style.px(24)
+        style, block = context.style, self.block
+        self.height = style.px(24)
+        self.hits, self.switch = [], None
+        versions = context.versions(block.turn_id, "answer")
+        if versions is not None:
+            self.switch = VersionSwitch(versions, style)
+            words = style.width("body_strong", block.agent) + style.px(10)
+            words += style.width("small", context.model(block.provider, block.model))
+            x = min(words + style.px(8), context.width - self.switch.width)
+            self.switch.place(x, self.height / 2, style)
+            self.hits = self.switch.hits
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         block, style = self.block, context.style
@@ -123,7 +150,10 @@ class AgentItem(Item[AgentBlock]):
         style.tile(paint.painter, tile, icon, front, back, 14)
         line = QRectF(0, 0, context.width, self.height)
         width = style.text(paint.painter, line, block.agent, "body_strong")
-        rest = line.adjusted(width + style.px(10), 0, 0, 0)
+        taken = self.switch.width + style.px(8) if self.switch is not None else 0
+        rest = line.adjusted(width + style.px(10), 0, -taken, 0)
+        if self.switch is not None:
+            self.switch.paint(paint, style)
         style.text(
             paint.painter, rest, context.model(block.provider, block.model), "small", "text2"
         )
