@@ -74,6 +74,9 @@ def build_parser() -> CommandParser:
         epilog="The options of a command: agent-studio COMMAND --help",
     )
     root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
+    root.add_argument(
+        "--quick-ask", action="store_true", help="ask in the window with one line, and exit"
+    )
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_arguments=partial(_add_arguments, name))

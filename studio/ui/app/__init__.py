@@ -16,6 +16,8 @@
 - ``background``: Lets turns go on without the window: asks when it is closed, and shows the way
   back.
 - ``second_start``: Lets a second start of the program hand what it was given to the first.
+- ``link_registration``: Registers the program with the desktop as the one that opens its links.
+- ``quick_ask``: Shows one line for a quick question; the answer comes in a new chat.
 - ``links``: Reads links to places of the program, and writes them.
 - ``settings_controller``: Opens the settings, and applies changes that other programs made.
 - ``server_process``: Runs the server beside the window, as the settings say.

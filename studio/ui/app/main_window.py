@@ -516,6 +516,13 @@ class MainWindow(QMainWindow):
         written = self.chat.composer.text
         return f"{written}\n{text}" if written else text
 
+    async def ask(self, text: str) -> None:
+        """Ask something in a new chat in the person's folder; what is being written stays."""
+        self._opening += 1
+        await self.chat.model.start_new(folder=self.settings.values.last_folder)
+        self.pages.show_chat()
+        self.chat.model.input.send_text(text)
+
     async def begin_in(self, folder: str) -> None:
         """Show a new chat in a folder."""
         self._opening += 1

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from studio.domain.events import Event
     from studio.ui.remote_approvals import RemoteApprovals
 
+    from .quick_ask import QuickAsk
+
 
 class Program(QObject):
     """Owns the windows. ``load`` gives it the engine, ``end`` saves and stops everything.
@@ -59,6 +61,8 @@ class Program(QObject):
         self._last_active: MainWindow | None = None
         self.remote_approvals: RemoteApprovals | None = None
         """In the oldest window; None before ``ready``."""
+        self.quick_ask: QuickAsk | None = None
+        """None until it was first wanted."""
         self._tasks = BackgroundTasks()
         self._closing: asyncio.Task[None] | None = None
         self.runner = TurnRunner(self._show_error, self._on_event)
@@ -196,11 +200,33 @@ class Program(QObject):
 
     def welcome_back(self, start: Start) -> None:
         """Do what another start of the program was for."""
+        if start.quick_ask:
+            self.ask_quickly()
+            return
         self.bring_back()
         if start.folder:
             self.later(self._begin_in(start.folder))
         if start.link:
             self.later(self._follow(start.link))
+
+    def ask_quickly(self) -> None:
+        """Show the line for a quick question, and no window."""
+        if self._closing is not None:
+            return
+        if self.quick_ask is None:
+            from .quick_ask import QuickAsk
+
+            self.quick_ask = QuickAsk(self._shared.theme)
+            self.quick_ask.asked.connect(self._answer)
+        self.quick_ask.ask()
+
+    def _answer(self, text: str) -> None:
+        self.bring_back()
+        self.later(self._ask(text))
+
+    async def _ask(self, text: str) -> None:
+        await asyncio.shield(self.ready)
+        await self.current.ask(text)
 
     async def _begin_in(self, folder: str) -> None:
         await asyncio.shield(self.ready)
@@ -310,6 +336,10 @@ class Program(QObject):
             self.background.stop()
             self._closing = asyncio.get_event_loop().create_task(self._finish())
             self._closing.add_done_callback(self._finished)
+            if self.quick_ask is not None:
+                self.quick_ask.close()
+                self.quick_ask.deleteLater()
+                self.quick_ask = None
             for window in self.windows:
                 window.save_place()
                 window.hide()

@@ -1,6 +1,7 @@
 """Pages of the settings window. Each has a line in ``settings/registry.py``.
 
 - ``general``: Language, defaults of new chats, limits, routing and traces.
+- ``general_desktop``: Links and the quick question, on the General page.
 - ``general_limits``: Limits of turns, and the target of traces, on the General page.
 - ``appearance``: Theme, accent, fonts, density, contrast and motion, with a live sample.
 - ``budgets``: Caps of tokens and money, and what was spent (L-14).

@@ -1,6 +1,7 @@
 """The General page: language, defaults of new chats, limits, routing and traces.
 
-The rows of limits and traces are in ``general_limits``.
+The rows of limits and traces are in ``general_limits``, those about links and the quick
+question in ``general_desktop``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from studio.ui.theme import Theme, joined
 from studio.ui.translation import LANGUAGES, tr, tr_later
 from studio.ui.widgets import Button, Combo, MenuItem, plain_tip
 
+from .general_desktop import DesktopRows
 from .general_limits import LimitRows, TraceRows
 
 NONE = "none"
@@ -137,6 +139,8 @@ class GeneralPage(SettingsPage):
         self._chooser: QFileDialog | None = None
         self._add_language()
         self._add_new_chats()
+        self.desktop = DesktopRows(theme, services.tasks)
+        self.add_group(tr("Desktop"), self.desktop)
         self.limits = LimitRows(theme, settings)
         self.limits.changed.connect(self.changed)
         self.add_group(tr("Limits"), self.limits)

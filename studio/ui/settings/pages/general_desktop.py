@@ -1,0 +1,52 @@
+"""The rows of the General page about the desktop: who opens links, and the quick question."""
+
+from __future__ import annotations
+
+import asyncio
+
+from PySide6.QtGui import QGuiApplication
+
+from studio.ui.app import link_registration
+from studio.ui.settings.form import FormCard
+from studio.ui.settings.registry import SettingsTasks
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import Button
+
+QUICK_ASK = "agent-studio --quick-ask"
+
+
+class DesktopRows(FormCard):
+    """A button that registers the program for its links, and a command for the person's key."""
+
+    def __init__(self, theme: Theme, tasks: SettingsTasks) -> None:
+        super().__init__(theme)
+        self._tasks = tasks
+        self.register = Button(theme, tr("Register"), clicked=self._register)
+        if link_registration.can_register():
+            words = tr("Open agent-studio links with this program")
+            line = tr("Links to chats and settings, from other programs and web pages.")
+            self.add(words, self.register, line)
+        self.copy = Button(theme, tr("Copy command"), icon="copy", clicked=self._copy)
+        self.add(
+            tr("Quick question"),
+            self.copy,
+            tr("Give this command a key in the settings of your desktop: {command}").format(
+                command=QUICK_ASK
+            ),
+        )
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(QUICK_ASK)
+
+    def _register(self) -> None:
+        self._tasks.start(self._registered())
+
+    async def _registered(self) -> None:
+        try:
+            await asyncio.to_thread(link_registration.register)
+        except OSError as error:
+            problem = tr("The links could not be registered ({why}).")
+            self._tasks.on_problem(problem.format(why=error.strerror or error))
+        else:
+            self.register.set_text(tr("Registered"))
