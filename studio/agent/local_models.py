@@ -94,6 +94,29 @@ class LocalModels:
         hub = await asyncio.to_thread(lambda: self._hub)
         return await hub.search(words, await self._token())
 
+    async def find(self, name: str) -> Source:
+        """The file that ``OWNER/REPOSITORY`` offers, or ``OWNER/REPOSITORY/FILE`` itself.
+
+        Raises ConfigurationError and HubProblem.
+        """
+        from studio.providers.model_files.folder import Source, title_of
+
+        owner, _, rest = name.strip().strip("/").partition("/")
+        repo, _, file = rest.partition("/")
+        if not owner or not repo:
+            raise ConfigurationError(
+                "Name a repository of Hugging Face, Qwen/Qwen3-4B-GGUF for example."
+            )
+        if not file:
+            hub = await asyncio.to_thread(lambda: self._hub)
+            return await hub.offered(f"{owner}/{repo}", await self._token())
+        source = Source(f"{owner}/{repo}", file, title=title_of(repo))
+        try:
+            _ = source.name
+        except ValueError as error:
+            raise ConfigurationError(f"{file} is no GGUF file.") from error
+        return source
+
     async def recommended(self) -> Recommended:
         """The list that ships; raises ConfigurationError if it is damaged."""
 

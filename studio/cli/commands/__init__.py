@@ -16,7 +16,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``drafts``: lists drafts and carries out decisions about them.
 - ``export``: writes conversations to a file.
 - ``import_``: makes sessions of conversations in files.
-- ``models``: lists a provider's models.
+- ``models``: lists a provider's models, fetches and deletes models of this computer.
 - ``permissions``: lists, adds and tests permission rules.
 - ``run``: runs one turn and prints it.
 - ``serve``: starts the HTTP server.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from studio.domain.errors import StudioError
@@ -24,6 +24,8 @@ from studio.providers.http import import_alone
 
 from .folder import SUFFIX, Source, quantization, title_of
 from .gguf import speaks_of_tools
+
+T = TypeVar("T")
 
 FOUND = 12
 """Repositories of one search."""
@@ -101,22 +103,35 @@ class Hub:
     async def search(self, words: str, token: str = "") -> list[HubModel]:
         """Models whose name has these words, the most fetched first; raises HubProblem."""
         async with self._lock:
-            return await asyncio.to_thread(_search, words.strip(), token)
+            return await asyncio.to_thread(_ask, lambda hub: _search(hub, words.strip()), token)
+
+    async def offered(self, repo: str, token: str = "") -> Source:
+        """The file that a repository offers; raises HubProblem."""
+        async with self._lock:
+            info: JsonObject = {"id": repo}
+            found = await asyncio.to_thread(_ask, lambda hub: _model(hub, info), token)
+        if found is None:
+            raise HubProblem(f"Hugging Face has no model {repo} that could be run here.")
+        return found.source
 
 
-def _search(words: str, token: str) -> list[HubModel]:
-    """Blocks. The first time imports the library."""
+def _search(session: _Session, words: str) -> list[HubModel]:
+    query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": str(FOUND)}
+    wanted = [("expand", name) for name in ("gguf", "gated", "tags")]
+    found = as_objects(session.get("/api/models", [*query.items(), *wanted]))
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        models = [threads.submit(_model, session, info) for info in found]
+        return [found for model in models if (found := model.result()) is not None]
+
+
+def _ask(question: Callable[[_Session], T], token: str) -> T:
+    """What ``question`` returns. Blocks; the first time imports the library."""
     session = import_alone(lambda: _Session(token))
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError
 
-    query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": str(FOUND)}
-    wanted = [("expand", name) for name in ("gguf", "gated", "tags")]
     try:
-        found = as_objects(session.get("/api/models", [*query.items(), *wanted]))
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            models = [threads.submit(_model, session, info) for info in found]
-            return [found for model in models if (found := model.result()) is not None]
+        return question(session)
     except HfHubHTTPError as error:
         status = error.response.status_code
         if status == 401:
