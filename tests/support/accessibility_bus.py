@@ -125,6 +125,7 @@ def raise_window():
 
 def begin():
     Atspi.init()
+    Atspi.set_timeout(int(HANG * 1000), int(HANG * 1000))  # a busy window is not a dead one
     listener = Atspi.EventListener.new(hear)
     for kind in KINDS:
         listener.register(kind)
