@@ -7,6 +7,7 @@ start of the program.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -31,9 +32,10 @@ class BackgroundTurns(QObject):
     hide_wanted = Signal()
     """All windows are to be hidden."""
 
-    def __init__(self, runner: TurnRunner, later: Run) -> None:
+    def __init__(self, runner: TurnRunner, later: Run, calls_back: Callable[[], bool]) -> None:
+        """``calls_back`` returns whether a notification would tell that a chat needs an answer."""
         super().__init__()
-        self._runner, self._later = runner, later
+        self._runner, self._later, self._calls_back = runner, later, calls_back
         self.question: QMessageBox | None = None
         self._tray: QSystemTrayIcon | None = None
         self._menu: QMenu | None = None
@@ -54,16 +56,22 @@ class BackgroundTurns(QObject):
         if self.question is not None:
             self.question.raise_()
             return True
+        more = tr(
+            "In the background they go on until they are done, and then the program ends. "
+            "Start it again to get the window back."
+        )
+        if not (QSystemTrayIcon.isSystemTrayAvailable() or self._calls_back()):
+            more += "\n\n" + tr(
+                "Neither a tray nor a notification can call you here. A chat that needs your "
+                "answer waits until you start the program again."
+            )
         box = message_box(
             window,
             tr("Close the window"),
             tr_plural(
                 "{count} turn is still running.", "{count} turns are still running.", running
             ),
-            tr(
-                "In the background they go on until they are done, and then the program ends. "
-                "Start it again to get the window back."
-            ),
+            more,
         )
         stop = box.addButton(tr("Stop and quit"), QMessageBox.ButtonRole.DestructiveRole)
         go_on = box.addButton(tr("Go on in the background"), QMessageBox.ButtonRole.AcceptRole)

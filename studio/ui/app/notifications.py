@@ -141,6 +141,8 @@ class DesktopNotifier(QObject):
         self._service = (
             DBusNotifications(self._pressed) if sys.platform.startswith("linux") else None
         )
+        self.reachable = self._service is not None
+        """Whether the service can be reached, as far as is known."""
         self._tray: QSystemTrayIcon | None = None
         self._tray_chat = ""
         self._shown: dict[str, int] = {}
@@ -177,7 +179,9 @@ class DesktopNotifier(QObject):
                 number = await self._service.notify(text)
             except OSError as error:
                 log.info("no desktop notification: %s", error)
+                self.reachable = False
             else:
+                self.reachable = True
                 if self._newest.get(session_id) is token:
                     self._shown[session_id] = number
                 else:

@@ -81,7 +81,9 @@ class Program(QObject):
         self.notifier = DesktopNotifier(self.later, self._icon)
         self._notifications = ChatNotifications(self._on_screen, settings, self.notifier)
         self._notifications.chat_wanted.connect(self.show_chat)
-        self.background = BackgroundTurns(self.runner, self.later)
+        self.background = BackgroundTurns(
+            self.runner, self.later, lambda: settings.values.notify and self.notifier.reachable
+        )
         self.background.end_wanted.connect(self.end)
         self.background.hide_wanted.connect(self._hide_all)
         self.background.window_wanted.connect(self.bring_back)

@@ -37,13 +37,16 @@ async def test_closing_asks_once_and_cancel_and_stop_do_as_they_say(tmp_path: Pa
         person.say("Count")
         await until(lambda: person.simulator.requests and person.session.running)
         box = await asked(person)
+        assert "can call you" not in box.informativeText()
         window.close()
         assert person.program.background.question is box and not window.isHidden()
         button(box, "Cancel").click()
         await until(lambda: person.program.background.question is None)
         assert person.session.running and not person.program.closed.done()
 
+        person.engine.settings.values.notify = False
         box = await asked(person)
+        assert "Neither a tray nor a notification can call you" in box.informativeText()
         session = person.session
         button(box, "Stop and quit").click()
         await until(person.program.closed.done)
