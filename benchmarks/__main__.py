@@ -14,6 +14,7 @@ from measure import HERE, Row, table
 WITH_ROWS = (
     "start",
     "streaming",
+    "screen",
     "adapters",
     "step",
     "history",

@@ -332,10 +332,7 @@ class Canvas:
         if not self.items:
             return 0.0
         item, top = self.items[-1], self.top(len(self.items) - 1)
-        if isinstance(item, TextItem) and item.leaves:
-            # One leaf more: the cursor at its end is gone.
-            return top + item.leaf_top(min(max(0, item.settled - 1), len(item.leaves) - 1))
-        return top
+        return top + item.unchanged_above if isinstance(item, TextItem) else top
 
     # -- what waits for the person -----------------------------------------------------
 

@@ -50,7 +50,7 @@ from .paint_style import PaintStyle
 from .painting import paint_viewport
 from .text.formulas import Formulas
 from .text.highlight import CodeColours
-from .viewport import Viewport
+from .viewport import AVATAR, Viewport
 
 FRAME = 0.016
 """Seconds between two frames, at the least; four times what the last one cost, if more."""
@@ -247,7 +247,9 @@ class TranscriptView(QAbstractScrollArea):
             viewport.scroll(0, -moved, rect)
         viewport.update(strip)
         top = max(0, int(unchanged_above - scroller.value) - 4)
-        viewport.update(QRect(0, top, rect.width(), rect.height()))
+        left = int(self.canvas_viewport.column_left) - self.paint_style.px(AVATAR)
+        wide = int(self.context.width) + 2 * self.paint_style.px(AVATAR)
+        viewport.update(QRect(left, top, wide, rect.height()).intersected(rect))
 
     def _start_countdown(self, block: TranscriptBlock, since: float) -> None:
         """Remember when the wait of a retry began."""

@@ -217,7 +217,7 @@ class Viewport(QObject):
         nothing changed; None if that is not known.
         """
         canvas, scroller = self.canvas, self.scroller
-        total, unchanged, anchor = canvas.total, canvas.unchanged_above, scroller.anchor()
+        total, anchor = canvas.total, scroller.anchor()
         changed = canvas.update(dirty)
         at = canvas.splice_at
         if at is not None:
@@ -228,7 +228,7 @@ class Viewport(QObject):
         if at is not None:
             return range(at, len(canvas.items)), None
         only_tail = changed == [len(canvas.items) - 1]
-        return changed, min(unchanged, canvas.unchanged_above) if only_tail else None
+        return changed, canvas.unchanged_above if only_tail else None
 
     def _spliced(self, at: int) -> None:
         """Items from ``at`` on were replaced: update selection, focus and hover."""

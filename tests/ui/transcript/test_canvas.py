@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -594,6 +596,60 @@ def test_what_is_on_screen_is_what_a_full_repaint_shows(
     on_screen = shown.view.screen().grabWindow(shown.view.winId()).toImage()
     whole = shown.view.grab().toImage().convertToFormat(on_screen.format())
     assert on_screen.size() == whole.size() and on_screen == whole
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_frame_of_a_growing_text_paints_what_changed(
+    shown: TranscriptWindow, qapp: QApplication, seed: int
+) -> None:
+    """G-3: nothing is left of a frame before, and what is the same is not painted again."""
+    dice = random.Random(seed)
+    words = ("word ", "longer-word ", "**bold ", "bold** ", "`code` ", "[link](https://x.org) ",
+             "\n\n", "\n\n- item ", "\n\n> quote ", "\n\n## Head\n\n", "$x^2$ ", "*a", "b* ",
+             "\n\n```py\nx = 1\n", "\n```\n\n", "\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n")  # fmt: skip
+    shown.view.resize(900, 1600)
+    shown.ask()
+    shown.view.flush()
+    qapp.processEvents()
+    weights = [60, 12, *[2] * (len(words) - 2)]
+    for _ in range(60):
+        text = "".join(dice.choices(words, weights, k=dice.randrange(1, 4)))
+        shown.transcript.apply(TextDelta(text))
+        shown.view.changed(len(shown.transcript.blocks) - 1)
+        shown.view.flush()
+        qapp.processEvents()
+        if shown.view.canvas.total > 1500:
+            break
+        on_screen = shown.view.screen().grabWindow(shown.view.winId()).toImage()
+        whole = shown.view.grab().toImage().convertToFormat(on_screen.format())
+        assert on_screen == whole, shown.transcript.blocks[-1].text  # type: ignore[union-attr]
+
+
+def test_a_long_paragraph_paints_its_last_lines_alone(
+    shown: TranscriptWindow, qapp: QApplication
+) -> None:
+    shown.view.resize(900, 1600)
+    shown.ask()
+    shown.tell(TextDelta("Some words of a paragraph. " * 120))
+    shown.view.flush()
+    qapp.processEvents()
+    viewport, tops = shown.view.viewport(), list[int]()
+
+    class Eye(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Paint and watched is viewport:
+                tops.extend(box.top() for box in event.region() if box.left() < 700)  # type: ignore[attr-defined]
+            return False
+
+    eye = Eye()
+    viewport.installEventFilter(eye)
+    shown.transcript.apply(TextDelta("And more. "))
+    shown.view.changed(len(shown.transcript.blocks) - 1)
+    shown.view.flush()
+    qapp.processEvents()
+    viewport.removeEventFilter(eye)
+    end = shown.view.canvas.total - shown.view.scroller.value
+    assert tops and all(end - one < 120 for one in tops), (tops, end)
 
 
 def test_thoughts_that_are_not_shown_make_no_empty_box(shown: TranscriptWindow) -> None:

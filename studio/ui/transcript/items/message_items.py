@@ -171,8 +171,10 @@ class TextItem(Item[TextBlock]):
         self.stream: MarkdownStream | None = None
         self.parsed = 0
         """Characters of the source that are parsed."""
-        self.settled = 0
+        self._changed = 0
         """Index of the first leaf that changed in the last frame."""
+        self._replaced: tuple[Leaf, float] | None = None
+        """The leaf that was there before, and its top."""
         self._heights = HeightIndex()
         self._gaps: list[float] = []
         self._width = 0.0
@@ -227,7 +229,9 @@ class TextItem(Item[TextBlock]):
 
     def _rebuild(self, first: int, context: ItemContext) -> None:
         assert self.stream is not None
-        first = self.settled = min(first, len(self.leaves))
+        first = self._changed = min(first, len(self.leaves))
+        old = self.leaves[first] if first < len(self.leaves) else None
+        self._replaced = None if old is None else (old, self.leaf_top(first))
         blocks, style = self.stream.blocks, context.style
         if first == 0:
             self._gaps = []
@@ -285,6 +289,18 @@ class TextItem(Item[TextBlock]):
             self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
             self._heights = HeightIndex()
             self.laid, self.height = False, height
+
+    @property
+    def unchanged_above(self) -> float:
+        """The height above which the last frame changed nothing, the cursor at the end included."""
+        at = self._changed
+        if self._replaced is None:  # the cursor is gone from the end of the leaf before
+            at = max(0, min(at, len(self.leaves)) - 1)
+            return self.leaf_top(at) + self.leaves[at].last_top() if self.leaves else 0.0
+        old, top = self._replaced
+        if at >= len(self.leaves) or self.leaf_top(at) != top:
+            return min(top, self._heights.above(min(at, len(self.leaves))))
+        return top + self.leaves[at].top_of_change(old)
 
     def leaf_top(self, index: int) -> float:
         return self._heights.above(index) + self._gaps[index]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from bisect import bisect_left
+from itertools import pairwise, zip_longest
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -22,6 +23,12 @@ CODE_HEADER = 32
 CODE_PAD = 12
 MOST_CELLS = 2000
 """Cells of tables whose widths are kept."""
+
+
+def common_prefix(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    most = min(len(one), len(other))
+    return bisect_left(range(most), True, key=lambda at: one[: at + 1] != other[: at + 1])
 
 
 class ParagraphLeaf(Leaf):
@@ -88,6 +95,25 @@ class ParagraphLeaf(Leaf):
 
     def cursor(self) -> QPointF | None:
         return self.lines.end() + QPointF(self._x, 0)
+
+    def last_top(self) -> float:
+        return self.lines.last_top() if self.laid and not self.lines.boxes else 0.0
+
+    def top_of_change(self, before: Leaf) -> float:
+        old, new = before.block, self.block
+        alike = (old.kind, old.level, old.nesting, old.marker) == (
+            new.kind, new.level, new.nesting, new.marker,
+        )  # fmt: skip
+        if not (alike and self.laid and before.laid and isinstance(before, ParagraphLeaf)):
+            return 0.0
+        if self.lines.boxes or before.lines.boxes or new.kind == "math":
+            return 0.0
+        same = utf16(new.text[: common_prefix(old.text, new.text)])
+        for one, other in zip_longest(old.spans, new.spans):
+            if one != other:
+                same = min(same, *(span[0] for span in (one, other) if span is not None))
+                break
+        return self.lines.top_of_change(before.lines, same)
 
 
 class CodeLeaf(Leaf):

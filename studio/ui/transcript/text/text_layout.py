@@ -226,6 +226,22 @@ class LineLayout:
         line = self.layout.lineAt(self.layout.lineCount() - 1)
         return QPointF(_x(line, utf16(self.text)), line.y() + line.height() / 2)
 
+    def last_top(self) -> float:
+        """Where the last line begins."""
+        count = self.layout.lineCount()
+        return self.layout.lineAt(count - 1).y() if count > 1 else 0.0
+
+    def top_of_change(self, before: LineLayout, same: int) -> float:
+        """Where the lines begin that differ from ``before``, of which ``same`` units are left.
+
+        Lines break alike as far as the text is the same, but for the word at its end.
+        """
+        lines, older = self.layout, before.layout
+        at = min(lines.lineForTextPosition(same).lineNumber(), older.lineCount() - 1)
+        while at > 0 and lines.lineAt(at).textStart() != older.lineAt(at).textStart():
+            at -= 1
+        return lines.lineAt(at).y() if at > 0 else 0.0
+
 
 def mark_text(lines: LineLayout, pattern: re.Pattern[str] | None) -> None:
     """Mark what a pattern matches; None marks nothing."""
@@ -423,6 +439,14 @@ class Leaf:
         """Free the layout; the height stays."""
         self.laid = False
         vars(self).pop("lines", None)
+
+    def last_top(self) -> float:
+        """Where its last line begins, after which the cursor of a growing answer stands."""
+        return 0.0
+
+    def top_of_change(self, before: Leaf) -> float:
+        """Where it begins to differ from the leaf that it replaces; 0 where that is not known."""
+        return 0.0
 
     def position(self, x: float, y: float) -> int:
         return 0
