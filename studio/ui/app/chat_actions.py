@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
 
 from studio.ui.chat.page import ChatPage
-from studio.ui.formatting import short_path
-from studio.ui.translation import tr, tr_plural
+from studio.ui.sidebar.controller import ChatListController
 
 from .actions import Action, WindowActions
-
-if TYPE_CHECKING:
-    from studio.agent.engine import Engine
 
 
 class ChatActions(QObject):
@@ -27,12 +19,13 @@ class ChatActions(QObject):
     ``show_chat`` brings the chat to the front, whose menus some of them open.
     """
 
-    def __init__(self, page: ChatPage, show_chat: Callable[[], object]) -> None:
+    def __init__(
+        self, page: ChatPage, chats: ChatListController, show_chat: Callable[[], object]
+    ) -> None:
         super().__init__(page)
-        self._page, self._model, self._show_chat = page, page.model, show_chat
+        self._page, self._chats, self._model = page, chats, page.model
+        self._show_chat = show_chat
         self._actions: WindowActions | None = None
-        self.dialog: QFileDialog | None = None
-        """Where a chat is exported to, while that is being asked."""
 
     def handlers(self) -> dict[Action, Callable[[], object]]:
         """What each action does."""
@@ -48,7 +41,7 @@ class ChatActions(QObject):
             Action.REMOVE_FILES: model.attachments.take,
             Action.BRANCH_CHAT: model.recovery.branch,
             Action.SUMMARISE_CHAT: model.actions.summarise,
-            Action.EXPORT_CHAT: self._choose_file,
+            Action.EXPORT_CHAT: self._export,
         }
 
     def watch(self, actions: WindowActions) -> None:
@@ -85,47 +78,6 @@ class ChatActions(QObject):
         self._show_chat()
         show()
 
-    # Export
-
-    def _choose_file(self) -> None:
-        session, engine = self._model.session, self._model.engine
-        if session is None or engine is None:
-            return
-        title = re.sub(r"[^\w -]+", " ", session.info.title or tr("New chat")).strip()
-        dialog = QFileDialog(self._page.window(), tr("Export"), str(Path.home() / f"{title}.md"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(
-            [
-                tr("Markdown ({pattern})").format(pattern="*.md"),
-                tr("JSON ({pattern})").format(pattern="*.json"),
-            ]
-        )
-        dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix("json" if "*.json" in chosen else "md")
-        )
-        dialog.setDefaultSuffix("md")
-        dialog.fileSelected.connect(
-            lambda path: self._model.run(self._export(engine, session.info.id, Path(path)))
-        )
-        self.dialog = dialog
-        dialog.finished.connect(self._forget_dialog)
-        dialog.open()
-
-    def _forget_dialog(self) -> None:
-        if self.dialog is not None:
-            self.dialog.deleteLater()
-            self.dialog = None
-
-    async def _export(self, engine: Engine, session_id: str, path: Path) -> None:
-        from studio.agent.chat_files import export_chats
-
-        form = "json" if path.suffix == ".json" else "md"
-        await export_chats(engine, [session_id], form, path, lambda _done, _all: None)
-        self._page.trouble.emit(
-            tr_plural(
-                "{count} chat is in {file}",
-                "{count} chats are in {file}",
-                1,
-                file=short_path(str(path)),
-            )
-        )
+    def _export(self) -> None:
+        if (session := self._model.session) is not None:
+            self._chats.export([session.info.id], "md")

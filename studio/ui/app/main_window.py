@@ -119,7 +119,7 @@ class MainWindow(QMainWindow):
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
         self.chat_list = ChatListController(self.sidebar, self._later, self._listed)
         shared.server.show_in(self.sidebar)
-        self.chat_actions = ChatActions(self.chat, self.pages.show_chat)
+        self.chat_actions = ChatActions(self.chat, self.chat_list, self.pages.show_chat)
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
         self.chat_actions.watch(self.menu_actions)
         self._menu_bar = MenuBarSwitch(self)

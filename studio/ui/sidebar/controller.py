@@ -68,7 +68,7 @@ class ChatListController(QObject):
         chats = sidebar.chats
         chats.arranging.connect(lambda ids, changes: later(self._arrange(ids, changes)))
         chats.grouping.connect(lambda ids: later(self._make_group(ids)))
-        chats.exporting.connect(self._choose_file)
+        chats.exporting.connect(self.export)
         chats.folded.connect(self._folded)
         chats.more_wanted.connect(self._list_more)
         for wanted in (chats.undoing, sidebar.undo.undone):
@@ -222,7 +222,7 @@ class ChatListController(QObject):
         if undo is not None:
             self._later(undo())
 
-    def _choose_file(self, ids: list[str], form: ExportForm) -> None:
+    def export(self, ids: list[str], form: ExportForm) -> None:
         """Ask where chats are to be written, and write them."""
         title = self._sidebar.chats.title_of(ids[0]) if len(ids) == 1 else tr("Chats")
         name = " ".join(re.sub(r"[^\w\- ]+", " ", title).split())[:60] or tr("Chats")

@@ -195,7 +195,7 @@ async def test_commands_after_a_slash_are_the_actions_of_the_window(tmp_path: Pa
 
         person.type("/exp")
         person.press(Key.Key_Return)
-        dialog = await until(lambda: person.window.chat_actions.dialog)
+        dialog = await until(lambda: person.window.chat_list._chooser)
         assert dialog.selectedFiles() == [str(Path.home() / "nothing like it.md")]
         dialog.fileSelected.emit(str(tmp_path / "chat.md"))
         dialog.close()
