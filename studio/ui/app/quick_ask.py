@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDialog
 
@@ -10,7 +10,6 @@ from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Field, Label
 from studio.ui.widgets.layouts import column_of
-from studio.ui.widgets.painting import paint_rounded
 
 WIDTH = 620
 FROM_TOP = 0.22
@@ -31,7 +30,6 @@ class QuickAsk(QDialog):
             | Qt.WindowType.FramelessWindowHint
             | Qt.WindowType.WindowStaysOnTopHint
         )
-        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
         self.field = Field(theme, tr("Ask in a new chat"), icon="message-square")
         self.field.setAccessibleName(tr("Ask in a new chat"))
         hint = Label(theme, tr("Enter asks, Esc closes."), "small", "text3")
@@ -59,5 +57,6 @@ class QuickAsk(QDialog):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         t, painter = self._theme, QPainter(self)
-        paint_rounded(painter, QRectF(self.rect()), 12, t.color("raised"), t.color("control"))
+        painter.fillRect(self.rect(), t.color("control"))  # square: not every desktop has corners
+        painter.fillRect(self.rect().adjusted(1, 1, -1, -1), t.color("raised"))
         painter.end()
