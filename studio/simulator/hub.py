@@ -34,8 +34,8 @@ class HubRepo:
     """A repository: its files, and what is wrong with it.
 
     ``wrong`` is sent in place of a file's bytes; ``cut_at`` are the bytes of the file at
-    which the next answers break off, one each; ``ignores_range`` sends it from the start;
-    ``rate`` is in bytes a second.
+    which the next answers break off, one each; ``ignores_ranges`` is how many of the next are
+    sent from the start whatever is asked for; ``rate`` is in bytes a second.
     """
 
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -44,7 +44,7 @@ class HubRepo:
     gated: bool = False
     wrong: bytes = b""
     cut_at: list[int] = field(default_factory=list[int])
-    ignores_range: bool = False
+    ignores_ranges: int = 0
     rate: float = 0.0
 
 
@@ -144,7 +144,9 @@ def _file(repo: HubRepo, data: bytes, wanted: str) -> HttpResponse:
     size, headers, status, start = len(data), {"accept-ranges": "bytes"}, 200, 0
     body = repo.wrong or data
     found = _RANGE.fullmatch(wanted)
-    if found and not repo.ignores_range:
+    if found and repo.ignores_ranges:
+        repo.ignores_ranges -= 1
+    elif found:
         start = int(found[1])
         if start >= size:
             return HttpResponse([], "text/plain", 416, {"content-range": f"bytes */{size}"})

@@ -74,6 +74,8 @@ class _Fetching:
         self._folder = Path(order["folder"])
         self._wanted = Source(order["repo"], order["file"], title=order["title"])
         self._told = 0.0
+        self._summed = hashlib.sha256()
+        """Of what was written, all ``done`` bytes of it."""
         self.done = self.size = 0
 
     def run(self) -> Path:
@@ -91,11 +93,11 @@ class _Fetching:
         self._check_room(part)
         waits = list(self._order["waits"])
         with part.open("r+b" if part.exists() else "w+b") as file:
-            summed = self._begun(file)
+            self._begin(file)
             while self.done < self.size:
                 before = self.done
                 try:
-                    summed = self._receive(file, summed)
+                    self._receive(file)
                 except Fault as fault:
                     if fault.fault != "offline":
                         raise
@@ -109,7 +111,7 @@ class _Fetching:
             os.fsync(file.fileno())
             file.seek(0)
             is_model = file.read(len(MAGIC)) == MAGIC
-        if summed.hexdigest() != digest or not is_model:
+        if self._summed.hexdigest() != digest or not is_model:
             delete(path)
             self.done = 0
             raise Fault("damaged")
@@ -141,25 +143,23 @@ class _Fetching:
         if free < needed:
             raise Fault("space", str(needed - free))
 
-    def _begun(self, file: BinaryIO) -> Any:
-        """The digest of what there is; too much of it is none."""
-        summed, self.done = hashlib.sha256(), 0
+    def _begin(self, file: BinaryIO) -> None:
+        """Read what there is; too much of it is none."""
+        self.done = 0
         while piece := file.read(_PIECE):
-            summed.update(piece)
+            self._summed.update(piece)
             self.done += len(piece)
             self._tell("checking")
         if self.done > self.size:
-            return self._anew(file)
-        return summed
+            self._begin_anew(file)
 
-    def _anew(self, file: BinaryIO) -> Any:
+    def _begin_anew(self, file: BinaryIO) -> None:
         file.seek(0)
         file.truncate()
-        self.done = 0
-        return hashlib.sha256()
+        self._summed, self.done = hashlib.sha256(), 0
 
-    def _receive(self, file: BinaryIO, summed: Any) -> Any:
-        """Write what comes behind what there is; returns the digest of all of it."""
+    def _receive(self, file: BinaryIO) -> None:
+        """Write what comes behind what there is."""
         hub = _hub()
         headers: dict[str, str] = hub.utils.build_hf_headers(token=self._order["token"] or False)
         headers["accept-encoding"] = "identity"
@@ -172,25 +172,25 @@ class _Fetching:
             ) as answer,
         ):
             if answer.status_code == 416:  # more was begun than the file has
-                return self._anew(file)
+                self._begin_anew(file)
+                return
             hub.utils.hf_raise_for_status(answer)
             begins = f"bytes {self.done}-"
             resumed = answer.headers.get("content-range", "").startswith(begins)
             if self.done and not (answer.status_code == 206 and resumed):
-                summed = self._anew(file)
+                self._begin_anew(file)
                 if answer.status_code == 206:
-                    return summed
+                    return
             for piece in answer.iter_bytes():
                 if self.done + len(piece) > self.size:
-                    self.done = self.size
-                    return hashlib.sha256()  # more than there is: nothing of it is right
+                    self.done, self._summed = self.size, hashlib.sha256()
+                    return  # more than there is: nothing of it is right
                 file.write(piece)
-                summed.update(piece)
+                self._summed.update(piece)
                 self.done += len(piece)
                 self._tell("fetching")
         if self.done < self.size:
             raise Fault("offline")
-        return summed
 
     def _url(self) -> str:
         source = self._wanted

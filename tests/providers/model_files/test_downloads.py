@@ -147,7 +147,9 @@ async def test_what_was_begun_of_another_file_is_no_part_of_this_one(
     hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path, ignores_range: bool
 ) -> None:
     """A server that sends all of it is heard from the start; too much of it is begun anew."""
-    hub.repos["mill/tiny-GGUF"].ignores_range = ignores_range
+    repo = hub.repos["mill/tiny-GGUF"]
+    repo.ignores_ranges = int(ignores_range)
+    repo.cut_at = [len(gguf) // 2] if ignores_range else []
     part_of(tmp_path / NAME).write_bytes(gguf[:5000] if ignores_range else gguf + b"more")
     downloads.start(SOURCE, tmp_path)
     done = await downloads.ended(SOURCE)
