@@ -239,7 +239,9 @@ async def test_l1_chats_that_run_are_listed_and_stopped_one_by_one(tmp_path: Pat
         menu.fill()
         lines = [action.text().partition("\t")[0] for action in menu.actions()]
         assert lines == ["Stop “First”", "Stop “Second”"]
-        chats._menu(chats.visualRect(first).center())
+        chats.setCurrentIndex(first)
+        chats.setFocus()
+        chats._ask_for_menu()
         of_row = await until(popup)
         next(action for action in of_row.actions() if action.text() == "Stop").trigger()
         of_row.close()
