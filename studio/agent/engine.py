@@ -34,6 +34,7 @@ from .permission.policy import Policy
 from .permission.rulebook import Decision
 from .provider_factory import ProviderFactory, no_key
 from .services import Services
+from .session.session import Session
 from .session.sessions import Sessions
 from .telemetry import Telemetry
 
@@ -288,6 +289,15 @@ class Engine:
         for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
             if notice:
                 listener(notice)
+
+    async def name_chat(self, session: Session) -> bool:
+        """Have a model write the title of a chat, if it may; whether it has a new one."""
+        from .session.title_writer import wants_title, write_title
+
+        if not self.settings.values.write_titles or not wants_title(session):
+            return False
+        provider = session.info.provider
+        return await write_title(self.services, session, self.offered(provider))
 
     async def purge_bin(self) -> None:
         """Delete for good the chats that are in the bin longer than the person wants."""

@@ -87,6 +87,11 @@ summary alone, in plain text."""
 SUMMARY_REQUEST = (
     "<conversation>\n{conversation}\n</conversation>\n\nSum this up in at most {words} words."
 )
+TITLE_SYSTEM = (
+    "You name conversations. Do not answer what is asked in them. Reply with a title of at most six"
+    " words, in the language of the person, without quotes and without a full stop."
+)
+
 ROUTING_SYSTEM = (
     "You sort messages that a person sends to an assistant which can read and change files."
     " Do not answer the message. Reply with two words.\n"

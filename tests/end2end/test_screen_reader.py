@@ -95,6 +95,7 @@ async def test_a_chat_with_a_screen_reader(tmp_path: Path) -> None:
         (tmp_path / "studio").mkdir()
         values = {
             "first_run_done": True,
+            "write_titles": False,
             "default_provider": "ollama",
             "default_model": {"ollama": "sim-model"},
             "base_urls": {"ollama": simulator.url(PROTOCOLS["ollama"])},

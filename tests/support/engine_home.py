@@ -35,7 +35,11 @@ KEY = "sk-test-0123456789abcdef"
 
 
 def give_time(values: Settings) -> None:
-    """Let turns take as long as they need on a busy computer, where nobody set a limit."""
+    """Let turns take as long as they need on a busy computer, where nobody set a limit.
+
+    No model is asked for titles: scripts have no reply for that.
+    """
+    values.write_titles = False
     usual = Settings()
     for name in ("inline_seconds", "background_seconds"):
         if getattr(values, name) == getattr(usual, name):

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit
 from studio.agent.engine import Engine
 from studio.domain.sessions import SessionInfo
 from studio.simulator import Text, Turn
+from studio.storage.config.settings import SettingsFile
 from studio.ui.sidebar.chat_list import ChatList
 from studio.ui.sidebar.controller import PAGE
 from support.waiting import until
@@ -108,6 +109,21 @@ async def test_chats_are_put_away_and_brought_back(tmp_path: Path) -> None:
         await until(lambda: rows(person) == ["Zoo", "Today", "Hello", "Archived"])
         (bee,) = await person.engine.store.some(["b"])
         assert (bee.titled_by, bee.archived) == ("person", True)
+
+
+@on_window_loop
+async def test_a_chat_gets_a_title_in_the_list(tmp_path: Path) -> None:
+    script = [Turn(Text("One.")), Turn(Text("Plants and light"))]
+
+    def setup(settings: SettingsFile) -> None:
+        settings.values.write_titles = True
+
+    async with at_window(tmp_path, PROVIDER, script, setup=setup) as person:
+        person.say("Why are plants green?")
+        await until(lambda: person.chats() == ["Why are plants green?"])
+        await until(lambda: person.chats() == ["Plants and light"])
+        title = person.window.chat.header.title
+        await until(lambda: title.accessibleName() == "Plants and light")
 
 
 @on_window_loop

@@ -11,6 +11,7 @@
 - ``native_history``: Keeps the history in the provider's form, in memory and on disk.
 - ``context_control``: Compacts, summarises and pins when the person asks for it.
 - ``model_router``: Chooses a model for a message by how hard it looks.
+- ``title_writer``: Has a cheap model write the title of a chat.
 - ``import_export``: Writes conversations as JSON and reads them.
 - ``import_formats``: Reads conversations that other programs exported.
 """

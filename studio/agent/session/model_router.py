@@ -169,6 +169,16 @@ class ClassifierAnswer:
     cost: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ShortAnswer:
+    """What a model said to a request beside the chat; no text if it failed or took too long."""
+
+    text: str
+    usage: Usage
+    seconds: float
+    cost: float | None
+
+
 class ModelRouter:
     """The choice for one message at a time; holds no session's state."""
 
@@ -281,36 +291,44 @@ class ModelRouter:
         target = _split(self._settings.values.routing_model)
         if target is None:
             return ClassifierAnswer(None)
+        found = await self.ask(target, ROUTING_SYSTEM, _shown(said), budget, DEADLINE)
+        if found is None:
+            return ClassifierAnswer(None)
+        return ClassifierAnswer(
+            _understood(found.text), "/".join(target), found.usage, found.seconds, found.cost
+        )
+
+    async def ask(
+        self, target: tuple[str, str], system: str, words: str, budget: Budget, deadline: float
+    ) -> ShortAnswer | None:
+        """One short request beside the chat; None if it cannot be made, or a cap forbids it."""
         began = time.monotonic()
         try:
             provider = await self._providers.provider(target[0])
         except StudioError:
-            return ClassifierAnswer(None)
+            return None
         facts = self._catalogue.model(*target)
         rates = asyncio.to_thread(token_rates, *target, READS, facts)
-        words = provider.user_items([Text(_shown(said))])
-        request = Request(target[1], words, ROUTING_SYSTEM, output_limit=ANSWER, facts=facts)
+        items = provider.user_items([Text(words)])
+        request = Request(target[1], items, system, output_limit=ANSWER, facts=facts)
         purse = RequestMeter(budget, self._rate, rates)
         try:
             reservation = await purse.reserve(estimate_request(request), facts)
         except StudioError:
-            return ClassifierAnswer(None)
+            return None
         text, reply = "", Reply()
         try:
-            text, reply = await _answered(provider.stream(request))
+            text, reply = await _answered(provider.stream(request), deadline)
         finally:
             await purse.settle(reservation, reply.usage, reply.cost)
-        seconds = time.monotonic() - began
-        return ClassifierAnswer(
-            _understood(text), "/".join(target), reply.usage, seconds, reply.cost
-        )
+        return ShortAnswer(text, reply.usage, time.monotonic() - began, reply.cost)
 
 
-async def _answered(stream: ReplyStream) -> tuple[str, Reply]:
+async def _answered(stream: ReplyStream, deadline: float) -> tuple[str, Reply]:
     """The words of a short reply; none if it fails or takes too long."""
     text = ""
     try:
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(deadline):
             async for delta in stream:
                 if isinstance(delta, TextDelta):
                     text += delta.text

@@ -146,6 +146,8 @@ class Settings:
     server_origins: list[str] = field(default_factory=list[str])
     """Origins of web pages, as ``https://host``, that may call the server."""
 
+    write_titles: bool = True
+    """Have a cheap model of the chat's provider write the title of a chat."""
     bin_days: int = 30
     """Days that a deleted chat can be brought back; 0 is until the window closes."""
 

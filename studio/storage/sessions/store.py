@@ -6,6 +6,7 @@ Reads what belongs to them: events, native histories, drafts, usage, audit.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
@@ -356,6 +357,19 @@ class SessionStore:
             limit,
         )
         return tuple(DraftEntry(*row) for row in rows)
+
+    async def add_usage(
+        self,
+        session_id: str,
+        turn_id: str,
+        made_by: tuple[str, str, str],
+        used: Usage,
+        seconds: float,
+        cost: float | None,
+    ) -> None:
+        """Count a request beside a turn; ``made_by`` is agent, provider and model."""
+        values = (session_id, turn_id, time.time(), *made_by, used, seconds, cost)
+        await self._db.write(lambda db: usage.add(db, *values))
 
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""

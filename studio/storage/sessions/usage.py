@@ -33,6 +33,27 @@ def sums(where: str = "1") -> str:
     return ", ".join(f"cast(total({name}) FILTER (WHERE {where}) AS INTEGER)" for name in _COUNTS)
 
 
+def add(
+    db: Connection,
+    session_id: str,
+    turn_id: str,
+    at: float,
+    agent: str,
+    provider: str,
+    model: str,
+    used: Usage,
+    seconds: float,
+    cost: float | None,
+) -> None:
+    """Add a request that is no step of a turn."""
+    db.execute(
+        f"""INSERT INTO usage (session_id, turn_id, at, agent, provider, model, step, seconds, cost,
+        {', '.join(_COUNTS)}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)""",
+        (session_id, turn_id, at, agent, provider, model, seconds, cost,
+         *(getattr(used, name) for name in _COUNTS)),
+    )  # fmt: skip
+
+
 def ledger(db: Connection, session_id: str, since: float) -> list[LedgerEntry]:
     """The requests of one session or of all (""), oldest first."""
     rows = db.execute(

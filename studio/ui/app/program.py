@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -321,9 +322,17 @@ class Program(QObject):
 
         if isinstance(event, TurnComplete):
             self.later(self._mark_unread(session))
+            if event.reason == "done":
+                self.later(self._name(session))
         self._notifications.on_event(session, event)
         for window in self.windows:
             window.on_event(session, event)
+
+    async def _name(self, session: Session) -> None:
+        """Give a chat a title; that it failed is nobody's concern, the first line stays."""
+        with suppress(StudioError):
+            if self.engine is not None and await self.engine.name_chat(session):
+                self._chats_changed()
 
     async def _mark_unread(self, session: Session) -> None:
         if all(session is not window.chat.session for window in self.windows):

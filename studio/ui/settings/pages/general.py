@@ -180,7 +180,13 @@ class GeneralPage(SettingsPage):
         rows.add(tr("Default agent"), self._agent)
         self._folder = Button(self.theme, tr("Choose…"), icon="folder", clicked=self._choose_folder)
         rows.add(tr("Folder of new chats"), self._folder)
+        line = tr("The cheapest model of the chat’s provider writes it, within your limits.")
+        self._titles = rows.add_toggle(tr("Give chats a title"), self._switch_titles, line)
         self.column.addWidget(rows)
+
+    def _switch_titles(self, on: bool) -> None:
+        self._settings.write_titles = on
+        self.changed.emit()
 
     def show_at(self, name: str) -> None:
         """Load the list of agents again."""
@@ -198,6 +204,7 @@ class GeneralPage(SettingsPage):
         self.limits.refresh()
         self.traces.refresh()
         self._language.set_current(values.language)
+        self._titles.show_value(values.write_titles)
         self._provider.set_current(values.default_provider or AUTOMATIC)
         self._agent.set_current(values.default_agent or AUTOMATIC)
         folder = values.last_folder
