@@ -97,6 +97,25 @@ def parse(source: str) -> list[Block]:
     return BlockReader(source).read()
 
 
+def without_markup(pieces: Iterable[tuple[Block, str]]) -> str:
+    """The shown text of blocks, or of parts of them, as lines to copy."""
+    out, tight = "", False
+    for block, text in pieces:
+        shown = f"{block.marker} {text}" if block.marker and text == shown_text(block) else text
+        if shown and out:
+            out += "\n" if block.part or (tight and block.tight) else "\n\n"
+        out += shown.replace(LINE, "\n")
+        tight = block.tight
+    return out
+
+
+def shown_text(block: Block) -> str:
+    """The text of a block without markup; a table has its cells between tabs."""
+    if block.rows:
+        return "\n".join("\t".join(cell for cell, _ in row) for row in block.rows)
+    return block.text
+
+
 def plain(text: str) -> list[Block]:
     """Blocks of what a person typed: only code is formatted, all else stays as it is."""
     out: list[Block] = []

@@ -97,9 +97,9 @@ class Actions(QObject):
         if index is not None and not self._viewport.reveal_hit(index, hit):
             self.do(item, hit)
 
-    def copy(self) -> None:
-        """Copy the selection, or else the focused item, as markdown source."""
-        self._copy(self._viewport.focus.item, self._viewport.selected_text())
+    def copy(self, *, markup: bool = True) -> None:
+        """Copy the selection, or else the focused item, as markdown source or without markup."""
+        self._copy(self._viewport.focus.item, self._viewport.selected_text(markup=markup))
 
     def _copy(self, item: Item | None, text: str) -> None:
         attached = item.attached if isinstance(item, UserItem) else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QKeyCombination, QPointF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -14,6 +14,17 @@ from .items.files_item import FilesItem
 from .items.message_items import AgentItem, TextItem, UserItem
 from .message_row import PREFIX, is_of_message, message_at
 from .viewport import TextPosition, Viewport
+
+COPY_MARKDOWN = QKeyCombination(
+    Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier, Qt.Key.Key_C
+)
+_SELECTING = {
+    int(Qt.Key.Key_Left): (-1, False),
+    int(Qt.Key.Key_Right): (1, False),
+    int(Qt.Key.Key_Up): (-1, True),
+    int(Qt.Key.Key_Down): (1, True),
+}
+"""Direction of a key that selects with Shift, and whether it goes by blocks of text."""
 
 
 class KeyboardInput:
@@ -27,7 +38,12 @@ class KeyboardInput:
         """Handle a key; False if it has no meaning here."""
         viewport = self._viewport
         if event.matches(QKeySequence.StandardKey.Copy):
+            self._actions.copy(markup=False)
+            return True
+        if event.keyCombination() == COPY_MARKDOWN:
             self._actions.copy()
+            return True
+        if self._select_key(event):
             return True
         if event.matches(QKeySequence.StandardKey.SelectAll):
             viewport.select_all()
@@ -95,6 +111,15 @@ class KeyboardInput:
             ways = ("try_now", "try_again", "go_on")
             return any(self._press(item, name) for name in ways) or self._retry()
         return False
+
+    def _select_key(self, event: QKeyEvent) -> bool:
+        """Extend the selection with Shift and an arrow: by letters, or by blocks of text."""
+        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        way = _SELECTING.get(event.key())
+        if way is None or held != Qt.KeyboardModifier.ShiftModifier:
+            return False
+        self._viewport.extend_selection(*way)
+        return True
 
     def _row_key(self, key: int) -> bool:
         """Go along the actions of a message, or back from them to it."""

@@ -390,8 +390,11 @@ class TranscriptView(QAbstractScrollArea):
             )
         if names:
             menu.addSeparator()
-        copy = menu.addAction(tr("Copy"), actions.copy)
-        copy.setEnabled(bool(self.selection) or self.focus.item is not None)
+        plainly, as_source = tr("Copy"), tr("Copy as markdown")
+        copy = menu.addAction(f"{plainly}\tCtrl+C", lambda: actions.copy(markup=False))
+        source = menu.addAction(f"{as_source}\tCtrl+Shift+C", lambda: actions.copy())
+        for one in (copy, source):
+            one.setEnabled(bool(self.selection) or self.focus.item is not None)
         menu.addAction(tr("Select all"), self.canvas_viewport.select_all)
         menu.popup(at)
 

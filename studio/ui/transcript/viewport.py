@@ -140,15 +140,17 @@ class Selection:
         high = ends[1][1] if ends[1][0] == index else END
         return (low, high) if low < high else None
 
-    def text(self, items: Sequence[Item]) -> str:
-        """The selected text; the markdown source of blocks that are selected whole."""
+    def text(self, items: Sequence[Item], *, markup: bool = True) -> str:
+        """The selected text; the markdown source of blocks that are selected whole, if wanted."""
         ends = self.ends
         if ends is None:
             return ""
         out: list[str] = []
         for index in range(ends[0][0], min(ends[1][0], len(items) - 1) + 1):
             piece = self.of(index)
-            text = items[index].selected_text(piece) if piece is not None else ""
+            item = items[index]
+            cut = item.selected_text if markup else item.selected_words
+            text = cut(piece) if piece is not None else ""
             if text:
                 out.append(text)
         return "\n\n".join(out)
@@ -451,16 +453,53 @@ class Viewport(QObject):
         self.keyboard_wanted.emit()
         return True
 
+    def extend_selection(self, step: int, by_block: bool) -> None:
+        """Move the end of the selection; it begins where the keyboard is."""
+        items, selection = self.canvas.items, self.selection
+        here = self.focus.index(self.canvas)
+        if selection.anchor is None:
+            if here is None:
+                return
+            self.ready(here)
+            last = max(0, len(items[here].leaves) - 1)
+            end = (last, items[here].leaves[last].length) if items[here].leaves else END
+            selection.begin((here, (0, 0) if step > 0 else end))
+        assert selection.head is not None
+        index, (leaf, at) = selection.head
+        self.ready(index)
+        leaves = items[index].leaves
+        size = leaves[leaf].length if leaf < len(leaves) else 0
+        edge = size if step > 0 else 0
+        if at != edge and leaf < len(leaves):
+            at = edge if by_block else at + step
+        else:
+            leaf += step
+            while not 0 <= leaf < len(leaves):  # into the next item that has text
+                index += step
+                if not 0 <= index < len(items):
+                    return
+                self.ready(index)
+                leaves = items[index].leaves
+                leaf = 0 if step > 0 else len(leaves) - 1
+            size = leaves[leaf].length
+            at = (size if step > 0 else 0) if by_block else (0 if step > 0 else size)
+        selection.extend((index, (leaf, at)))
+        self.focus.item, self.focus.hit = items[index], None
+        self.outdated.emit()
+
     def select_all(self) -> None:
         self.selection.all(len(self.canvas.items))
         self.outdated.emit()
 
-    def selected_text(self) -> str:
-        """The selection, or else the focused item, as markdown source."""
+    def selected_text(self, *, markup: bool = True) -> str:
+        """The selection, or else the focused item, as markdown source or without markup."""
         ends = self.selection.ends
         if ends is None:
-            return self.focus.item.source() if self.focus.item is not None else ""
+            item = self.focus.item
+            if item is None:
+                return ""
+            return item.source() if markup else item.selected_words((START, END))
         for index in {ends[0][0], ends[1][0]}:
             # An item far from the window has dropped its leaves.
             self.canvas.items[index].show(self.context, 0, 0)
-        return self.selection.text(self.canvas.items)
+        return self.selection.text(self.canvas.items, markup=markup)

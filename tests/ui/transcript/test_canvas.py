@@ -528,6 +528,36 @@ def test_the_focused_block_is_copied_by_c(shown: TranscriptWindow) -> None:
     assert QGuiApplication.clipboard().text() == "Some **bold** words."
 
 
+def test_words_and_source_are_copied_and_selected_by_key(shown: TranscriptWindow) -> None:
+    """Ctrl+C without markup, Ctrl+Shift+C as markdown; Shift and arrows go across messages."""
+    source = "Some **bold** words.\n\n- one\n- two\n\n|a|b|\n|-|-|\n|1|2|"
+    shown.ask("First")
+    shown.tell(TextDelta(source), TurnComplete("done"))
+    board, ctrl = QGuiApplication.clipboard(), Qt.KeyboardModifier.ControlModifier
+    shift = Qt.KeyboardModifier.ShiftModifier
+    shown.view.canvas_viewport.focus_on(2)
+    shown.key(Qt.Key.Key_C, ctrl)
+    assert board.text() == "Some bold words.\n\n• one\n• two\n\na\tb\n1\t2"
+    shown.key(Qt.Key.Key_C, ctrl | shift)
+    assert board.text() == source
+    before = shown.view.viewport().grab().toImage()
+    shown.view.canvas_viewport.focus_on(0)
+    for _ in range(3):
+        shown.key(Qt.Key.Key_Right, shift)
+    shown.key(Qt.Key.Key_C, ctrl)
+    assert board.text() == "Fir"
+    shown.key(Qt.Key.Key_Down, shift)
+    shown.key(Qt.Key.Key_Down, shift)
+    for _ in range(2):
+        shown.key(Qt.Key.Key_Left, shift)
+    assert shown.view.viewport().grab().toImage() != before
+    shown.key(Qt.Key.Key_C, ctrl)
+    assert board.text() == "First\n\nCoder, Model\n\nSome bold word"
+    for _ in range(9):
+        shown.key(Qt.Key.Key_Up, shift)
+    assert shown.view.selection.head == (0, (0, 0))
+
+
 def test_links_are_told(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("[here](https://example.org)"))

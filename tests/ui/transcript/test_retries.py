@@ -227,6 +227,7 @@ def test_what_was_said_can_be_edited_and_branched_from(
             "Pin for the model",
             "Copy link",
             "Copy",
+            "Copy as markdown",
             "Select all",
         ]
         if index == 0:

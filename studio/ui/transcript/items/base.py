@@ -251,6 +251,10 @@ class Item(Generic[BlockT]):
                 out.append(leaf.cut(*piece).replace("\u2028", "\n"))
         return "\n".join(out)
 
+    def selected_words(self, selected: TextRange) -> str:
+        """The selected text without markup."""
+        return self.selected_text(selected)
+
     def url(self, x: float, y: float) -> str:
         for leaf, at in zip(self.leaves, self.places, strict=True):
             if leaf.laid and at.y() <= y < at.y() + leaf.height:

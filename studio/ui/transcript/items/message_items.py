@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
 from studio.domain.messages import File, Image
-from studio.ui.markdown.parser import cut, parse, plain
+from studio.ui.markdown.parser import cut, parse, plain, shown_text, without_markup
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
@@ -428,6 +428,18 @@ class TextItem(Item[TextBlock]):
                 out.append(self.leaves[index].cut(*piece).replace("\u2028", "\n"))
             index += 1
         return "\n\n".join(out) if len(out) > 1 else "".join(out)
+
+    def selected_words(self, selected: TextRange) -> str:
+        if selected == (START, END) or not self.leaves:
+            return without_markup((block, shown_text(block)) for block in parse(self.block.text))
+        pieces = [(made, self.piece(index, selected)) for index, made in enumerate(self.leaves)]
+        return without_markup(
+            (made.block, shown_text(made.block))
+            if piece == (0, made.length)
+            else (made.block, made.cut(*piece))
+            for made, piece in pieces
+            if piece is not None
+        )
 
     def _is_whole(self, index: int, selected: TextRange) -> bool:
         return self.piece(index, selected) == (0, self.leaves[index].length)
