@@ -187,11 +187,13 @@ class SessionStore:
         if journal is not None:
             journal.discard()
 
-        def write(db: Connection) -> None:
+        def write(db: Connection) -> bool:
             db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-            index_due(db)
+            return index_due(db)
 
-        await self._db.write(write)
+        more = await self._db.write(write)
+        while more:  # until the index has let go of them, the texts are still in the file
+            more = await self._db.write(index_due)
 
     def journal(self, session_id: str) -> Journal:
         """The session's journal; the same one until it is closed."""

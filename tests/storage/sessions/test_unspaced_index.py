@@ -162,6 +162,19 @@ async def test_nothing_of_a_deleted_chat_stays_in_a_compacted_file(
     for trace in ("xylo", "秘密", "密计", "划"):
         assert trace.encode() not in stored, trace
     assert [hit.session_id for hit in await store.search("别的")] == ["kept"]
+    await say(store, "long", "秘密计划")
+    signs = "".join(map(chr, range(0x4E00, 0x9FFF)))
+    rows = [(seq, f"秘密计划 {signs}") for seq in range(9)]  # more than one slice of time takes
+
+    def add(db: sqlite3.Connection) -> None:
+        query = "INSERT INTO said (session_id, seq, kind, text) VALUES ('long', ?, 'answer', ?)"
+        db.executemany(query, rows)
+        while index_due(db):
+            pass
+
+    await store._db.write(add)
+    await store.delete("long")
+    assert await store._db.rows("SELECT count(*) FROM grams_gone") == [(0,)]
 
 
 async def test_a_search_that_nobody_waits_for_gives_its_place_to_the_next(
