@@ -13,6 +13,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -189,10 +190,14 @@ class Downloads:
         def heard(line: JsonObject) -> None:
             loop.call_soon_threadsafe(self._heard, running, source, line)
 
+        # A thread of its own: it lasts for hours, and the loop's few threads have other work.
+        thread = ThreadPoolExecutor(1, "download")
         try:
-            await asyncio.to_thread(self._converse, running, order, heard)
+            await loop.run_in_executor(thread, self._converse, running, order, heard)
         except OSError as error:
             self._heard(running, source, {"fault": "disk", "words": error.strerror or ""})
+        finally:
+            thread.shutdown(wait=False)
         await asyncio.sleep(0)  # what was heard last is told
         now = self._now[_key(source)]
         if running.stopped and now.state != "done":

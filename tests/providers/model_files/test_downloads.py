@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ from studio.providers.model_files.gguf import NotGguf, read_facts
 from studio.providers.model_files.hub import Hub, HubProblem, choose
 from studio.simulator import HubRepo, HubSimulator
 from support.llama_server import TEMPLATE, random_gguf
-from support.waiting import until
+from support.waiting import until, within
 
 NAME = "tiny-Q4_K_M.gguf"
 SOURCE = Source("mill/tiny-GGUF", NAME, title="Tiny")
@@ -164,6 +166,35 @@ async def test_wrong_bytes_are_deleted(
     with pytest.raises(DownloadFailed, match="damaged and was deleted"):
         await downloads.ended(SOURCE)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_is_here_is_checked_and_never_lost_to_a_bad_download(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    repo = hub.repos["mill/tiny-GGUF"]
+    for _ in range(2):
+        downloads.start(SOURCE, tmp_path)
+        assert (await downloads.ended(SOURCE)).path == tmp_path / NAME
+    assert asked(hub) == [""], "it was not fetched again"
+    repo.files[NAME], repo.wrong = gguf + b"new", gguf + b"bad"
+    downloads.start(SOURCE, tmp_path)
+    with pytest.raises(DownloadFailed, match="damaged and was deleted"):
+        await downloads.ended(SOURCE)
+    [file] = model_files(tmp_path)
+    assert file.path.read_bytes() == gguf and begun_files(tmp_path) == []
+
+
+async def test_downloads_leave_the_threads_of_the_program_free(
+    hub: HubSimulator, downloads: Downloads, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(1) as only:
+        asyncio.get_running_loop().set_default_executor(only)
+        hub.repos["mill/tiny-GGUF"].rate = 2_000.0
+        downloads.start(SOURCE, tmp_path)
+        await until(lambda: any(one.done > 0 for one in downloads.all))
+        async with within():
+            assert await asyncio.to_thread(lambda: downloads.all[0].running)
+        await downloads.pause(SOURCE)
 
 
 async def test_a_gated_model_says_what_to_do(
