@@ -3,8 +3,9 @@
 A document becomes a flat list of ``Block`` values in reading order: what is
 nested (a paragraph in a list in a quote) carries its ``nesting`` with it. Long
 tables and code are cut into parts, so that a view can lay out and paint one
-part at a time. Raw HTML is text like any other, but for line breaks in tables;
-nothing that was written is left out, except the definitions of reference links.
+part at a time. Raw HTML is text like any other, but for line breaks in tables and
+``<details>``, which folds what is in it; nothing that was written is left out, except
+the definitions of reference links and the tags of folds.
 Addresses in the text are links, and formulas are found between ``$``, ``$$``,
 ``\\(`` and ``\\[``.
 
@@ -14,6 +15,7 @@ source (``start``, ``end``) count Python characters.
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -28,6 +30,9 @@ CODE_LINES = 24
 """Lines of code in one part."""
 TABLE_ROWS = 12
 """Rows of a table in one part."""
+
+MOST_FOLDS = 8
+"""Folds inside each other; the tags of deeper ones are text."""
 
 OPTIONS = (
     pyromark.Options.ENABLE_TABLES
@@ -44,17 +49,21 @@ LINE = "\u2028"
 Span: TypeAlias = tuple[int, int, int, str]
 """Start, length, styles, and the URL of a link or nothing."""
 Cell: TypeAlias = tuple[str, tuple[Span, ...]]
-Kind: TypeAlias = Literal["paragraph", "heading", "code", "table", "rule", "math"]
+Kind: TypeAlias = Literal[
+    "paragraph", "heading", "code", "table", "rule", "math", "details", "details_end"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """One part of a document that is laid out by itself.
 
-    ``nesting`` holds ``"quote"`` and ``"item"`` from the outside in; ``marker``
+    ``nesting`` holds ``"quote"``, ``"item"`` and ``"details"`` from the outside in; ``marker``
     is the bullet or number of the list item or footnote that begins here (``[ ]``
     and ``[x]`` for tasks). A formula that stands alone is ``math``; its text has
-    its delimiters, like that of all formulas. ``level`` is a heading's. Code has its ``language``,
+    its delimiters, like that of all formulas. ``details`` is the row of a fold: its text is
+    the summary, its ``start`` tells it from all others, and ``level`` is 1 if it is open at
+    first; ``details_end`` shows nothing. ``level`` is a heading's, too. Code has its ``language``,
     tables have ``rows`` (the first of them the head where ``part`` is 0),
     ``align`` and ``sample``, the rows that decide the widths of columns in all
     parts. ``part`` numbers the parts of one table or fence, ``final`` marks the
@@ -107,6 +116,16 @@ def without_markup(pieces: Iterable[tuple[Block, str]]) -> str:
         out += shown.replace(LINE, "\n")
         tight = block.tight
     return out
+
+
+def folds_around(before: Block | None, around: tuple[int, ...], block: Block) -> tuple[int, ...]:
+    """The ``start`` of each fold that a block is in, from the outside in.
+
+    ``before`` is the block above it, and ``around`` what this function returned for that one.
+    """
+    if before is not None and before.kind == "details":
+        around = (*around, before.start)
+    return around[: block.nesting.count("details")]
 
 
 def shown_text(block: Block) -> str:
@@ -169,20 +188,21 @@ def _code(
 class BlockReader:
     """Walks the parser's events once and writes down blocks.
 
-    ``base`` is where ``source`` begins in the whole document; ``prefix`` is read
-    before it, for definitions made earlier.
+    ``base`` is where ``source`` begins in the whole document, inside of ``folds`` folds;
+    ``prefix`` is read before it, for definitions made earlier.
     """
 
-    def __init__(self, source: str, base: int = 0, prefix: str = "") -> None:
-        self.tops: list[tuple[int, int]] = []
-        """Where each top-level block starts in the source, and its first block's index."""
+    def __init__(self, source: str, base: int = 0, prefix: str = "", folds: int = 0) -> None:
+        self.tops: list[tuple[int, int, int]] = []
+        """Where each top-level block starts in the source, its first block's index, and how
+        many folds are around it."""
         self._source = prefix + source
         self._base = base - len(prefix)
         self._ascii = self._source.isascii()
         self._bytes = b"" if self._ascii else self._source.encode("utf-8", "surrogatepass")
         self._mark = (0, 0)
         self._blocks: list[Block] = []
-        self._nesting: list[str] = []
+        self._nesting = ["details"] * folds
         self._numbers: list[int | None] = []
         self._marker = ""
         self._item_start: int | None = None
@@ -212,7 +232,7 @@ class BlockReader:
                     self._add(LINE, start, end)
                 elif event == "Rule":
                     if depth == 0:
-                        self.tops.append((self._at(start), len(self._blocks)))
+                        self.tops.append((self._at(start), len(self._blocks), len(self._nesting)))
                     self._flush()
                     self._emit("rule", (start, end))
                 continue
@@ -221,7 +241,7 @@ class BlockReader:
                 self._add(value, start, end)
             elif name == "Start":
                 if depth == 0:
-                    self.tops.append((self._at(start), len(self._blocks)))
+                    self.tops.append((self._at(start), len(self._blocks), len(self._nesting)))
                 depth += 1
                 self._open(value, start, end)
             elif name == "End":
@@ -360,11 +380,7 @@ class BlockReader:
             self._span = (start, end)
             self._flush(loose=True)
         elif name == "HtmlBlock":
-            text, spans = self._take()
-            self._words = [text.rstrip("\n").replace("\n", LINE)]
-            self._spans = list(spans)
-            self._span = (start, end)
-            self._flush(loose=True)
+            self._html(self._take()[0].rstrip("\n"), (start, end))
         elif name == "Heading":
             text, spans = self._take()
             self._emit("heading", (start, end), text, spans, level=int(value[1:]))
@@ -374,12 +390,12 @@ class BlockReader:
             self._flush()
             if self._marker:
                 self._emit("paragraph", (start, end), tight=True)
-            self._nesting.pop()
+            self._leave()
         elif name == "List":
             self._numbers.pop()
         elif name == "BlockQuote":
             self._flush()
-            self._nesting.pop()
+            self._leave()
         elif name == "TableCell":
             self._row.append(self._take())
             self._in_cell = False
@@ -387,6 +403,39 @@ class BlockReader:
             self._rows.append(tuple(self._row))
         elif name == "Table":
             self._table(start, end)
+
+    def _leave(self) -> None:
+        """A quote or list item ends, and with it the folds in it."""
+        while self._nesting.pop() == "details":
+            pass
+
+    def _html(self, text: str, span: tuple[int, int]) -> None:
+        """Raw HTML as it was written, but for the tags of folds."""
+        at, found = 0, False
+        for tag in _FOLD.finditer(text):
+            is_end = tag[0].startswith("</")
+            if is_end and self._nesting[-1:] != ["details"]:
+                continue
+            if not is_end and self._nesting.count("details") >= MOST_FOLDS:
+                continue
+            if text[at : tag.start()].strip():
+                self._html_text(text[at : tag.start()], at, span)
+            at, found = tag.end(), True
+            if is_end:
+                self._emit("details_end", span, after=tag.start())
+                self._nesting.pop()
+            else:
+                summary = html.unescape(_TAG.sub("", tag["summary"] or ""))
+                level = int(_OPEN.search(tag["attributes"] or "") is not None)
+                words = " ".join(summary.split())
+                self._emit("details", span, words, level=level, after=tag.start())
+                self._nesting.append("details")
+        if not found or text[at:].strip():
+            self._html_text(text[at:], at, span)
+
+    def _html_text(self, text: str, after: int, span: tuple[int, int]) -> None:
+        shown = text.strip("\n").replace("\n", LINE)
+        self._emit("paragraph", span, shown, _with_links(shown, []), after=after)
 
     def _code_block(self, start: int, end: int) -> None:
         text, _ = self._take()
@@ -447,8 +496,11 @@ class BlockReader:
         *,
         level: int = 0,
         tight: bool = False,
+        after: int = 0,
     ) -> None:
+        """Write down a block; ``after`` is how far behind the span's start it begins."""
         first, last = self._extent(*span)
+        first = min(first + after, last)
         self._blocks.append(
             Block(
                 kind,
@@ -544,6 +596,16 @@ def _borders(
     return sorted(stops), verbatim
 
 
+_FOLD = re.compile(
+    r"<details(?P<attributes>\s[^<>]*)?(?:>|\Z)\s*"
+    r"(?:<summary(?:\s[^<>]*)?(?:>|\Z)"
+    r"(?P<summary>(?:(?!</?(?:details|summary)\b)[\s\S])*)(?:</summary\s*(?:>|\Z))?)?"
+    r"|</details\s*(?:>|\Z)",
+    re.I,
+)
+"""The tags of a fold; the last may still be growing."""
+_TAG = re.compile(r"</?[a-z][^<>]*(?:>|\Z)|</?\Z", re.I)
+_OPEN = re.compile(r"\sopen\b", re.I)
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.I)
 _ADDRESS = re.compile(
     r"(?<![\w@/.\-])(?:https?://|www\.)[^\s<>\"`|\u2028\u3001\u3002\uff01\uff08-\uff0c\uff1a\uff1b\uff1f"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from studio.ui.translation import tr
 
-from .parser import LINE, MATH, Block, Span, cut, utf16
+from .parser import LINE, MATH, Block, Span, cut, folds_around, utf16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,17 @@ class Piece:
 
 
 class SpokenText:
-    """The words of blocks, a line for each paragraph, line of code and row of a table."""
+    """The words of blocks, a line for each paragraph, line of code and row of a table.
 
-    def __init__(self, blocks: Iterable[Block] = (), before: str = "") -> None:
+    ``opened`` has the ``start`` of each fold that is open; what others hide is not read.
+    """
+
+    def __init__(
+        self,
+        blocks: Iterable[Block] = (),
+        before: str = "",
+        opened: frozenset[int] = frozenset(),
+    ) -> None:
         self.pieces: list[Piece] = []
         """From the first to the last."""
         self._words: list[str] = []
@@ -45,9 +53,15 @@ class SpokenText:
         """In UTF-16 units."""
         if before:
             self._say(before)
+        above, around = None, ()
         for number, block in enumerate(blocks):
-            if block.kind != "rule":
-                self._block(number, block)
+            around = folds_around(above, around, block)
+            above = block
+            if block.kind in ("rule", "details_end") or not opened.issuperset(around):
+                continue
+            self._block(number, block)
+            if block.kind == "details":
+                self._say(", " + (tr("expanded") if block.start in opened else tr("collapsed")))
         self.text = "".join(self._words)
         self._starts = [piece.start for piece in self.pieces]
 
@@ -92,6 +106,8 @@ class SpokenText:
             self._say((tr("Done:") if block.marker == "[x]" else tr("To do:")) + " ")
         elif block.marker and block.marker != "•":
             self._say(block.marker + " ")
+        if block.kind == "details" and not block.text:
+            self._say(tr("Details"))
         self._pieces(block.text, block.spans, number, 0)
 
     def _pieces(self, text: str, spans: Sequence[Span], block: int, part: int) -> None:

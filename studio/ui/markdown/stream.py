@@ -21,6 +21,8 @@ class MarkdownStream:
         """Characters parsed by the last ``update``: for measuring."""
         self._offset = 0
         self._count = 0
+        self._folds = 0
+        """How many folds are open where the tail begins."""
         self._known: dict[str, tuple[str, str]] = {}
         self._prefix = ""
 
@@ -35,9 +37,10 @@ class MarkdownStream:
             known = _definitions(self._prefix + tail)
             if known != self._known:
                 # A definition reaches back: links before it come alive.
-                self._known, self._prefix, self._offset, self._count = known, "", 0, 0
+                self._known, self._prefix = known, ""
+                self._offset = self._count = self._folds = 0
                 tail = source
-        reader = BlockReader(tail, self._offset, self._prefix)
+        reader = BlockReader(tail, self._offset, self._prefix, self._folds)
         fresh = reader.read()
         self.parsed = len(tail)
         first = self._count
@@ -50,13 +53,13 @@ class MarkdownStream:
         self._advance(source, reader.tops)
         return first + same
 
-    def _advance(self, source: str, tops: list[tuple[int, int]]) -> None:
+    def _advance(self, source: str, tops: list[tuple[int, int, int]]) -> None:
         """Move the border of what is final to the start of the last open block.
 
         A block is closed by a later one only once that one's first line is
         whole: "2" is a paragraph, "2. b" goes on with a list.
         """
-        for start, index in reversed(tops):
+        for start, index, folds in reversed(tops):
             line = source.rfind("\n", 0, start) + 1
             if source.find("\n", start) < 0 or line == self._offset:
                 continue
@@ -67,7 +70,7 @@ class MarkdownStream:
             if "]:" in closed:
                 self._prefix = _written(_definitions(self._prefix + closed))
             self._count += index
-            self._offset = line
+            self._offset, self._folds = line, folds
             return
 
 

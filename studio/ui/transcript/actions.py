@@ -173,7 +173,7 @@ class Actions(QObject):
             self.link_activated.emit(str(value[-1]))
         elif action == "open_path":
             self.path_opened.emit(str(value))
-        elif action == "toggle" and isinstance(value, int):
+        elif action == "toggle" and isinstance(value, int | tuple):
             viewport.focus.item = item
             viewport.toggle(value)
         elif action == "show_all" and isinstance(value, int):

@@ -263,13 +263,13 @@ def shown_texts(block: TranscriptBlock) -> list[str]:
     """The pieces of text that a block shows when all of it is opened, from the top."""
     match block:
         case UserBlock():
-            return _texts(plain(block.text))
+            return texts_of(plain(block.text))
         case TextBlock():
-            return _texts(parse(block.text))
+            return texts_of(parse(block.text))
         case ReasoningBlock():
             return block.text.strip().split("\n\n")
         case SummaryBlock():
-            return _texts(plain(block.text))
+            return texts_of(plain(block.text))
         case ToolBlock() if awaits_reply(block):
             return [block.asks or "", *block.choices]
         case ToolBlock():
@@ -306,7 +306,8 @@ def source_of(block: TranscriptBlock) -> str:
             return ""
 
 
-def _texts(blocks: Sequence[Block]) -> list[str]:
+def texts_of(blocks: Sequence[Block]) -> list[str]:
+    """The pieces of text that blocks show, from the top."""
     out: list[str] = []
     for block in blocks:
         if block.kind == "table":

@@ -8,10 +8,11 @@ from functools import partial
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter, QPen
 
-from studio.domain.blocks import DraftBlock, ReasoningBlock, SummaryBlock, ToolBlock
+from studio.domain.blocks import DraftBlock, ReasoningBlock, SummaryBlock, TextBlock, ToolBlock
+from studio.ui.markdown.parser import folds_around, parse
 
 from .canvas import TOP
-from .find import Find, FoundAt, Wanted, has_no_row, is_merged, is_read
+from .find import Find, FoundAt, Wanted, has_no_row, is_merged, is_read, texts_of
 from .items.base import Item, ItemContext
 from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
@@ -165,10 +166,24 @@ class Finder(QObject):
                 row = 0
             if not count or (row or id(block)) in opened:
                 continue
+            if isinstance(block, TextBlock) and "<details" in block.text.lower():
+                hidden += self._hidden_in(block)
             if isinstance(block, ReasoningBlock | SummaryBlock) or is_merged(blocks, index):
                 hidden += count
             elif isinstance(block, ToolBlock) and not awaits_reply(block):
                 hidden += count - self.find.has_title_hit(block)
+        return hidden
+
+    def _hidden_in(self, block: TextBlock) -> int:
+        """How many hits of an answer are in closed folds."""
+        if self.find is None or self.find.pattern is None:
+            return 0
+        hidden, above, around = 0, None, ()
+        for part in parse(block.text):
+            around, above = folds_around(above, around, part), part
+            if any((id(block), start) not in self._context.opened for start in around):
+                texts = texts_of([part])
+                hidden += sum(1 for text in texts for _ in self.find.pattern.finditer(text))
         return hidden
 
     # -- showing ------------------------------------------------------------------------
@@ -197,6 +212,12 @@ class Finder(QObject):
     def _open(self, item: Item, at: FoundAt) -> bool:
         """Open the row that hides a hit; whether it was closed."""
         context, block = self._context, self._canvas.blocks[at.block]
+        if isinstance(item, TextItem):
+            self._canvas.ready(self._canvas.index(item) or 0)
+            found = self._leaf_of(item, at)
+            closed = item.closed_around(found[0], context) if found is not None else ()
+            context.opened.update(closed)
+            return bool(closed)
         if not isinstance(block, ReasoningBlock | SummaryBlock | ToolBlock | DraftBlock):
             return False
         key, merged = id(block), False

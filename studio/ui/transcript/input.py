@@ -200,7 +200,7 @@ class KeyboardInput:
             hit = next(
                 (hit for hit in rows if hit.same(viewport.focus.hit)), rows[0] if rows else None
             )
-            if hit is not None and isinstance(hit.value, int):
+            if hit is not None and isinstance(hit.value, int | tuple):
                 if (hit.value in viewport.context.opened) != (key == Qt.Key.Key_Right):
                     viewport.toggle(hit.value)
                 return True

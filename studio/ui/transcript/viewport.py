@@ -17,7 +17,7 @@ from studio.ui.translation import tr
 from .canvas import Canvas
 from .finder import Finder
 from .items.approval_item import WaitingItem
-from .items.base import END, START, Caret, Hit, Item, ItemContext, TextRange
+from .items.base import END, START, Caret, FoldKey, Hit, Item, ItemContext, TextRange
 from .message_row import MessageRow, bottom_of, message_at, row_of
 from .model import works_unseen
 from .scroller import FADE, STICK, Pill, Scroller
@@ -296,8 +296,8 @@ class Viewport(QObject):
         self.scroller.following = self.scroller.below <= STICK
         self.scrolled()
 
-    def toggle(self, key: int) -> None:
-        """Expand or collapse the details of a block, by its id, in the focused item."""
+    def toggle(self, key: FoldKey) -> None:
+        """Expand or collapse the details of a block, or a fold of its text, in the focused item."""
         self.context.opened.symmetric_difference_update({key})
         self.lay_out_again(self.focus.item)
 
@@ -474,8 +474,11 @@ class Viewport(QObject):
             at = edge if by_block else at + step
         else:
             leaf += step
-            while not 0 <= leaf < len(leaves):  # into the next item that has text
-                index += step
+            while not (0 <= leaf < len(leaves) and items[index].is_shown(leaf)):
+                if 0 <= leaf < len(leaves):
+                    leaf += step
+                    continue
+                index += step  # into the next item that has text
                 if not 0 <= index < len(items):
                     return
                 self.ready(index)

@@ -12,6 +12,7 @@ from studio.ui.markdown.parser import (
     CODE,
     EMPHASIS,
     MATH,
+    MOST_FOLDS,
     RAISED,
     STRIKE,
     STRONG,
@@ -20,6 +21,7 @@ from studio.ui.markdown.parser import (
     parse,
     plain,
 )
+from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 
 PIECES = st.sampled_from(
@@ -30,7 +32,8 @@ PIECES = st.sampled_from(
         "<div>\n", "List<int> ", "<br>", "[link](http://x) ", "[ref] ", "[ref]: http://r\n", "[other]: <u v> 'T'\n",
         "[ref]: http://second\n", "    indented\n", "é ", "日本 ", "🙂 ", "\\*", "&amp; ", "$x$ ", "\t", " ", "\r\n",
         "\\(a_1\\) ", "\\[", "\\]", "\\(", "\\) ", "$$", "$", "\\\\", "x=1 ", "[^1] ", "[^1]: note\n", "[^", "<br>",
-        "https://x.org/a_b ", "www.x.org", "https://", "![pic](a.png) ", "|",
+        "<details>\n", "<details open><summary>Sum</summary>\n\n", "</details>\n", "<summary>", "</summary>",
+        "<details", "https://x.org/a_b ", "www.x.org", "https://", "![pic](a.png) ", "|",
     ]
 )  # fmt: skip
 
@@ -65,6 +68,40 @@ def test_spans_count_as_qt_does() -> None:
 def test_raw_html_is_text(source: str) -> None:
     shown = " ".join(block.text for block in parse(source)).replace("\u2028", "\n")
     assert shown == source.rstrip("\n")
+
+
+def test_details_fold_what_is_in_them() -> None:
+    source = (
+        "<details open>\n<summary><b>Long</b> &amp; short</summary>\n\n- a **b**\n\n"
+        "<details><summary>Inner</summary>plain\n</details>\n\n</details>\nafter"
+    )
+    blocks = parse(source)
+    assert [(b.kind, b.text, b.nesting, b.level) for b in blocks] == [
+        ("details", "Long & short", (), 1),
+        ("paragraph", "a b", ("details", "item"), 0),
+        ("details", "Inner", ("details",), 0),
+        ("paragraph", "plain", ("details", "details"), 0),
+        ("details_end", "", ("details", "details"), 0),
+        ("details_end", "", ("details",), 0),
+        ("paragraph", "after", (), 0),
+    ]
+    assert SpokenText(blocks).text == "Long & short, collapsed\nafter"
+    opened = SpokenText(blocks, opened=frozenset({blocks[0].start}))
+    assert opened.text == "Long & short, expanded\na b\nInner, collapsed\nafter"
+
+
+def test_a_fold_ends_with_the_item_that_it_is_in_and_is_not_endless() -> None:
+    blocks = parse("- <details>\n\n  in it\n- next\n\n</details>\n")
+    assert [(b.kind, b.text, b.nesting) for b in blocks] == [
+        ("details", "", ("item",)),
+        ("paragraph", "in it", ("item", "details")),
+        ("paragraph", "next", ("item",)),
+        ("paragraph", "</details>", ()),
+    ]
+    deepest = max(len(block.nesting) for block in parse("<details>" * 5000))
+    assert deepest == MOST_FOLDS
+    starts = [b.start for b in parse("<details>" * 5 + "\n\n<details>") if b.kind == "details"]
+    assert len(starts) == len({*starts}) == 6
 
 
 def test_lists_nest_and_count() -> None:
@@ -233,6 +270,9 @@ def test_lines_break_in_tables() -> None:
         "https://a(",
         "www.a)",
         "<br>",
+        "<details>",
+        "<details><summary>",
+        "<details <",
     ],
 )
 def test_hostile_text_is_read_in_linear_time(piece: str) -> None:

@@ -30,6 +30,8 @@ from studio.ui.widgets.thumbnails import Thumbnails
 Caret: TypeAlias = tuple[int, int]
 """A leaf of the item and a place in its text."""
 TextRange: TypeAlias = tuple[Caret, Caret]
+FoldKey: TypeAlias = int | tuple[int, int]
+"""The id of a block whose details are shown, or that with the place of a fold in its text."""
 START: Caret = (0, 0)
 END: Caret = (1 << 30, 1 << 30)
 
@@ -83,8 +85,8 @@ class ItemContext:
     width: float = 680.0
     started: dict[int, float] = field(default_factory=dict[int, float])
     """When a running block was first seen, by its id."""
-    opened: set[int] = field(default_factory=set[int])
-    """Ids of blocks whose details are shown."""
+    opened: set[FoldKey] = field(default_factory=set[FoldKey])
+    """What is opened: rows, cards and folds in answers."""
     whole: set[int] = field(default_factory=set[int])
     """Ids of blocks whose long contents are shown whole."""
     formulas: Formulas | None = None
@@ -187,6 +189,10 @@ class Item(Generic[BlockT]):
     def shows(self, leaf: int, block: int) -> bool:
         """Whether a leaf shows the text of a block, by their indexes."""
         return block == self.span.first
+
+    def is_shown(self, index: int) -> bool:
+        """Whether a leaf can be seen: no closed fold is around it."""
+        return True
 
     # -- text -------------------------------------------------------------------
 

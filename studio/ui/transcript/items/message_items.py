@@ -9,16 +9,36 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
 from studio.domain.messages import File, Image
-from studio.ui.markdown.parser import cut, parse, plain, shown_text, without_markup
+from studio.ui.markdown.parser import cut, folds_around, parse, plain, shown_text, without_markup
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.model import ItemSpan
-from studio.ui.transcript.text.block_types import CodeLeaf, Leaf, ParagraphLeaf, gap, leaf
+from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.text.block_types import (
+    CodeLeaf,
+    DetailsLeaf,
+    EndLeaf,
+    Leaf,
+    ParagraphLeaf,
+    gap,
+    leaf,
+)
 from studio.ui.translation import tr
 
 from . import media_tiles
-from .base import END, START, Caret, Hit, Item, ItemContext, PaintPass, TextRange, paint_button
+from .base import (
+    END,
+    START,
+    Caret,
+    FoldKey,
+    Hit,
+    Item,
+    ItemContext,
+    PaintPass,
+    TextRange,
+    paint_button,
+)
 from .version_switch import VersionSwitch
 
 
@@ -178,8 +198,14 @@ class TextItem(Item[TextBlock]):
         self._heights = HeightIndex()
         self._gaps: list[float] = []
         self._width = 0.0
+        self._around: list[tuple[int, ...]] = []
+        """The folds that each leaf is in, by where they start in the text."""
+        self._opened: frozenset[int] = frozenset()
+        """The folds that are open."""
+        self._known: set[int] = set()
+        """The folds that were open at first: each is opened once."""
         self._spoken: SpokenText | None = None
-        self._spoken_of = ""
+        self._spoken_of: tuple[str, frozenset[int]] = "", frozenset()
 
     @property
     def name(self) -> str:
@@ -188,10 +214,11 @@ class TextItem(Item[TextBlock]):
 
     def spoken(self) -> SpokenText:
         """The text for screen readers, also where it is not parsed for the window."""
-        if self._spoken is None or self._spoken_of is not self.block.text:
+        of = self.block.text, self._opened
+        if self._spoken is None or self._spoken_of != of:
             parsed = self.stream is not None and not self.has_unparsed
             blocks = self.stream.blocks if parsed and self.stream else parse(self.block.text)
-            self._spoken, self._spoken_of = SpokenText(blocks), self.block.text
+            self._spoken, self._spoken_of = SpokenText(blocks, opened=self._opened), of
         return self._spoken
 
     @property
@@ -217,6 +244,8 @@ class TextItem(Item[TextBlock]):
             self._parse(context, len(self.block.text))
         elif self._width != context.width or len(self.leaves) != len(self.stream.blocks):
             self._rebuild(0, context)
+        elif self._folds:
+            self._fold(context)
         self._width = context.width
 
     def _parse(self, context: ItemContext, most: int) -> None:
@@ -235,17 +264,85 @@ class TextItem(Item[TextBlock]):
         blocks, style = self.stream.blocks, context.style
         if first == 0:
             self._gaps = []
-        del self.leaves[first:], self._gaps[first:]
+        del self.leaves[first:], self._gaps[first:], self._around[first:]
         tall: list[float] = []
         for index in range(first, len(blocks)):
             before = self.leaves[index - 1] if index else None
             made = leaf(blocks[index], context.colours, before, context.formulas)
             self.leaves.append(made)
-            above = gap(before.block if before else None, made.block, style)
-            self._gaps.append(above)
-            tall.append(above + made.estimate(style, context.width))
+            above = before.block if before is not None else None
+            around = self._around[-1] if self._around else ()
+            self._around.append(folds_around(above, around, made.block))
+            if isinstance(made, DetailsLeaf):
+                self._meet(made, context)
+            self._gaps.append(gap(above, made.block, style))
+            tall.append(self._tall(index, context))
         self._heights.splice(first, len(self._heights), tall)
         self.height = self._heights.total
+
+    # -- folds --------------------------------------------------------------------
+
+    @property
+    def _folds(self) -> list[tuple[int, DetailsLeaf]]:
+        """The rows of folds with their indexes."""
+        if "<details" not in self.block.text.lower():
+            return []
+        return [(n, made) for n, made in enumerate(self.leaves) if isinstance(made, DetailsLeaf)]
+
+    def _key(self, start: int) -> FoldKey:
+        return id(self.block), start
+
+    def _meet(self, made: DetailsLeaf, context: ItemContext) -> None:
+        start = made.block.start
+        if made.block.level and start not in self._known:
+            context.opened.add(self._key(start))
+            self._known.add(start)
+        made.opened = self._key(start) in context.opened
+        if made.opened:
+            self._opened |= {start}
+
+    def _tall(self, index: int, context: ItemContext) -> float:
+        """The height of a leaf with the gap above it, as far as it is known."""
+        if not self.is_shown(index):
+            return 0.0
+        made = self.leaves[index]
+        tall = made.height if made.laid else made.estimate(context.style, context.width)
+        return self._gaps[index] + tall
+
+    def _fold(self, context: ItemContext) -> None:
+        """Folds may have been opened or closed."""
+        folds = self._folds
+        for _, made in folds:
+            made.opened = self._key(made.block.start) in context.opened
+        self._opened = frozenset(made.block.start for _, made in folds if made.opened)
+        for index in range(len(self.leaves)):
+            if self._around[index]:
+                self._heights.set(index, self._tall(index, context))
+        self.height = self._heights.total
+
+    def is_shown(self, index: int) -> bool:
+        shown = not self._around[index] or self._opened.issuperset(self._around[index])
+        return shown and not isinstance(self.leaves[index], EndLeaf)
+
+    def closed_around(self, index: int, context: ItemContext) -> list[FoldKey]:
+        """The closed folds that a leaf is in."""
+        keys = map(self._key, self._around[index])
+        return [key for key in keys if key not in context.opened]
+
+    def _fold_hit(self, index: int, style: PaintStyle) -> Hit | None:
+        """The row of a fold, to be opened or closed; None if it is not seen."""
+        made = self.leaves[index]
+        if not isinstance(made, DetailsLeaf) or not made.laid or not self.is_shown(index):
+            return None
+        state = tr("expanded") if made.opened else tr("collapsed")
+        rect = made.row(self.leaf_top(index), style)
+        return Hit(rect, "toggle", self._key(made.block.start), f"{made.title}, {state}")
+
+    def _last_shown(self, before: int) -> int:
+        """The index of the last leaf above ``before`` that is seen, or -1."""
+        return next((n for n in range(before - 1, -1, -1) if self.is_shown(n)), -1)
+
+    # -- layout -------------------------------------------------------------------
 
     def show(self, context: ItemContext, top: float, bottom: float) -> float:
         if not self.laid or self.stream is None:
@@ -255,7 +352,7 @@ class TextItem(Item[TextBlock]):
         y = self._heights.above(index)
         while index < len(self.leaves) and y < bottom:
             made = self.leaves[index]
-            if not made.laid:
+            if not made.laid and self.is_shown(index):
                 made.lay(context.style, context.width)
                 context.layouts += 1
                 change = self._heights.set(index, self._gaps[index] + made.height)
@@ -264,6 +361,8 @@ class TextItem(Item[TextBlock]):
             y += self._heights[index]
             index += 1
         self.height = self._heights.total
+        rows = (self._fold_hit(number, context.style) for number, _ in self._folds)
+        self.hits = [hit for hit in rows if hit is not None]
         return moved
 
     def drop(self) -> None:
@@ -287,6 +386,7 @@ class TextItem(Item[TextBlock]):
         if not self.block.live:
             height = self.height
             self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
+            self._around, self.hits = [], []
             self._heights = HeightIndex()
             self.laid, self.height = False, height
 
@@ -294,9 +394,11 @@ class TextItem(Item[TextBlock]):
     def unchanged_above(self) -> float:
         """The height above which the last frame changed nothing, the cursor at the end included."""
         at = self._changed
-        if self._replaced is None:  # the cursor is gone from the end of the leaf before
-            at = max(0, min(at, len(self.leaves)) - 1)
-            return self.leaf_top(at) + self.leaves[at].last_top() if self.leaves else 0.0
+        seen = at < len(self.leaves) and self.is_shown(at)
+        if self._replaced is None or not (seen and self._replaced[0].laid):
+            # The cursor is gone from the end of the leaf before, or comes back to it.
+            at = self._last_shown(min(at, len(self.leaves)))
+            return self.leaf_top(at) + self.leaves[at].last_top() if at >= 0 else 0.0
         old, top = self._replaced
         if at >= len(self.leaves) or self.leaf_top(at) != top:
             return min(top, self._heights.above(min(at, len(self.leaves))))
@@ -317,10 +419,15 @@ class TextItem(Item[TextBlock]):
         style = context.style
         for index in self.visible(paint.top, paint.bottom):
             made = self.leaves[index]
-            if not made.laid:
+            if not made.laid or not self.is_shown(index):
                 continue
             y = self.leaf_top(index)
+            row = self._fold_hit(index, style)
+            if row is not None and isinstance(made, DetailsLeaf):
+                made.over = row.same(paint.hover)
             made.paint(paint.painter, y, style, self.piece(index, paint.selected))
+            if row is not None and row.same(paint.focus):
+                style.focus_ring(paint.painter, row.rect, 6)
             if isinstance(made, CodeLeaf) and made.block.part == 0:
                 hit = Hit(made.copy_rect(y, style), "copy_code", index, tr("Copy"), "icon", "copy")
                 paint_button(hit, paint, style)
@@ -330,19 +437,24 @@ class TextItem(Item[TextBlock]):
                 style.focus_ring(paint.painter, link.rect.adjusted(-2, -1, 2, 1), 4)
         if self.block.pinned:
             style.icon(paint.painter, QPointF(-style.px(24), style.px(11)), "pin", "text3", 14)
-        if self.block.live and self.leaves and self.leaves[-1].laid:
-            at = self.leaves[-1].cursor()
+        last = self._last_shown(len(self.leaves)) if self.block.live else -1
+        if last >= 0 and self.leaves[last].laid:
+            at = self.leaves[last].cursor()
             if at is not None:
                 tall = style.px(17)
-                y = self.leaf_top(len(self.leaves) - 1) + at.y() - tall / 2
+                y = self.leaf_top(last) + at.y() - tall / 2
                 paint.painter.fillRect(
                     QRectF(round(at.x()) + 1, round(y), 3, tall), style.color("accent_text")
                 )
 
     def stops(self, context: ItemContext) -> Sequence[Hit]:
-        """Its links, and the copy buttons of code."""
+        """Its links, folds, and the copy buttons of code."""
         out: list[Hit] = []
         for index, made in enumerate(self.leaves):
+            if not self.is_shown(index):
+                continue
+            if (row := self._fold_hit(index, context.style)) is not None:
+                out.append(row)
             top = self.leaf_top(index)
             whole = QRectF(0, top, context.width, made.height)
             if isinstance(made, CodeLeaf) and made.block.part == 0:
@@ -357,11 +469,14 @@ class TextItem(Item[TextBlock]):
         return out
 
     def hit(self, x: float, y: float, context: ItemContext) -> Hit | None:
-        """The copy button of a code block at a point."""
+        """The copy button of a code block, or the row of a fold, at a point."""
         if not self.leaves:
             return None
         index = self.leaf_at(y)
         made = self.leaves[index]
+        row = self._fold_hit(index, context.style)
+        if row is not None and row.rect.contains(x, y):
+            return row
         if isinstance(made, CodeLeaf) and made.laid and made.block.part == 0:
             rect = made.copy_rect(self.leaf_top(index), context.style)
             if rect.contains(x, y):

@@ -1,4 +1,4 @@
-"""Block types: paragraphs, code, tables, rules and tool output; ``leaf`` chooses one."""
+"""Block types: paragraphs, folds, code, tables, rules and output; ``leaf`` chooses one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout, QTextOption
 
 from studio.ui.markdown.parser import Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.translation import tr
 
 from .formulas import FormulaBox, Formulas
 from .highlight import CodeColours, State
-from .text_layout import Leaf, LineLayout, Link, coloured, formats, formula_boxes, links_of
+from .text_layout import (
+    ITEM_INDENT,
+    Leaf,
+    LineLayout,
+    Link,
+    coloured,
+    formats,
+    formula_boxes,
+    links_of,
+)
 
 EM = 1.1
 """Size of formulas for that of the text: their letters are small for their size."""
@@ -114,6 +124,61 @@ class ParagraphLeaf(Leaf):
                 same = min(same, *(span[0] for span in (one, other) if span is not None))
                 break
         return self.lines.top_of_change(before.lines, same)
+
+
+class DetailsLeaf(ParagraphLeaf):
+    """The row of a fold: its summary beside a chevron."""
+
+    opened = over = False
+
+    def indent(self, style: PaintStyle) -> float:
+        return super().indent(style) + style.px(ITEM_INDENT)
+
+    @property
+    def title(self) -> str:
+        """What stands in the row."""
+        return self.block.text or tr("Details")
+
+    def row(self, y: float, style: PaintStyle) -> QRectF:
+        """Where a click opens or closes it, if its top is at ``y``."""
+        left = super().indent(style)
+        words = self.lines.width if self.block.text else style.width("body", self.title)
+        return QRectF(left, y, self._x - left + words + style.px(8), self.height)
+
+    def paint(
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
+    ) -> None:
+        self.color = "text1" if self.over or self.block.text else "text2"
+        super().paint(painter, y, style, selected)
+        chevron = "chevron-down" if self.opened else "chevron-right"
+        at = QPointF(super().indent(style) + style.px(8), y + self.lines.line / 2)
+        style.icon(painter, at, chevron, "text1" if self.over else "text2", 14)
+        if not self.block.text:
+            line = QRectF(self._x, y, style.width("body", self.title) + 2, self.height)
+            style.text(painter, line, self.title, "body", self.color)
+
+    def cursor(self) -> QPointF | None:
+        if self.block.text:
+            return super().cursor()
+        return None
+
+    def url(self, x: float, y: float) -> str:
+        return ""
+
+
+class EndLeaf(Leaf):
+    """The end of a fold, which shows nothing."""
+
+    def estimate(self, style: PaintStyle, width: float) -> float:
+        return 0.0
+
+    def lay(self, style: PaintStyle, width: float) -> None:
+        self.laid = True
+
+    def paint(
+        self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
+    ) -> None:
+        """Nothing."""
 
 
 class CodeLeaf(Leaf):
@@ -457,12 +522,20 @@ def leaf(
         return TableLeaf(block, formulas)
     if block.kind == "rule":
         return RuleLeaf(block)
+    if block.kind == "details":
+        return DetailsLeaf(block)
+    if block.kind == "details_end":
+        return EndLeaf(block)
     return ParagraphLeaf(block, formulas=formulas)
 
 
 def gap(before: Block | None, block: Block, style: PaintStyle) -> float:
     """The space above a block."""
-    if before is None or (block.part > 0 and block.kind in ("code", "table")):
+    if (
+        before is None
+        or block.kind == "details_end"
+        or (block.part > 0 and block.kind in ("code", "table"))
+    ):
         return 0
     if block.kind == "heading":
         return style.px(18 if block.level <= 2 else 16)

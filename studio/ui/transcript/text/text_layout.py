@@ -399,7 +399,7 @@ class Leaf:
 
     def indent(self, style: PaintStyle) -> float:
         return sum(
-            style.px(ITEM_INDENT if n == "item" else QUOTE_INDENT) for n in self.block.nesting
+            style.px(QUOTE_INDENT if n == "quote" else ITEM_INDENT) for n in self.block.nesting
         )
 
     def texts(self) -> list[str]:
@@ -466,7 +466,7 @@ class Leaf:
         for kind in self.block.nesting:
             if kind == "quote":
                 painter.fillRect(QRectF(x, y, 2, self.height), style.color("control"))
-            x += style.px(ITEM_INDENT if kind == "item" else QUOTE_INDENT)
+            x += style.px(QUOTE_INDENT if kind == "quote" else ITEM_INDENT)
         marker = self.block.marker
         if not marker:
             return
