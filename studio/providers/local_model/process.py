@@ -96,6 +96,8 @@ class ModelProcess:
         self._timer: asyncio.TimerHandle | None = None
         self._users = 0
         self._launching: subprocess.Popen[str] | None = None
+        self._given_up: asyncio.Task[Running] | None = None
+        """A start whose child was ended because nobody waited for it any more."""
         self._context = 0
         self.http = LoopbackHttp()
 
@@ -141,7 +143,8 @@ class ModelProcess:
         finally:
             self._users -= 1
             if self._users == 0 and self._launching is not None:
-                self._launching.kill()  # nobody waits for it any more
+                self._launching.kill()
+                self._given_up = self._starting
             self._stop_when_idle()
 
     async def aclose(self) -> None:
@@ -175,6 +178,9 @@ class ModelProcess:
     async def _ready(self) -> Running:
         if self._stopping is not None:
             await asyncio.shield(self._stopping)
+        if self._starting is not None and self._starting is self._given_up:
+            with suppress(ConfigurationError):
+                await asyncio.shield(self._starting)
         if self._running is not None and self._running.process.poll() is None:
             return self._running
         if self._starting is None:

@@ -406,6 +406,21 @@ async def test_a_load_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
         await other
 
 
+async def test_who_asks_right_after_a_load_was_given_up_gets_a_new_one(
+    model: ModelProcess,
+) -> None:
+    async def use() -> str:
+        async with model.in_use() as server:
+            return server.url
+
+    given_up = asyncio.create_task(use())
+    await until(lambda: model._launching)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    assert await use()
+
+
 def test_the_context_of_a_file_is_bounded_by_memory(tmp_path: Path) -> None:
     facts = read_facts(random_gguf(tmp_path / "noise.gguf", seed=3))
     assert facts.context(None) == 8192
