@@ -30,7 +30,6 @@ from studio.storage.snapshots.file_changes import copy_changes
 
 from .projections import update_projections
 from .search import Indexer, Passage, is_time, sanitise_text
-from .unspaced_index import index_due, is_unspaced
 
 
 def insert_event(
@@ -53,8 +52,6 @@ def insert_passages(db: Connection, session_id: str, seq: int, passages: list[Pa
         "INSERT INTO said (session_id, seq, kind, text) VALUES (?, ?, ?, ?)",
         [(session_id, seq, kind, text) for kind, text in passages],
     )
-    if any(is_unspaced(text) for _, text in passages):
-        index_due(db)
 
 
 def read_data(body: object) -> JsonObject | None:

@@ -28,6 +28,7 @@ from .event_log import insert_event, insert_passages, read_event
 from .projections import update_projections
 from .search import Indexer, Passage
 from .session_lock import ExternalActivity, acquire_lock, release_lock
+from .unspaced_index import index_due
 
 FLUSH_AFTER = 0.2  # s; with the write itself below the promised 250 ms
 RETRY_AFTER = 2.0  # s after a failed write
@@ -253,6 +254,7 @@ def store(
         insert_event(db, session_id, seq, entry.turn_id, entry.at, body)
         update_projections(db, session_id, owner, entry.turn_id, entry.at, event)
         insert_passages(db, session_id, seq, entry.passages)
+    index_due(db)
     return seq
 
 

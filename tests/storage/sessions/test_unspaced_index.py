@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -175,6 +176,20 @@ async def test_nothing_of_a_deleted_chat_stays_in_a_compacted_file(
     await store._db.write(add)
     await store.delete("long")
     assert await store._db.rows("SELECT count(*) FROM grams_gone") == [(0,)]
+
+
+async def test_a_copy_of_a_chat_waits_for_no_index(store: SessionStore) -> None:
+    """Else others could not write meanwhile. It is found all the same."""
+    for name in ("one", "two"):
+        await say(store, name, "秘密计划")
+    info = await store.get("one")
+    assert info is not None
+    await store.branch("one", replace(info, id="copy"))
+    assert await store._db.rows("SELECT count(*) FROM grams_due") == [(1,)]
+    hits = await store.search("秘密")
+    assert {hit.session_id for hit in hits} == {"one", "two", "copy"}
+    await say(store, "other", "words")  # what is stored next brings the index up to date
+    assert await store._db.rows("SELECT count(*) FROM grams_due") == [(0,)]
 
 
 async def test_a_search_that_nobody_waits_for_gives_its_place_to_the_next(
