@@ -16,7 +16,7 @@ from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.models import ModelInfo
 from studio.domain.redaction import holds_secret
 from studio.domain.sessions import MAX_TITLE_LENGTH, title_of
-from studio.providers.registry import EMBEDDED
+from studio.providers.registry import EMBEDDED, PROVIDERS
 
 from .session import Session
 
@@ -73,7 +73,10 @@ async def write_title(services: Services, session: Session, models: list[ModelIn
     blocks = session.transcript.blocks
     said = next(one.text for one in blocks if isinstance(one, UserBlock))
     answer = next((one.text for one in blocks if isinstance(one, TextBlock)), "")
-    model = cheapest(models, services.model(info.provider, info.model))
+    own = services.model(info.provider, info.model)
+    # Behind one address may be models of many companies: a chat is shown to its own only.
+    of_one_company = info.provider in PROVIDERS and PROVIDERS[info.provider].price_table
+    model = cheapest(models, own) if of_one_company else own.id
     agent = await services.agent(info.agent, Path(info.folder))
     budget = await services.budgets.for_turn(info, agent, None)
     words = f"The person:\n\n{said[:READS]}\n\nThe answer:\n\n{answer[:READS]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from studio.agent.prompts import TITLE_SYSTEM
-from studio.agent.session.title_writer import cheapest, clean
+from studio.agent.session.title_writer import cheapest, clean, write_title
 from studio.domain.models import ModelInfo
 from studio.simulator import Text, Turn
 from support.engine_home import KEY, engine_home, say
@@ -59,6 +59,22 @@ async def test_a_chat_is_named_after_its_first_answer(tmp_path: Path) -> None:
         session = await home.session()
         await say(session, "Hello")
         assert not await home.engine.name_chat(session) and session.info.title == "Hello"
+
+
+async def test_a_server_of_many_companies_is_asked_with_the_chats_own_model(
+    tmp_path: Path,
+) -> None:
+    script = [Turn(Text("One.")), Turn(Text("Plants"))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        home.engine.settings.values.write_titles = True
+        session = await home.session()
+        await say(session, "Why are plants green?")
+        prices = {"input_price": 3.0, "output_price": 15.0}
+        home.engine.settings.values.models = {f"openai-compatible/{session.info.model}": prices}
+        free = ModelInfo("other/free", input_price=0.0, output_price=0.0)
+        assert await write_title(home.engine.services, session, [free])
+        assert isinstance(home.asked[-1].json, dict)
+        assert home.asked[-1].json["model"] == session.info.model
 
 
 def test_the_cheapest_model_that_chats_is_asked() -> None:
