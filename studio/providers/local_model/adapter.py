@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from dataclasses import replace
 from pathlib import Path
 
-from studio.domain.errors import ProviderError
+from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import CallStarted, Delta, TextDelta
 from studio.domain.jsonvalue import Json, JsonObject, as_text
 from studio.domain.messages import Message, Said, ToolCall
@@ -34,6 +34,8 @@ __all__ = ["LocalModelProvider", "ModelProcess"]
 
 TITLE = "the built-in model"
 SMOLLM2 = "smollm2-135m"
+OWN_NAMES = (SMOLLM2, "smollm2", "")
+"""Of the model that ships, in its own list and in the one that is built in."""
 TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
 """What holds for every model run here: words only."""
 LOCAL = ModelInfo(
@@ -45,8 +47,9 @@ LOCAL = ModelInfo(
 class LocalModelProvider(CompatibleProvider):
     """Chat Completions with a model on this computer; starts it when it is first asked.
 
-    ``model`` answers for every name that no file in ``folder`` has. One model is in memory at
-    a time, unless two answer at once.
+    A file that the person chose (``model``) answers for every name that no file in ``folder``
+    has; the model that ships for its own alone. One model is in memory at a time, unless two
+    answer at once.
     """
 
     def __init__(self, model: ModelProcess, folder: Path | None = None) -> None:
@@ -99,6 +102,15 @@ class LocalModelProvider(CompatibleProvider):
         process = self._process(request.model)
         return None if process.chosen is None else await asyncio.to_thread(process.context)
 
+    def _require(self, model: str) -> None:
+        """Raises ConfigurationError for a file that was deleted, or is in another folder now."""
+        chosen = self._process(model).chosen
+        if self._folder is not None and chosen is None and model not in OWN_NAMES:
+            raise ConfigurationError(
+                f"The model {model} is not on this computer any more. Choose another for this "
+                "chat, or download it again in the settings."
+            )
+
     def stream(self, request: Request) -> ReplyStream:
         process = self._process(request.model)
         return _Stream(process, self._make_room, self._shaped, self._checked, request)
@@ -138,6 +150,7 @@ class LocalModelProvider(CompatibleProvider):
 
     async def _shaped(self, request: Request) -> Request | Reply:
         """The request as it is sent, or the reply where that is certain without the model."""
+        self._require(request.model)
         request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
         if request.named:  # llama.cpp takes no name of a tool here
             request = replace(request, tools=request.callable, choice="required", only="")

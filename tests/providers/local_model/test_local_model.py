@@ -380,6 +380,9 @@ async def test_models_that_were_fetched_are_listed_and_run(tmp_path: Path) -> No
             used = [provider._model, *provider._others.values()]
             running += [one.chosen for one in used if one.process is not None]
         assert [one and one.stem for one in running] == ["noise", "SmolLM2-135M-Q4_K_M"]
+        (tmp_path / "noise.gguf").unlink()
+        with pytest.raises(ConfigurationError, match="not on this computer"):
+            await ask(provider, Request("noise", history))
     finally:
         await provider.aclose()
 
