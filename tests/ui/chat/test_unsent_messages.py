@@ -162,3 +162,74 @@ async def test_a_message_sent_as_soon_as_the_engine_is_there_goes_to_its_model(
         await person.done()
         assert person.session.info.provider == "ollama"
         assert person.says("Here.") and len(person.exchanges) == 1
+
+
+@on_window_loop
+async def test_an_edit_gives_back_what_was_being_written(tmp_path: Path) -> None:
+    """Cancelled or sent, in the new version; and it is what is on disk meanwhile."""
+    (tmp_path / "sun.png").write_bytes(picture())
+    script = [Turn(Text(f"{number}.")) for number in range(3)]
+    async with at_window(tmp_path, COMPATIBLE, script) as person:
+        await begin(person, "One")
+        message, files = person.window.chat.model.input, person.window.chat.model.attachments
+        recovery, old = person.window.chat.model.recovery, person.session
+        turn = old.transcript.turn_id
+        person.type("half a thought")
+        person.press(Key.Key_Left)
+        person.composer.attachments.add_paths([str(tmp_path / "sun.png")])
+        await until(lambda: files.blocks)
+
+        def is_back() -> bool:
+            names = [item.name for item in files.items]
+            at = person.composer.editor.textCursor().position()
+            return (person.composer.text, at, names) == ("half a thought", 13, ["sun.png"])
+
+        recovery.edit(turn)
+        assert person.composer.text == "One" and not files.items and message.editing
+        await until(lambda: stored(person) == {"half a thought": 13})
+        person.window.new_chat()
+        await go_to(person, "One")
+        assert person.composer.text == "One" and message.editing
+        message.clear()
+        assert is_back() and not message.editing
+
+        recovery.edit(turn)
+        person.composer.editor.selectAll()
+        person.press(Key.Key_Delete)
+        assert is_back() and not message.editing
+
+        recovery.edit(turn)
+        person.composer.editor.selectAll()
+        person.say("Uno")
+        await until(lambda: person.session is not old)
+        await person.done()
+        assert "Uno" in person.asked[-1] and "image_url" not in person.asked[-1]
+        assert is_back()
+
+        info, turn = person.session.info, person.session.transcript.turn_id
+        old = person.session
+        recovery.answer_again(turn, info.provider, info.model)
+        await until(lambda: person.session is not old)
+        await person.done()
+        assert is_back()
+        await until(lambda: stored(person) == {"half a thought": 13})
+
+
+@on_window_loop
+async def test_a_new_version_comes_not_in_place_of_another_chat(tmp_path: Path) -> None:
+    script = [Turn(Text(f"{number}.")) for number in range(4)]
+    async with at_window(tmp_path, COMPATIBLE, script) as person:
+        await begin(person, "One")
+        model, one = person.window.chat.model, person.session
+        model.recovery.edit(one.transcript.turn_id)
+        person.type(" more")
+        person.press(Key.Key_Return)
+        person.window.new_chat()  # before the other version is made
+        await until(lambda: len(person.exchanges) == 2 and not model.runner.running)
+        assert "One more" in person.asked[-1] and person.window.chat.session is None
+        one = await person.engine.sessions.open(one.info.id)
+        model.open(one)
+        model.recovery.answer_again(one.transcript.turn_id, one.info.provider, one.info.model)
+        person.window.new_chat()
+        await until(lambda: len(person.exchanges) == 3 and not model.runner.running)
+        assert person.window.chat.session is None and person.composer.state == "idle"

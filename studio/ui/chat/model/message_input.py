@@ -7,7 +7,7 @@ shows Stop at once. A message that cannot be sent comes back to the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, StudioError
@@ -70,6 +70,8 @@ class MessageInput:
         self._showing = False
         self._beneath: tuple[str, int] | None = None
         """What was being written when an earlier message was shown in its place, and its caret."""
+        self._draft: WrittenMessage | None = None
+        """What was being written when an earlier message was taken to be edited."""
         self._at = self._key(None)
         """The chat whose message this is: the id of its session, or see ``new_chat``."""
         chat.subscribe(self._changed, "chat", "event")
@@ -103,6 +105,8 @@ class MessageInput:
         self.attachments.follow(text)
         if self.editing and not text:
             self.edit("")
+        if not text:
+            self._bring_back()
         self._chat.notify("input")
 
     def move_caret(self, caret: int) -> None:
@@ -116,6 +120,27 @@ class MessageInput:
         self.editing = turn_id
         self._chat.notify("status")
 
+    def begin_edit(self, parts: Sequence[Said], text: str, turn_id: str) -> None:
+        """Put the message of a turn, to be edited, in the place of what is being written.
+
+        That comes back when the edited message is sent or given up.
+        """
+        draft, self._draft = self._draft, None
+        if draft is None and not self.editing and self._beneath is None:
+            self._showing = True  # its files go with it
+            files = self.attachments.exchange([])
+            self._showing = False
+            if self.text or files:
+                draft = WrittenMessage(self.text, self.caret, attachments=tuple(files))
+        self.fill(parts, text)
+        self._draft = draft
+        self.edit(turn_id)
+
+    def _bring_back(self) -> None:
+        """Show again what an edited message took the place of."""
+        if (draft := self._draft) is not None:
+            self._show(draft)
+
     def fill(self, parts: Sequence[Said], text: str | None = None) -> None:
         """Replace everything by a message that was sent or queued before."""
         from studio.domain.messages import Text
@@ -126,10 +151,11 @@ class MessageInput:
 
     def clear(self) -> None:
         """Remove text and attachments; nothing is edited any more."""
+        self.attachments.take()
         self.set_text("")
         if self.editing:
             self.edit("")
-        self.attachments.take()
+        self._bring_back()  # if there was no text
 
     # Each chat has its own
 
@@ -148,8 +174,10 @@ class MessageInput:
             return
         message = self._unsent.kept(chat)
         text, _ = self._beneath or (self.text, 0)
-        mine = (text, self.editing, tuple(self.attachments.items))
-        if mine != (message.text, message.replaces, tuple(message.attachments)):
+        mine = WrittenMessage(
+            text, message.caret, self.editing, tuple(self.attachments.items), self._draft
+        )
+        if mine != message:
             self._show(message)
 
     def _note(self) -> None:
@@ -158,7 +186,8 @@ class MessageInput:
             return
         files = tuple(self.attachments.items)
         text, caret = self._beneath or (self.text, self.caret)
-        self._unsent.keep(self._at, WrittenMessage(text, caret, self.editing, files))
+        message = WrittenMessage(text, caret, self.editing, files, self._draft)
+        self._unsent.keep(self._at, message)
 
     def set_aside(self) -> None:
         """Keep what is being written while an earlier message is shown in its place."""
@@ -186,7 +215,7 @@ class MessageInput:
 
     def _show(self, message: WrittenMessage) -> None:
         """Put what is kept into the input."""
-        self.editing = message.replaces
+        self.editing, self._draft = message.replaces, message.beneath
         changed = message.text != self.text
         if changed:
             self.text, self.caret = message.text, message.caret
@@ -208,7 +237,8 @@ class MessageInput:
         kept = self._unsent.kept(at)
         text = stored.text + kept.text
         caret = stored.caret if not kept.text else _units(stored.text) + kept.caret
-        message = WrittenMessage(text, caret, kept.replaces or stored.replaces, kept.attachments)
+        replaces = kept.replaces or stored.replaces
+        message = replace(kept, text=text, caret=caret, replaces=replaces)
         self._unsent.keep(at, message)
         if at == self._at and (stored.text or stored.files):
             self._show(message)
@@ -260,6 +290,7 @@ class MessageInput:
         """Return what can be sent and leave the input empty."""
         message = TypedMessage(self.text.strip(), self.attachments.take())
         self.set_text("")
+        self._bring_back()  # if there was no text
         self.take_up()
         return message
 
@@ -289,7 +320,8 @@ class MessageInput:
             kept = self._unsent.kept(at)
             files = (*message.attachments, *kept.attachments)
             text = _joined(message.text, kept.text)
-            self._unsent.keep(at, WrittenMessage(text, _units(text), kept.replaces, files))
+            back = replace(kept, text=text, caret=_units(text), attachments=files)
+            self._unsent.keep(at, back)
 
     async def _branch_before(self, session: Session, turn_id: str) -> Session:
         """Open another version of the chat, with all that came before a turn."""
@@ -297,8 +329,20 @@ class MessageInput:
         if engine is None:
             raise ConfigurationError(tr("The chat to go on from is not there any more."))
         branch = await engine.sessions.branch(session.info.id, turn_id, version=True)
-        self._chat.show(branch)
+        self.show_new_version(session, branch)
         return branch
+
+    def show_new_version(self, old: Session, new: Session) -> None:
+        """Show a version that was made of a chat, unless another chat is on screen by now.
+
+        What is being written goes along, but an edit stays with the version of its turn.
+        """
+        message = self._unsent.kept(old.info.id)
+        if not message.replaces and message != WrittenMessage():
+            self._unsent.keep(old.info.id, WrittenMessage())
+            self._unsent.keep(new.info.id, message)
+        if _is_same(self._chat.session, old):
+            self._chat.show(new)
 
     async def _begin_turn(self, message: TypedMessage, session: Session | None) -> None:
         engine = self._chat.engine

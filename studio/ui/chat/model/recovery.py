@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
     from studio.domain.agents import Caps, Mode
     from studio.domain.blocks import UserBlock
+    from studio.domain.messages import Said
 
 
 class RecoveryActions:
@@ -132,20 +134,22 @@ class RecoveryActions:
         """Have a model answer the message of a turn once more, in another version of the chat."""
         session = self._chat.session
         if session is not None and not session.running:
-            self._chat.run(self._answer_again(session, turn_id, provider, model))
+            messages = (one for one in self._messages if one.turn_id == turn_id and not one.steered)
+            message = next(messages, None)
+            said = message.said if message is not None else ()
+            self._chat.run(self._answer_again(session, turn_id, said, provider, model))
 
     async def _answer_again(
-        self, session: Session, turn_id: str, provider: str, model: str
+        self, session: Session, turn_id: str, said: Sequence[Said], provider: str, model: str
     ) -> None:
         assert self._chat.engine is not None
-        messages = (one for one in self._messages if one.turn_id == turn_id and not one.steered)
-        message = next(messages, None)
         version = await self._chat.engine.sessions.branch(session.info.id, turn_id, version=True)
         await version.change(provider=provider, model=model)
-        self._chat.show(version)
-        self._input.set_state("running")
-        self._chat.notify("sent")
-        self._chat.runner.start(version, message.said if message is not None else ())
+        self._input.show_new_version(session, version)
+        if self._chat.session is version:
+            self._input.set_state("running")
+            self._chat.notify("sent")
+        self._chat.runner.start(version, said)
         self._chat.notify("session")
 
     def edit(self, turn_id: str) -> bool:
@@ -166,8 +170,8 @@ class RecoveryActions:
         session = self._chat.session
         if session is None or session.damage or message is None:
             return False
-        self._input.fill(message.said, message.text)
-        self._input.edit("" if session.running else message.turn_id)
+        turn_id = "" if session.running else message.turn_id
+        self._input.begin_edit(message.said, message.text, turn_id)
         return True
 
     @property

@@ -31,12 +31,17 @@ def new_chat(window: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMessage:
-    """See ``UnsentMessage``; the files may still be being read."""
+    """See ``UnsentMessage``; the files may still be being read.
+
+    ``beneath`` is what was being written when an earlier message was taken to be edited. It is
+    what is stored: the earlier message is in the chat.
+    """
 
     text: str = ""
     caret: int = 0
     replaces: str = ""
     attachments: Sequence[Attachment] = ()
+    beneath: WrittenMessage | None = None
 
     @property
     def files(self) -> list[NamedFile]:
@@ -103,6 +108,7 @@ class UnsentBuffer:
         for chat, message in list(self._kept.items()):
             if (stored := self._stored.get(chat)) is None:
                 continue  # it is still being read; then this is called again
+            message = message.beneath or message
             now = UnsentMessage(message.text, message.caret, message.replaces, message.files)
             if now == stored:
                 continue
