@@ -35,7 +35,8 @@ class HubRepo:
 
     ``wrong`` is sent in place of a file's bytes; ``cut_at`` are the bytes of the file at
     which the next answers break off, one each; ``ignores_ranges`` is how many of the next are
-    sent from the start whatever is asked for; ``rate`` is in bytes a second.
+    sent from the start whatever is asked for; ``refuses`` is the status with which all are
+    refused; ``rate`` is in bytes a second.
     """
 
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -45,6 +46,7 @@ class HubRepo:
     wrong: bytes = b""
     cut_at: list[int] = field(default_factory=list[int])
     ignores_ranges: int = 0
+    refuses: int = 0
     rate: float = 0.0
 
 
@@ -84,6 +86,8 @@ class HubSimulator(Simulator):
             return self._resolve(found[1], found[2], request)
         if found := _STORED.fullmatch(path):
             repo = self.repos[found[1]]
+            if repo.refuses:
+                return _refused(repo.refuses, "")
             return _file(repo, repo.files[found[2]], request.headers.get("range", ""))
         return _refused(404, "")
 

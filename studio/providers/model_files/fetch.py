@@ -190,7 +190,7 @@ class _Fetching:
                 "GET", self._url(), headers=headers, timeout=_SECONDS, follow_redirects=True
             ) as answer,
         ):
-            if answer.status_code == 416:  # more was begun than the file has
+            if answer.status_code == 416 and self.done:  # more was begun than the file has
                 self._begin_anew(file)
                 return
             hub.utils.hf_raise_for_status(answer)
@@ -236,6 +236,8 @@ class _hub_faults(AbstractContextManager[None]):
 
         if error is None or isinstance(error, Fault):
             return
+        if isinstance(error, errors.HFValidationError):  # no repository has such a name
+            raise Fault("missing") from error
         if isinstance(error, errors.GatedRepoError):
             raise Fault("gated") from error
         if isinstance(error, errors.HfHubHTTPError):

@@ -214,6 +214,20 @@ async def test_a_gated_model_says_what_to_do(
         await downloads.ended(gone)
 
 
+async def test_what_cannot_be_fetched_is_not_asked_for_without_end(
+    hub: HubSimulator, downloads: Downloads, tmp_path: Path
+) -> None:
+    hub.repos["mill/tiny-GGUF"].refuses = 416
+    downloads.start(SOURCE, tmp_path)
+    with pytest.raises(DownloadFailed, match="refuses it"):
+        await downloads.ended(SOURCE)
+    assert asked(hub) == [""]
+    nowhere = Source("no such/name", NAME)
+    downloads.start(nowhere, tmp_path)
+    with pytest.raises(DownloadFailed, match="does not have this file"):
+        await downloads.ended(nowhere)
+
+
 async def test_a_folder_that_cannot_be_written_is_told(
     hub: HubSimulator, downloads: Downloads, tmp_path: Path
 ) -> None:
