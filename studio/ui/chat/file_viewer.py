@@ -15,6 +15,7 @@ from studio.ui.translation import tr
 
 if TYPE_CHECKING:
     from studio.domain.messages import File, Image
+    from studio.ui.widgets.thumbnails import LocalPicture
 
 _SHOWN = (".txt", ".md", ".csv", ".json", ".log", ".pdf")
 """Suffixes of files that are shown when they are opened; any other file may be run."""
@@ -29,8 +30,15 @@ class FileViewer:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
-    async def open(self, part: Image | File) -> bool:
+    async def open(self, part: Image | File | LocalPicture) -> bool:
         """Have the system show a file; False if it has no program for it."""
+        from studio.ui.widgets.thumbnails import LocalPicture
+
+        if isinstance(part, LocalPicture):
+            found = await asyncio.to_thread(part.image)
+            if found is None:
+                return False
+            part = found
         self._count += 1
         path = await asyncio.to_thread(self._write, part, self._count)
         return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.domain.messages import File, Image
     from studio.ui.transcript.model import RecoveryAction
     from studio.ui.transcript.view import TranscriptView
+    from studio.ui.widgets.thumbnails import LocalPicture
 
     from .find_strip import FindStrip
 
@@ -282,6 +283,7 @@ class ChatPage(PaintedWidget):
 
             view.set_transcript(Transcript())
         else:
+            view.context.folder = session.info.folder
             view.context.offline = self.model.offline
             view.context.sending = self.model.input.state == "running"
             value, below = view.scroller.value, view.scroller.below
@@ -471,7 +473,7 @@ class ChatPage(PaintedWidget):
         if text is not None and text != block.text:
             await session.context.edit_summary(summary_id, text)
 
-    async def _open_file(self, part: Image | File) -> None:
+    async def _open_file(self, part: Image | File | LocalPicture) -> None:
         if not await self._viewer.open(part):
             self.trouble.emit(tr("There is no program to open this file with."))
 

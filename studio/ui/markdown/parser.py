@@ -5,7 +5,8 @@ nested (a paragraph in a list in a quote) carries its ``nesting`` with it. Long
 tables and code are cut into parts, so that a view can lay out and paint one
 part at a time. Raw HTML is text like any other, but for line breaks in tables and
 ``<details>``, which folds what is in it; nothing that was written is left out, except
-the definitions of reference links and the tags of folds.
+the definitions of reference links and the tags of folds. A picture of this computer is a
+block of its own; one of the network is a link.
 Addresses in the text are links, and formulas are found between ``$``, ``$$``,
 ``\\(`` and ``\\[``.
 
@@ -50,7 +51,7 @@ Span: TypeAlias = tuple[int, int, int, str]
 """Start, length, styles, and the URL of a link or nothing."""
 Cell: TypeAlias = tuple[str, tuple[Span, ...]]
 Kind: TypeAlias = Literal[
-    "paragraph", "heading", "code", "table", "rule", "math", "details", "details_end"
+    "paragraph", "heading", "code", "table", "rule", "math", "image", "details", "details_end"
 ]
 
 
@@ -63,7 +64,8 @@ class Block:
     and ``[x]`` for tasks). A formula that stands alone is ``math``; its text has
     its delimiters, like that of all formulas. ``details`` is the row of a fold: its text is
     the summary, its ``start`` tells it from all others, and ``level`` is 1 if it is open at
-    first; ``details_end`` shows nothing. ``level`` is a heading's, too. Code has its ``language``,
+    first; ``details_end`` shows nothing. An ``image`` has its words as text, and the path or
+    ``data:`` address in its span. ``level`` is a heading's, too. Code has its ``language``,
     tables have ``rows`` (the first of them the head where ``part`` is 0),
     ``align`` and ``sample``, the rows that decide the widths of columns in all
     parts. ``part`` numbers the parts of one table or fence, ``final`` marks the
@@ -212,6 +214,10 @@ class BlockReader:
         self._styles: list[int] = []
         self._style = 0
         self._urls: list[str] = []
+        self._image: tuple[int, int, int] | None = None
+        """How many words, spans and units there were before a picture that stands alone."""
+        self._whole = False
+        """Whether a heading or cell is read, which no picture divides."""
         self._in_cell = False
         self._span = (-1, -1)
 
@@ -306,6 +312,10 @@ class BlockReader:
     # -- inline ---------------------------------------------------------------
 
     def _add(self, text: str, start: int, end: int, style: int = 0) -> None:
+        if not self._words and self._blocks and self._blocks[-1].kind == "image" and not style:
+            text = text.lstrip(" ")  # it stood beside the picture
+            if not text:
+                return
         style |= self._style
         size = utf16(text)
         url = self._urls[-1] if self._urls else ""
@@ -338,7 +348,7 @@ class BlockReader:
                 self._item_start = start
             elif tag == "TableCell":
                 self._take()
-                self._in_cell = True
+                self._in_cell = self._whole = True
             elif tag in ("TableHead", "TableRow"):
                 self._row: list[Cell] = []
             else:  # Paragraph, HtmlBlock
@@ -349,6 +359,9 @@ class BlockReader:
         if name in ("Link", "Image"):
             self._urls.append(value["dest_url"])
             self._link_size = self._size
+            alone = len(self._urls) == 1 and not self._whole
+            if name == "Image" and alone and _is_local(self._urls[-1]):
+                self._image = len(self._words), len(self._spans), self._size
         elif name == "List":
             self._flush()
             self._numbers.append(value)
@@ -367,11 +380,15 @@ class BlockReader:
         else:  # Heading, CodeBlock
             self._flush()
             self._span = (start, end)
+            self._whole = name == "Heading"
 
     def _close(self, tag: Any, start: int, end: int) -> None:
         name, value = (tag, "") if type(tag) is str else next(iter(tag.items()))
         if name in _STYLES:
             self._style = self._styles.pop()
+        elif name == "Image" and self._image is not None and len(self._urls) == 1:
+            self._picture(self._urls.pop(), self._image, start, end)
+            self._image = None
         elif name in ("Link", "Image"):
             if name == "Image" and self._size == self._link_size:
                 self._add(self._urls[-1], start, end)  # a picture without words
@@ -384,6 +401,7 @@ class BlockReader:
         elif name == "Heading":
             text, spans = self._take()
             self._emit("heading", (start, end), text, spans, level=int(value[1:]))
+            self._whole = False
         elif name == "CodeBlock":
             self._code_block(start, end)
         elif name in ("Item", "FootnoteDefinition"):
@@ -398,11 +416,24 @@ class BlockReader:
             self._leave()
         elif name == "TableCell":
             self._row.append(self._take())
-            self._in_cell = False
+            self._in_cell = self._whole = False
         elif name in ("TableHead", "TableRow"):
             self._rows.append(tuple(self._row))
         elif name == "Table":
             self._table(start, end)
+
+    def _picture(self, url: str, before: tuple[int, int, int], start: int, end: int) -> None:
+        """A picture divides its paragraph."""
+        words, spans, size = before
+        alt = "".join(self._words[words:])
+        del self._words[words:], self._spans[spans:]
+        self._size = size
+        if "".join(self._words).strip():
+            self._span = (self._span[0], start)
+            self._flush(loose=True)
+        else:
+            self._take()
+        self._emit("image", (start, end), alt, ((0, utf16(alt), 0, url),))
 
     def _leave(self) -> None:
         """A quote or list item ends, and with it the folds in it."""
@@ -606,6 +637,14 @@ _FOLD = re.compile(
 """The tags of a fold; the last may still be growing."""
 _TAG = re.compile(r"</?[a-z][^<>]*(?:>|\Z)|</?\Z", re.I)
 _OPEN = re.compile(r"\sopen\b", re.I)
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.\-]*:|[/\\]{2}|[#?]", re.I)
+
+
+def _is_local(url: str) -> bool:
+    """Whether a picture is a file of this computer, or stands in the text itself."""
+    return url.startswith("data:image/") or (bool(url) and not _ELSEWHERE.match(url))
+
+
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.I)
 _ADDRESS = re.compile(
     r"(?<![\w@/.\-])(?:https?://|www\.)[^\s<>\"`|\u2028\u3001\u3002\uff01\uff08-\uff0c\uff1a\uff1b\uff1f"

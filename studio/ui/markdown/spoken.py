@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from studio.ui.translation import tr
 
@@ -106,6 +107,11 @@ class SpokenText:
             self._say((tr("Done:") if block.marker == "[x]" else tr("To do:")) + " ")
         elif block.marker and block.marker != "•":
             self._say(block.marker + " ")
+        if block.kind == "image":
+            url = block.spans[0][3]
+            inline = block.text or url.startswith("data:")
+            name = "" if inline else unquote(url).rsplit("/", 1)[-1]
+            self._say(tr("Picture:") + f" {name}")
         if block.kind == "details" and not block.text:
             self._say(tr("Details"))
         self._pieces(block.text, block.spans, number, 0)

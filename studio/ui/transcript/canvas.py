@@ -326,6 +326,13 @@ class Canvas:
             else:
                 item.laid = False
 
+    def show_pictures(self) -> bool:
+        """Lay out anew the answers that waited for pictures; whether there are any."""
+        waiting = [i for i in self._near if isinstance(i, TextItem) and i.awaits_picture]
+        for item in waiting:
+            item.recolour(self.context)
+        return bool(waiting)
+
     @property
     def unchanged_above(self) -> float:
         """The height above which the last item was not changed by the last frame."""

@@ -312,7 +312,7 @@ def texts_of(blocks: Sequence[Block]) -> list[str]:
     for block in blocks:
         if block.kind == "table":
             out += [cell[0] for row in block.rows for cell in row]
-        else:
+        elif block.kind != "image":  # its words are not painted
             out.append(block.text)
     return out
 

@@ -96,7 +96,7 @@ class TranscriptView(QAbstractScrollArea):
         theme.changed.connect(self._theme_changed)
         for loaded in (self.colours.loaded, self.context.formulas.drawn):
             loaded.connect(self.canvas_viewport.recolour)
-        self.context.thumbnails.loaded.connect(self.viewport().update)
+        self.context.thumbnails.loaded.connect(self.canvas_viewport.show_pictures)
         self.canvas_viewport.outdated.connect(self.viewport().update)
         self.canvas_viewport.focus_moved.connect(self._tell_focus)
         self.canvas_viewport.keyboard_wanted.connect(self._take_keyboard)

@@ -279,6 +279,14 @@ class Viewport(QObject):
         self.scroller.settle(anchor)
         self.scrolled()
 
+    def show_pictures(self) -> None:
+        """A picture was loaded: lay out anew those that were waited for."""
+        anchor = self.scroller.anchor()
+        if self.canvas.show_pictures():
+            self.scroller.settle(anchor)
+            self.scrolled()
+        self.outdated.emit()
+
     def show_versions(self) -> None:
         """Other messages have versions now; heights stay as they are."""
         self.canvas.show_versions()

@@ -1,11 +1,19 @@
-"""Makes small versions of pictures in a thread, and keeps the latest."""
+"""Makes small versions of pictures in a thread, and keeps the latest.
+
+A picture is the bytes of a message or a ``LocalPicture`` that an answer names.
+"""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
+from stat import S_ISREG
 from threading import Thread
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from PySide6.QtCore import QBuffer, QByteArray, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QImage, QImageReader, QPainter, QTransform
@@ -16,11 +24,82 @@ KEPT = 64
 """Thumbnails in memory; one of 240 pixels has about 0.9 MB on a fine screen."""
 HEAD = 256_000
 """Bytes of a file that tell its picture's size: a colour profile may come before it."""
+MOST_BYTES = 20_000_000
+"""Bytes of a file that an answer names; a larger one is not read."""
+MOST_PIXELS = 64_000_000
+_SIZES = 2000
+"""Pictures whose sizes are known after their thumbnails are gone."""
 _FORMATS = (b"png", b"jpeg", b"webp", b"gif")
 """Qt's names of the formats that messages hold. It would read SVG and others, too, which an
 imported conversation may hold instead."""
 
-Key: TypeAlias = tuple[Image, int]
+
+@dataclass(frozen=True, slots=True)
+class LocalPicture:
+    """A picture that a text names: a file inside ``folder``, or a ``data:`` address."""
+
+    folder: str
+    url: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file; empty for one that stands in the text."""
+        return "" if self.is_data else unquote(self.url).replace("\\", "/").rsplit("/", 1)[-1]
+
+    @property
+    def is_data(self) -> bool:
+        return self.url.startswith("data:")
+
+    @property
+    def is_possible(self) -> bool:
+        return self.is_data or bool(self.folder)
+
+    def path(self) -> Path | None:
+        """The file; None if it is outside the folder, gone or too large. Slow."""
+        if self.is_data or not self.folder:
+            return None
+        root = Path(self.folder).resolve()
+        for name in (self.url, unquote(self.url)):
+            if name[:2].replace("\\", "/") == "//" or ":" in name[:2]:
+                continue  # another computer or drive: Windows would ask it, and say who we are
+            try:
+                place = (root / name).resolve()
+                about = place.stat()
+            except (OSError, ValueError, RuntimeError):
+                continue
+            if place.is_relative_to(root) and S_ISREG(about.st_mode):
+                return place if about.st_size <= MOST_BYTES else None
+        return None
+
+    def read(self) -> bytes:
+        """The bytes of the picture; empty if it cannot be had. Slow."""
+        try:
+            if self.is_data:
+                head, _, body = self.url.partition(",")
+                fits = head.endswith(";base64") and len(body) <= MOST_BYTES
+                return b64decode(unquote(body)) if fits else b""
+            path = self.path()
+            if path is None:
+                return b""
+            with path.open("rb") as opened:
+                return opened.read(MOST_BYTES)
+        except (OSError, ValueError):
+            return b""
+
+    def image(self) -> Image | None:
+        """The picture as messages have it; None if it cannot be read. Slow."""
+        data = self.read()
+        held = QByteArray(data)
+        buffer = QBuffer(held)
+        buffer.open(QBuffer.OpenModeFlag.ReadOnly)
+        reader = QImageReader(buffer)
+        if not _is_known(reader):
+            return None
+        return Image(f"image/{bytes(reader.format().data()).decode()}", data)
+
+
+Picture: TypeAlias = Image | LocalPicture
+Key: TypeAlias = tuple[Picture, int]
 """A picture, and the side it is to fit."""
 
 
@@ -50,7 +129,10 @@ def decoded(data: bytes) -> QImage:
     buffer = QBuffer(held)
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer)
-    return reader.read() if _is_known(reader) else QImage()
+    size = reader.size()
+    if not _is_known(reader) or size.width() * size.height() > MOST_PIXELS:
+        return QImage()
+    return reader.read()
 
 
 def thumbnail(data: bytes, side: int) -> QImage:
@@ -91,6 +173,7 @@ class Thumbnails(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._made: OrderedDict[Key, QImage] = OrderedDict()
+        self._sizes: OrderedDict[Picture, QSize] = OrderedDict()
         self._asked: set[Key] = set()
         self._queue: SimpleQueue[Key] = SimpleQueue()
         self._thread: Thread | None = None
@@ -99,7 +182,7 @@ class Thumbnails(QObject):
     def __len__(self) -> int:
         return len(self._made)
 
-    def get(self, picture: Image, side: int) -> QImage | None:
+    def get(self, picture: Picture, side: int) -> QImage | None:
         """The picture within ``side`` × ``side`` pixels; None until ``loaded`` tells.
 
         Null for one that cannot be read.
@@ -116,14 +199,24 @@ class Thumbnails(QObject):
                 self._thread.start()
         return None
 
-    def forget(self, picture: Image) -> None:
+    def forget(self, picture: Picture) -> None:
         """It is far from the window: its thumbnails are made again when it comes back."""
-        for key in [key for key in self._made if key[0] is picture]:
+        for key in [key for key in self._made if key[0] is picture or key[0] == picture]:
             del self._made[key]
+
+    def size(self, picture: Picture) -> QSize | None:
+        """How large its thumbnail is, also after it was forgotten; None if that is not known.
+
+        Not valid for a picture that cannot be read.
+        """
+        return self._sizes.get(picture)
 
     def _take(self, key: Key, image: QImage) -> None:
         self._asked.discard(key)
         self._made[key] = image
+        self._sizes[key[0]] = image.size() if not image.isNull() else QSize()
+        if len(self._sizes) > _SIZES:
+            self._sizes.popitem(last=False)
         while len(self._made) > KEPT:
             self._made.popitem(last=False)
         self.loaded.emit()
@@ -131,7 +224,9 @@ class Thumbnails(QObject):
     def _work(self) -> None:
         while True:
             key = self._queue.get()
-            image = thumbnail(key[0].data, key[1])
+            picture = key[0]
+            data = picture.read() if isinstance(picture, LocalPicture) else picture.data
+            image = thumbnail(data, key[1])
             try:
                 self._decoded.emit(key, image)
             except RuntimeError:

@@ -104,6 +104,24 @@ def test_a_fold_ends_with_the_item_that_it_is_in_and_is_not_endless() -> None:
     assert len(starts) == len({*starts}) == 6
 
 
+def test_pictures_of_this_computer_stand_alone() -> None:
+    blocks = parse(
+        "See ![a *b*](x%20y.png) and\n![](data:image/png;base64,AAAA)\n\n# ![h](h.png)\n"
+    )
+    assert [(b.kind, b.text, [span[3] for span in b.spans]) for b in blocks] == [
+        ("paragraph", "See ", []),
+        ("image", "a b", ["x%20y.png"]),
+        ("paragraph", "and ", []),
+        ("image", "", ["data:image/png;base64,AAAA"]),
+        ("heading", "h", ["h.png"]),
+    ]
+    for url in ("https://x.org/a.png", "//x.org/a.png", "file:///a.png", "C:/a.png", r"\\\\srv\a"):
+        (block,) = parse(f"![pic]({url})")
+        assert (block.kind, block.text) == ("paragraph", "pic"), url
+    (badge,) = parse("[![pic](a.png)](https://x.org)")
+    assert badge.kind == "paragraph"
+
+
 def test_lists_nest_and_count() -> None:
     blocks = parse("3. a\n4. b\n   - c\n\n     d\n- [ ] todo\n- [x] did\n")
     assert [(b.marker, b.text, b.nesting) for b in blocks] == [

@@ -637,7 +637,7 @@ def test_each_frame_of_a_growing_text_paints_what_changed(
     words = ("word ", "longer-word ", "**bold ", "bold** ", "`code` ", "[link](https://x.org) ",
              "\n\n", "\n\n- item ", "\n\n> quote ", "\n\n## Head\n\n", "$x^2$ ", "*a", "b* ",
              "\n\n```py\nx = 1\n", "\n```\n\n", "\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n",
-             "\n\n<details><summary>Sum", "</summary>\n\n", "\n\n<details open>\n\n", "\n</details>\n\n")  # fmt: skip
+             "\n\n<details><summary>Sum", "</summary>\n\n", "\n\n<details open>\n\n", "\n</details>\n\n", " ![pic](a.png) ")  # fmt: skip
     shown.view.resize(900, 1600)
     shown.ask()
     shown.view.flush()

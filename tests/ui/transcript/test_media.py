@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
@@ -11,8 +14,9 @@ from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event, TextDelta, ToolFinished, ToolQueued, TurnStarted
 from studio.domain.messages import File, Image, Text
 from studio.domain.transcript import Transcript
-from studio.ui.transcript.items.message_items import UserItem
+from studio.ui.transcript.items.message_items import TextItem, UserItem
 from studio.ui.transcript.items.tool_item import ToolsItem
+from studio.ui.transcript.text.block_types import PictureLeaf
 from studio.ui.transcript.view import TranscriptView
 from studio.ui.widgets import thumbnails
 from support.sample_files import moving, pdf, picture
@@ -177,3 +181,69 @@ def test_a_tools_picture_is_seen_when_its_row_is_open(
     assert item.height > closed + 120
     place = place_of(view, view.canvas.index(item), opens[0].rect)
     assert pixel(view, place + QPoint(60, 0)) == (30, 90, 200)
+
+
+def test_an_answer_shows_pictures_of_the_folder(
+    view: TranscriptView, qtbot, tmp_path: Path
+) -> None:
+    """Of nowhere else: what is elsewhere or no picture is a row with its name."""
+    folder = tmp_path / "work"
+    (folder / "shots").mkdir(parents=True)
+    (folder / "shots" / "a b.png").write_bytes(WIDE.data)
+    (tmp_path / "secret.png").write_bytes(SMALL.data)
+    (folder / "out.png").symlink_to(tmp_path / "secret.png")
+    (folder / "words.png").write_text("no picture")
+    inline = "data:image/png;base64," + b64encode(SMALL.data).decode()
+    names = [
+        "shots/a%20b.png",
+        inline,
+        "../secret.png",
+        "out.png",
+        "words.png",
+        "gone.png",
+        "shots",
+    ]
+    words = "\n\n".join(f"![]({name})" for name in names)
+    view.context.folder = str(folder)
+    show(view, [*said(Text("Look")), TextDelta(f"{words}\n\nEnd")])
+    answer = view.canvas.items[-1]
+    assert isinstance(answer, TextItem)
+    qtbot.waitUntil(lambda: not answer.awaits_picture, timeout=HANG_MS)
+    leaves = [leaf for leaf in answer.leaves if isinstance(leaf, PictureLeaf)]
+    shapes = [(leaf.title, leaf.broken) for leaf in leaves]
+    assert shapes == [
+        ("a b.png", False), ("Picture", False), ("secret.png", True), ("out.png", True),
+        ("words.png", True), ("gone.png", True), ("shots", True),
+    ]  # fmt: skip
+    assert [round(leaf.height) for leaf in leaves[:2]] == [320, 40]
+    assert len({leaf.height for leaf in leaves[2:]}) == 1 and leaves[2].height < 40
+    index = len(view.canvas.items) - 1
+    view.canvas_viewport.scroll_to(view.canvas.top(index))
+    stops = answer.stops(view.context)
+    assert [hit.text for hit in stops] == ["Open a b.png", "Open Picture"]
+    wide = place_of(view, index, stops[0].rect)
+    assert pixel(view, wide + QPoint(60, 0)) == (30, 90, 200)
+    opened = QSignalSpy(view.item_actions.file_opened)
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=wide)
+    (shown_picture,) = opened.at(0)
+    assert shown_picture.image() == WIDE
+    assert answer.spoken().text.startswith("Picture: a b.png")
+
+
+def test_a_picture_that_is_loaded_moves_nothing_in_view(
+    view: TranscriptView, qtbot, tmp_path: Path
+) -> None:
+    """It stands above the window: what is read stays where it is."""
+    (tmp_path / "a.png").write_bytes(WIDE.data)
+    view.context.folder = str(tmp_path)
+    text = "![one](a.png)\n\n" + "Words of a paragraph.\n\n" * 60
+    show(view, [*said(Text("Look")), TextDelta(text)])
+    answer = view.canvas.items[-1]
+    assert isinstance(answer, TextItem)
+    top = view.canvas.top(1) + answer.leaf_top(4)
+    view.canvas_viewport.scroll_to(top)
+    assert answer.awaits_picture
+    assert view.scroller.value == view.canvas.top(1) + answer.leaf_top(4)
+    qtbot.waitUntil(lambda: not answer.awaits_picture, timeout=HANG_MS)
+    view.flush()
+    assert view.scroller.value == view.canvas.top(1) + answer.leaf_top(4) != top

@@ -91,6 +91,8 @@ class ItemContext:
     """Ids of blocks whose long contents are shown whole."""
     formulas: Formulas | None = None
     """Draws formulas; without it they stay as they were written."""
+    folder: str = ""
+    """The chat's folder, of which answers show pictures; empty for none."""
     thumbnails: Thumbnails = field(default_factory=Thumbnails)
     layouts: int = 0
     """Leaves laid out so far: for measuring."""

@@ -21,6 +21,7 @@ from studio.ui.transcript.text.block_types import (
     EndLeaf,
     Leaf,
     ParagraphLeaf,
+    PictureLeaf,
     gap,
     leaf,
 )
@@ -268,7 +269,11 @@ class TextItem(Item[TextBlock]):
         tall: list[float] = []
         for index in range(first, len(blocks)):
             before = self.leaves[index - 1] if index else None
-            made = leaf(blocks[index], context.colours, before, context.formulas)
+            made = (
+                PictureLeaf(blocks[index], context.folder, context.thumbnails)
+                if blocks[index].kind == "image"
+                else leaf(blocks[index], context.colours, before, context.formulas)
+            )
             self.leaves.append(made)
             above = before.block if before is not None else None
             around = self._around[-1] if self._around else ()
@@ -338,6 +343,14 @@ class TextItem(Item[TextBlock]):
         rect = made.row(self.leaf_top(index), style)
         return Hit(rect, "toggle", self._key(made.block.start), f"{made.title}, {state}")
 
+    def _picture_hit(self, index: int) -> Hit | None:
+        """A picture, to be opened; None for another leaf."""
+        made = self.leaves[index]
+        if not isinstance(made, PictureLeaf) or not made.laid or made.broken:
+            return None
+        words = tr("Open {caption}").format(caption=made.title)
+        return Hit(made.row(self.leaf_top(index)), "open_file", made.picture, words, "link")
+
     def _last_shown(self, before: int) -> int:
         """The index of the last leaf above ``before`` that is seen, or -1."""
         return next((n for n in range(before - 1, -1, -1) if self.is_shown(n)), -1)
@@ -374,6 +387,13 @@ class TextItem(Item[TextBlock]):
         """Width or fonts have changed: the heights of leaves are estimates again."""
         self._width, self.laid = 0.0, False
 
+    @property
+    def awaits_picture(self) -> bool:
+        return any(
+            isinstance(made, PictureLeaf) and made.laid and not made.complete
+            for made in self.leaves
+        )
+
     def recolour(self, context: ItemContext) -> None:
         """Lay out again what was laid out before its colours or formulas were there."""
         for made in self.leaves:
@@ -383,6 +403,9 @@ class TextItem(Item[TextBlock]):
     def forget(self) -> None:
         """Drop the parsed blocks of a finished text as well."""
         self._spoken = None
+        for made in self.leaves:
+            if isinstance(made, PictureLeaf):
+                made.thumbnails.forget(made.picture)
         if not self.block.live:
             height = self.height
             self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
@@ -422,8 +445,8 @@ class TextItem(Item[TextBlock]):
             if not made.laid or not self.is_shown(index):
                 continue
             y = self.leaf_top(index)
-            row = self._fold_hit(index, style)
-            if row is not None and isinstance(made, DetailsLeaf):
+            row = self._fold_hit(index, style) or self._picture_hit(index)
+            if row is not None and isinstance(made, DetailsLeaf | PictureLeaf):
                 made.over = row.same(paint.hover)
             made.paint(paint.painter, y, style, self.piece(index, paint.selected))
             if row is not None and row.same(paint.focus):
@@ -453,7 +476,8 @@ class TextItem(Item[TextBlock]):
         for index, made in enumerate(self.leaves):
             if not self.is_shown(index):
                 continue
-            if (row := self._fold_hit(index, context.style)) is not None:
+            row = self._fold_hit(index, context.style) or self._picture_hit(index)
+            if row is not None:
                 out.append(row)
             top = self.leaf_top(index)
             whole = QRectF(0, top, context.width, made.height)
@@ -469,12 +493,12 @@ class TextItem(Item[TextBlock]):
         return out
 
     def hit(self, x: float, y: float, context: ItemContext) -> Hit | None:
-        """The copy button of a code block, or the row of a fold, at a point."""
+        """The copy button of code, the row of a fold, or a picture at a point."""
         if not self.leaves:
             return None
         index = self.leaf_at(y)
         made = self.leaves[index]
-        row = self._fold_hit(index, context.style)
+        row = self._fold_hit(index, context.style) or self._picture_hit(index)
         if row is not None and row.rect.contains(x, y):
             return row
         if isinstance(made, CodeLeaf) and made.laid and made.block.part == 0:
