@@ -87,8 +87,11 @@ class ChatPage(PaintedWidget):
         self._viewer = FileViewer()
         self._undo_actions: dict[UndoStep, QAction] = {}
         self._need_keys = ""
-        self._kept_place: tuple[str, float, int | None] | None = None
-        """The version that is coming, and where the transcript stays: scroll and focused item."""
+        self._kept_place: tuple[str, float, int | None, bool] | None = None
+        """The version that is coming, and where the transcript stays.
+
+        Scroll, focused item, and whether keys brought the focus there.
+        """
         self._state = self.model.input.state
         """The state of the input that was shown last."""
 
@@ -399,7 +402,8 @@ class ChatPage(PaintedWidget):
         """Show another version, scrolled to the same message; before it the two are the same."""
         viewport = self.view.canvas_viewport
         index = viewport.focus.index(viewport.canvas)
-        self._kept_place = (session_id, viewport.scroller.value, index)
+        by_keys = viewport.focus.keyboard
+        self._kept_place = (session_id, viewport.scroller.value, index, by_keys)
         self.model.versions.show(session_id)
 
     def _keep_place(self, session_id: str) -> bool:
@@ -407,12 +411,12 @@ class ChatPage(PaintedWidget):
         place, self._kept_place = self._kept_place, None
         if place is None or place[0] != session_id:
             return False
-        _, value, index = place
+        _, value, index, by_keys = place
         viewport = self.view.canvas_viewport
         viewport.scroll_to(value)
         if index is not None and index < len(viewport.canvas.items):
             viewport.focus.item = viewport.canvas.items[index]
-            viewport.focus.keyboard = self.view.hasFocus()
+            viewport.focus.keyboard = by_keys and self.view.hasFocus()
         return True
 
     def _copy_link(self, block: int) -> None:

@@ -87,13 +87,14 @@ async def test_edits_and_retries_are_versions_of_one_chat(tmp_path: Path) -> Non
         await person.click_hit(UserItem, "version")
         await until(lambda: person.session is old and switch(person, UserItem) == "1/2")
         assert texts(person)[-1] == "Answer two." and person.view.scroller.value == scroll
+        assert not person.view.canvas_viewport.focus  # no ring after a click
         await until(lambda: chats.currentIndex() == row_of(chats, "First"))
         assert person.chats() == ["First"]
         person.view.setFocus()
         person.view.canvas_viewport.focus_on(users[1])
         person.press(Key.Key_Right, ALT)
         await until(lambda: person.session is edited and switch(person, UserItem) == "2/2")
-        assert person.view.hasFocus()
+        assert person.view.hasFocus() and person.view.canvas_viewport.focus
         person.press(Key.Key_Right, ALT)  # there is no third
 
         # Another model gives the answer again.
