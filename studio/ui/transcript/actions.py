@@ -117,9 +117,6 @@ class Actions(QObject):
         """Toggle whether a message is kept unabridged for the model."""
         self.pin_wanted.emit(item.span.first, not pinned(item))
 
-    def do_turn_action(self, item: UserItem, action: str) -> None:
-        self.turn_action.emit(item.block.turn_id, action)
-
     def do_with_message(self, message: Message, action: MessageAction, rect: QRectF) -> None:
         """Do what a button of a message's row stands for; ``rect`` is the button's."""
         items = self._viewport.canvas.items

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QKeyCombination, QPointF, Qt
+from PySide6.QtCore import QKeyCombination, QPointF, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -12,7 +12,7 @@ from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
 from .items.message_items import AgentItem, TextItem, UserItem
-from .message_row import PREFIX, is_of_message, message_at
+from .message_row import PREFIX, MessageAction, is_of_message, message_at, offered
 from .viewport import TextPosition, Viewport
 
 COPY_MARKDOWN = QKeyCombination(
@@ -101,9 +101,8 @@ class KeyboardInput:
             if hit is not None:
                 self._actions.press(item, hit)
                 return True
-        if isinstance(item, UserItem) and key in (Qt.Key.Key_E, Qt.Key.Key_B):
-            self._actions.do_turn_action(item, "edit" if key == Qt.Key.Key_E else "branch")
-            return True
+        if isinstance(item, UserItem | TextItem) and key in (Qt.Key.Key_E, Qt.Key.Key_B):
+            return self._message_key(item, "edit" if key == Qt.Key.Key_E else "branch")
         if isinstance(item, UserItem | TextItem) and key == Qt.Key.Key_P:
             self._actions.pin(item)
             return True
@@ -147,6 +146,16 @@ class KeyboardInput:
         if owner is not None and hit is not None:
             self._actions.do(owner, hit)
         return switch is not None
+
+    def _message_key(self, item: Item, action: MessageAction) -> bool:
+        """Do with the message of an item what its row offers; False if that is not offered."""
+        canvas = self._viewport.canvas
+        index = canvas.index(item)
+        message = None if index is None else message_at(canvas.items, index)
+        if message is None or action not in offered(message, canvas.items, canvas.context):
+            return False
+        self._actions.do_with_message(message, action, QRectF())
+        return True
 
     def _retry(self) -> bool:
         """Have the model chosen that gives the focused answer again."""
