@@ -50,6 +50,7 @@ def mend(db: Connection, losses: Losses) -> str:
     """Mend everything, in one transaction; returns what is missing, in words for the person."""
     _rename(db)
     revived = _revive(db, losses)
+    _show_versions(db)
     _hold_place_of_epochs(db, losses)
     titles: list[str] = []
     missing = 0
@@ -109,6 +110,16 @@ def _rename(db: Connection) -> None:
                 db.execute("UPDATE sessions SET id = ? WHERE id = ?", (lost, empty))
                 owners.remove(empty)
                 break
+
+
+def _show_versions(db: Connection) -> None:
+    """Show the newest version of each chat of which the one that lists showed was lost."""
+    db.execute(
+        """UPDATE sessions SET behind = 0 WHERE NOT EXISTS
+        (SELECT 1 FROM sessions shown WHERE shown.family = sessions.family AND shown.behind = 0)
+        AND id = (SELECT id FROM sessions other WHERE other.family = sessions.family
+            ORDER BY updated DESC LIMIT 1)"""
+    )
 
 
 def _is_nearly(damaged: object, whole: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from studio.domain.events import Event, TurnComplete
 from studio.domain.jsonvalue import JsonObject
 from studio.simulator import Call, Turn
 from studio.simulator import Text as Words
+from studio.storage.recovery.salvage import Losses
+from studio.storage.sessions.mending import mend
 from support.engine_home import EngineHome, engine_home, say
 
 PROVIDERS = ("anthropic", "openai", "gemini")
@@ -126,3 +129,24 @@ async def native(home: EngineHome, session: Session) -> list[JsonObject]:
     await session.flush()
     found = await home.engine.store.native(session.info.id)
     return [] if found is None else list(found.items)
+
+
+async def test_a_chat_whose_shown_version_was_lost_is_still_in_lists(tmp_path: Path) -> None:
+    """H-5: what was damaged is no longer of the family; the others show their newest."""
+    script = [Turn(Words(f"Answer {number}.")) for number in range(1, 9)]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        chats, database = home.engine.sessions, home.engine.database
+        first = await home.session()
+        await say(first, "One")
+        shown = await version(home, first, 0)
+        await say(shown, "Other")
+        name = shown.info.id
+        await chats.close()
+
+        def lose(db: sqlite3.Connection) -> None:
+            db.execute("UPDATE sessions SET family = '' WHERE id = ?", (name,))
+            mend(db, Losses(broken={"sessions"}))
+
+        await database.write(lose)
+        listing = await chats.listing(9)
+        assert {info.id for info in listing.infos} == {first.info.id, name}
