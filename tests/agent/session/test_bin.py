@@ -44,7 +44,7 @@ async def test_a_deleted_chat_is_nowhere_and_comes_back_whole(tmp_path: Path) ->
         engine = home.engine
         chats, database = engine.sessions, engine.database.path
         session = await home.session()
-        kept = await home.session()
+        kept = await home.session(model="other")
         await say(session, "A zebra")
         name = session.info.id
         assert len(drafts(database)) == 1 and {name[:8]} < {one for one, _ in sessions(database)}
@@ -55,6 +55,7 @@ async def test_a_deleted_chat_is_nowhere_and_comes_back_whole(tmp_path: Path) ->
         assert [info.id for info in await chats.list()] == [kept.info.id]
         assert await chats.search("zebra") == [] and await engine.store.drafts() == ()
         assert await engine.store.get(name) is None
+        assert (await engine.store.search_values())["model"] == ["other"]
         assert drafts(database) == [] and name[:8] not in {one for one, _ in sessions(database)}
         with pytest.raises(ConfigurationError):
             await chats.open(name)
