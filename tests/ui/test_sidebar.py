@@ -127,6 +127,17 @@ def test_a_click_opens_and_one_thing_is_selected(sidebar: Sidebar, qtbot: QtBot)
     assert opened == ["b"]
 
 
+def test_the_row_of_a_version_that_waits_stands_for_the_open_one(sidebar: Sidebar) -> None:
+    other, behind = chat("a", 1), replace(chat("b", 2, "waiting"), family="f")
+    sidebar.set_sessions([other, behind], AGENTS)
+    sidebar.select("c", "f")
+    assert sidebar.chats.open_id == "b" and sidebar.neighbour(-1) == "a"
+    sidebar.set_sessions([other, replace(behind, id="c")], AGENTS)
+    assert sidebar.chats.open_id == "c"
+    sidebar.select("d")
+    assert sidebar.chats.open_id == "d"
+
+
 def test_new_states_repaint_and_keep_the_rows(sidebar: Sidebar, qtbot: QtBot) -> None:
     resets: list[bool] = []
     sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)

@@ -61,7 +61,7 @@ class PageStack(QStackedWidget):
         if session is None:
             self._sidebar.select_page("new")
         else:
-            self._sidebar.select(session.info.id)
+            self._sidebar.select(session.info.id, session.info.family)
 
     def show_welcome(self, begun: Callable[[], None]) -> None:
         """The first page of all; ``begun`` is called when there is something to begin with."""

@@ -293,6 +293,8 @@ class ChatList(QListView):
         self._archived = 0
         self._found: dict[str, SessionInfo] = {}
         self._to_show = self._to_name = ""
+        self._open_chat = "", ""
+        """The id and the family of the open chat."""
         self.closed: set[str] = {ARCHIVED}
         """The keys of sections of which only the heading is shown."""
         self._listed = False  # whether the stored chats are known
@@ -361,12 +363,21 @@ class ChatList(QListView):
         self._found = {info.id: info for info in found}
         self._rebuild()
 
-    def select(self, session_id: str) -> None:
-        if session_id != self._delegate.open_id:
+    def select(self, session_id: str, family: str = "") -> None:
+        """Mark the open chat. Its row may be that of another version, which waits."""
+        if session_id != self._open_chat[0]:
             self._to_show = session_id
-        self._delegate.open_id = session_id
+        self._open_chat = session_id, family
+        self._find_open()
         self._scroll_to_open()
         self.viewport().update()
+
+    def _find_open(self) -> None:
+        session_id, family = self._open_chat
+        found = [row.session for row in self.chats.rows if row.session is not None]
+        versions = (one.id for one in found if family and one.family == family)
+        listed = any(one.id == session_id for one in found)
+        self._delegate.open_id = session_id if listed else next(versions, session_id)
 
     def _scroll_to_open(self) -> None:
         """Once for each chat that is opened, when it is listed: the person may scroll away."""
@@ -453,6 +464,7 @@ class ChatList(QListView):
             rows = [ChatRow(hit.title, known.get(hit.session_id), hit) for hit in self._hits]
         current, picked = self.currentIndex().data(ChatListModel.RowRole), self.picked
         self.chats.show(rows)
+        self._find_open()
         if current is not None and not self.currentIndex().isValid():
             self.setCurrentIndex(self.chats.index_of(current.id))
             self._pick(picked)

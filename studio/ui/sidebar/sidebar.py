@@ -188,9 +188,10 @@ class Sidebar(PaintedWidget):
         if self.field.text().strip():
             self.chats.set_hits(hits, found)
 
-    def select(self, session_id: str | None) -> None:
+    def select(self, session_id: str | None, family: str = "") -> None:
+        """Mark the open chat, by its id and the family of its versions."""
         self._mark("")
-        self.chats.select(session_id or "")
+        self.chats.select(session_id or "", family)
 
     def select_page(self, name: str | None) -> None:
         """Mark ``new`` or a page by its key; any other name marks none."""
