@@ -1,4 +1,4 @@
-"""File viewer: shows an attached file or one of the folder in the system's own program."""
+"""File viewer: shows files of a chat in the system's own program, or hands them to others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QImage
 
 from studio.ui.translation import tr
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from studio.domain.messages import File, Image
     from studio.ui.widgets.thumbnails import LocalPicture
 
+DRAGGED_SIDE = 120
+"""Pixels of the picture that hangs on the mouse."""
 _SHOWN = (".txt", ".md", ".csv", ".json", ".log", ".pdf")
 """Suffixes of files that are shown when they are opened; any other file may be run."""
 _SEEN = (*_SHOWN, ".png", ".jpg", ".jpeg", ".webp", ".gif")
@@ -42,6 +44,29 @@ class FileViewer:
         self._count += 1
         path = await asyncio.to_thread(self._write, part, self._count)
         return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+    async def lend(self, part: Image | File | LocalPicture) -> tuple[Path, bytes, QImage] | None:
+        """A file that other programs may take, its picture as PNG, and a small one.
+
+        Both are empty for what is no picture, the PNG also for a large one of another format.
+        None if the file cannot be had.
+        """
+        self._count += 1
+        return await asyncio.to_thread(self._lend, part, self._count)
+
+    def _lend(
+        self, part: Image | File | LocalPicture, number: int
+    ) -> tuple[Path, bytes, QImage] | None:
+        from studio.domain.messages import File
+        from studio.ui.widgets.thumbnails import LocalPicture, as_png, thumbnail
+
+        if isinstance(part, File):
+            return self._write(part, number), b"", QImage()
+        held = part.image() if isinstance(part, LocalPicture) else part
+        if held is None:
+            return None
+        path = part.path() if isinstance(part, LocalPicture) else None
+        return path or self._write(held, number), as_png(held), thumbnail(held.data, DRAGGED_SIDE)
 
     async def show(self, folder: str, path: str) -> str:
         """Have the system show a file of a folder.

@@ -11,7 +11,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
-from PySide6.QtCore import QRect, QRectF, Qt, QUrl, Signal
+from PySide6.QtCore import QRect, QRectF, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent
 from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import isValid
@@ -151,6 +151,7 @@ class ChatPage(PaintedWidget):
         view.item_actions.turn_action.connect(self._message_action)
         view.item_actions.link_activated.connect(_open_link)
         view.item_actions.file_opened.connect(lambda part: model.run(self._open_file(part)))
+        view.item_actions.drag_wanted.connect(lambda part: model.run(self._drag(part)))
         view.item_actions.files_action.connect(actions.undo_files)
         view.item_actions.path_opened.connect(self._open_path)
         view.item_actions.output_opened.connect(self._open_output)
@@ -480,6 +481,12 @@ class ChatPage(PaintedWidget):
     async def _open_file(self, part: Image | File | LocalPicture) -> None:
         if not await self._viewer.open(part):
             self.trouble.emit(tr("There is no program to open this file with."))
+
+    async def _drag(self, part: Image | File | LocalPicture) -> None:
+        """Make the file that is dragged out of the transcript, and go on with the mouse."""
+        if (lent := await self._viewer.lend(part)) is not None:
+            # Later: the loop of a drag runs in this one, and no task may wait in it.
+            QTimer.singleShot(0, self.view, lambda: self.view.drag(*lent))
 
     def _open_path(self, path: str) -> None:
         """Have the system show a file of the chat's folder."""

@@ -61,6 +61,8 @@ class Actions(QObject):
     """The row of a message, all of whose actions are wanted in a menu."""
     file_opened = Signal(object)
     """A picture or file that the person wants to see."""
+    drag_wanted = Signal(object)
+    """A picture or file that the person drags away; ``TranscriptView.drag`` goes on."""
     files_action = Signal(str, str)
     """A turn's id and ``undo`` or ``redo`` for its changes of files, or ``later`` to undo the
     later turns first."""

@@ -225,6 +225,7 @@ class MouseInput:
         self._widget = widget
         """The widget whose cursor is set."""
         self._down: QPointF | None = None
+        self._pressed_at = QPointF()
 
     def forget(self) -> None:
         """Forget a pressed button: the items are others now."""
@@ -272,6 +273,7 @@ class MouseInput:
             return
         item, hit, _ = self.hit_at(at)
         viewport.focus.item, viewport.focus.hit, viewport.focus.keyboard = item, None, False
+        self._pressed_at = at
         if hit is not None:
             viewport.pressed = hit
         else:
@@ -305,6 +307,11 @@ class MouseInput:
         bar = viewport.scroller.bar
         if bar.grabbed is not None:
             viewport.scroll_to(bar.value_at(at.y() - bar.grabbed))
+        elif self._is_dragged(event):
+            dragged, viewport.pressed = viewport.pressed, None
+            viewport.outdated.emit()
+            if dragged is not None:
+                self._actions.drag_wanted.emit(dragged.value)
         elif self._down is not None:
             beyond = at.y() if at.y() < 0 else max(0.0, at.y() - viewport.scroller.height)
             if beyond:
@@ -315,6 +322,15 @@ class MouseInput:
                 viewport.outdated.emit()
         else:
             self.follow(at)
+
+    def _is_dragged(self, event: QMouseEvent) -> bool:
+        """Whether a pressed picture or file has come far enough from where it was pressed."""
+        pressed = self._viewport.pressed
+        if pressed is None or pressed.action != "open_file":
+            return False
+        far = (event.position() - self._pressed_at).manhattanLength()
+        held = bool(event.buttons() & Qt.MouseButton.LeftButton)
+        return held and far >= QApplication.startDragDistance()
 
     def follow(self, at: QPointF) -> None:
         """Update hover and cursor."""

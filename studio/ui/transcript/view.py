@@ -5,20 +5,35 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSizeF, Qt, QTimer
+from PySide6.QtCore import (
+    QEvent,
+    QMimeData,
+    QObject,
+    QPoint,
+    QRect,
+    QRectF,
+    QSizeF,
+    Qt,
+    QTimer,
+    QUrl,
+)
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleInterface,
     QContextMenuEvent,
+    QDrag,
     QFocusEvent,
     QGuiApplication,
     QHelpEvent,
+    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
@@ -174,6 +189,24 @@ class TranscriptView(QAbstractScrollArea):
     def announce(self, text: str, *, urgent: bool = False) -> None:
         """Let a screen reader speak a text, for example that a turn has ended."""
         announce(self, text, urgent=urgent)
+
+    def drag(self, path: Path, png: bytes, small: QImage) -> None:
+        """Let the person drag the file at ``path`` away; returns when it was dropped.
+
+        Nothing happens if the mouse button is up by now. ``png`` is the picture for programs
+        that take no files, or empty; ``small`` hangs on the mouse, if it is not null.
+        """
+        if not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            return
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(path))])
+        if png:
+            data.setData("image/png", png)
+        drag = QDrag(self)
+        drag.setMimeData(data)
+        if not small.isNull():
+            drag.setPixmap(QPixmap.fromImage(small))
+        drag.exec(Qt.DropAction.CopyAction)
 
     def focus_prompt(self) -> bool:
         """Give the keyboard to the oldest question that keys can answer; False if there is none.

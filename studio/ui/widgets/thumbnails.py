@@ -27,6 +27,8 @@ HEAD = 256_000
 MOST_BYTES = 20_000_000
 """Bytes of a file that an answer names; a larger one is not read."""
 MOST_PIXELS = 64_000_000
+MOST_REWRITTEN = 12_000_000
+"""Pixels of a picture that is made a PNG: that takes up to a second."""
 _SIZES = 2000
 """Pictures whose sizes are known after their thumbnails are gone."""
 _FORMATS = (b"png", b"jpeg", b"webp", b"gif")
@@ -133,6 +135,20 @@ def decoded(data: bytes) -> QImage:
     if not _is_known(reader) or size.width() * size.height() > MOST_PIXELS:
         return QImage()
     return reader.read()
+
+
+def as_png(picture: Image) -> bytes:
+    """A picture as PNG; empty if it cannot be read, or is too large to be written anew. Slow."""
+    size = extent(picture.data)
+    if picture.media_type == "image/png" and size.isValid():
+        return picture.data
+    if size.width() * size.height() > MOST_REWRITTEN:
+        return b""
+    buffer = QBuffer()
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    image = decoded(picture.data)
+    written = not image.isNull() and image.save(buffer, "PNG")
+    return bytes(buffer.data().data()) if written else b""
 
 
 def thumbnail(data: bytes, side: int) -> QImage:

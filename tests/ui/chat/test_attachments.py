@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QObject, QPointF, Qt, QUrl, Slot
-from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent, QGuiApplication, QImage
+from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl, Slot
+from PySide6.QtGui import (
+    QDesktopServices,
+    QDrag,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+    QImage,
+)
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from studio.domain.blocks import UserBlock
@@ -18,11 +26,11 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn
 from studio.ui.chat.attachments import AttachmentChip
 from studio.ui.chat.file_viewer import safe_name
-from studio.ui.transcript.items.message_items import UserItem
+from studio.ui.transcript.items.message_items import TextItem, UserItem
 from support.engine_home import PROTOCOLS
 from support.sample_files import noise, pdf, picture
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, place_of
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -338,6 +346,54 @@ async def test_a_click_opens_a_private_copy(tmp_path: Path) -> None:
         assert opened[0].name == "run.sh.txt"
         assert stat.S_IMODE(opened[0].parent.parent.stat().st_mode) == 0o700
     assert not opened[0].exists()
+
+
+@on_window_loop
+async def test_pictures_and_files_are_dragged_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a message and of an answer: as a file, and as PNG; a click still opens."""
+    dropped: list[tuple[Path, bytes, int]] = []
+
+    def let_go(drag: QDrag, *_: object) -> Qt.DropAction:  # there is nobody to drop it on
+        data = drag.mimeData()
+        png = bytes(data.data("image/png").data())
+        dropped.append((Path(data.urls()[0].toLocalFile()), png, drag.pixmap().width()))
+        return Qt.DropAction.CopyAction
+
+    monkeypatch.setattr(QDrag, "exec", let_go)
+    answer = Turn(Text("![Chart](chart.png)"))
+    async with at_window(tmp_path, "anthropic", [answer]) as person:
+        (person.folder / "chart.png").write_bytes(chart := picture(size=(300, 200)))
+        (person.folder / "photo.jpg").write_bytes(picture("JPEG", (200, 100)))
+        (person.folder / "notes.txt").write_text("words")
+        names = ("photo.jpg", "notes.txt")
+        person.composer.attachments.add_paths([str(person.folder / name) for name in names])
+        await settled(person, 2)
+        person.press(Key.Key_Return)
+        await person.done()
+        view = person.window.chat.view
+        view.flush()
+        said, told = view.canvas.items[0], view.canvas.items[-1]
+        assert isinstance(said, UserItem) and isinstance(told, TextItem)
+        await until(lambda: not told.awaits_picture)
+        handle = person.window.windowHandle()
+        photo, notes, drawn = *said.hits, *told.stops(view.context)
+        for index, hit in ((0, photo), (0, notes), (len(view.canvas.items) - 1, drawn)):
+            count = len(dropped)
+            at = view.viewport().mapTo(person.window, place_of(view, index, hit.rect))
+            button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+            QTest.mousePress(handle, button, none, at)
+            QTest.mouseMove(handle, at + QPoint(3, 0))
+            QTest.mouseMove(handle, at + QPoint(40, 9))
+            await until(lambda count=count: len(dropped) > count, what=hit.text)
+            QTest.mouseRelease(handle, button, none, at + QPoint(40, 9))
+        (one, png, wide), (two, nothing, _), (three, whole, _) = dropped
+        assert one.read_bytes() == (person.folder / "photo.jpg").read_bytes()
+        assert png.startswith(b"\x89PNG") and wide == 120
+        assert two.name == "notes.txt" and two.read_text() == "words" and nothing == b""
+        assert three == person.folder.resolve() / "chart.png" and whole == chart
+        assert not view.selection and view.canvas_viewport.pressed is None
 
 
 @pytest.mark.parametrize(
