@@ -91,3 +91,24 @@ async def test_earlier_messages_come_back_and_so_does_what_was_being_written(
         person.press(Key.Key_Up)  # it would take the place of the file
         assert composer.text == ""
         assert [item.name for item in person.window.chat.model.attachments.items] == ["a.txt"]
+
+
+@on_window_loop
+async def test_files_that_are_named_stay_attached_when_an_earlier_message_is_sent(
+    tmp_path: Path,
+) -> None:
+    script = [Turn(Text(f"{number}.")) for number in range(3)]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        composer, files = person.composer, person.window.chat.model.attachments
+        (person.folder / "a.txt").write_text("words")
+        person.say("first")
+        await person.done()
+        composer.mention("a.txt")
+        await until(lambda: files.blocks)
+        person.press(Key.Key_Up, CTRL)
+        await until(lambda: composer.text == "first" and not files.items)
+        person.press(Key.Key_Return)
+        await person.done(2)
+        assert composer.text == "@a.txt "
+        await until(lambda: files.blocks)
+        assert [item.name for item in files.items] == ["a.txt"]

@@ -70,6 +70,8 @@ class MessageInput:
         self._showing = False
         self._beneath: tuple[str, int] | None = None
         """What was being written when an earlier message was shown in its place, and its caret."""
+        self._named: list[str] = []
+        """The attached files that its text names."""
         self._draft: WrittenMessage | None = None
         """What was being written when an earlier message was taken to be edited."""
         self._at = self._key(None)
@@ -193,12 +195,15 @@ class MessageInput:
         """Keep what is being written while an earlier message is shown in its place."""
         if self._beneath is None:
             self._beneath = self.text, self.caret
+            self._named = [item.mention for item in self.attachments.items if item.mention]
 
     def take_up(self) -> None:
         """Show again what was set aside."""
         if self._beneath is not None:
             (text, caret), self._beneath = self._beneath, None
             self.set_text(text, caret)
+            for name in self._named:  # what was sent meanwhile took them along
+                self.attachments.mention(name)
 
     def _go_to(self, at: str, *, begun: bool) -> None:
         """Show what is written in another chat; a chat that begins keeps what is written."""
