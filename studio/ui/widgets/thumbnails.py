@@ -16,7 +16,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from PySide6.QtCore import QBuffer, QByteArray, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QImage, QImageReader, QPainter, QTransform
+from PySide6.QtGui import QBrush, QImage, QImageReader, QImageWriter, QPainter, QTransform
 
 from studio.domain.messages import Image
 
@@ -147,7 +147,7 @@ def as_png(picture: Image) -> bytes:
     buffer = QBuffer()
     buffer.open(QBuffer.OpenModeFlag.WriteOnly)
     image = decoded(picture.data)
-    written = not image.isNull() and image.save(buffer, "PNG")
+    written = not image.isNull() and QImageWriter(buffer, QByteArray(b"png")).write(image)
     return bytes(buffer.data().data()) if written else b""
 
 
