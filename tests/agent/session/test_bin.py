@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from studio.simulator import Call, Turn
 from studio.simulator import Text as Words
 from studio.storage.completion_index import drafts, sessions
 from support.engine_home import engine_home, say
+from support.waiting import until
 
 KILLED = """
     import asyncio, os, signal, sys, time
@@ -79,6 +81,25 @@ async def test_a_deleted_chat_is_nowhere_and_comes_back_whole(tmp_path: Path) ->
         assert await engine.database.rows(left) == [(0,)]
         await chats.take_from_bin([name])
         assert await chats.list() == []
+
+
+async def test_a_chat_that_is_brought_back_while_the_bin_is_emptied_stays(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        chats = home.engine.sessions
+        names = [(await home.session()).info.id for _ in range(6)]
+        await chats.put_in_bin(names)
+        last = (await chats.bin())[-1].id
+        go_on = threading.Event()
+        held = home.engine.database.submit(lambda db: go_on.wait())
+        await until(held.running)
+        emptying = asyncio.create_task(chats.empty_bin(time.time() + 1))
+        await until(lambda: home.engine.database._jobs.qsize() == 1)  # the first is deleted next
+        restoring = asyncio.create_task(chats.take_from_bin([last]))
+        await until(lambda: home.engine.database._jobs.qsize() == 2)
+        go_on.set()
+        await restoring
+        assert await emptying == len(names) - 1
+        assert [info.id for info in await chats.list()] == [last]
 
 
 def _delete_and_die(database: Path, *ids: str) -> None:
