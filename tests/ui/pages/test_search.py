@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,19 @@ async def test_all_chats_are_searched_by_keys_and_opened_at_the_hit(tmp_path: Pa
         page.grab()
         blocked.set()
         await until(lambda: page.found.rows and not page.under.isVisible())
+
+
+@on_window_loop
+async def test_a_search_that_fails_ends_and_says_why(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", SCRIPT) as person:
+        person.say("About animals")
+        await person.done()
+        with closing(sqlite3.connect(person.engine.paths.database)) as db:
+            db.execute("DROP TABLE said")
+        page = await page_of(person)
+        person.type("zebra")
+        await until(lambda: not page._slow.isActive())
+        assert "no such table" in page.under.text and not page.under.busy
 
 
 def test_a_word_is_completed_where_the_caret_is() -> None:

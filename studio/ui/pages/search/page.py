@@ -10,8 +10,10 @@ from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.agent.engine import Engine
+from studio.domain.errors import StudioError
 from studio.domain.sessions import SearchHit
 from studio.storage.sessions.search_filters import read_filters
+from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
 from studio.ui.transcript.find import Wanted
@@ -187,7 +189,14 @@ class SearchPage(Page):
         self._replace(self._look(text))
 
     async def _look(self, text: str) -> None:
-        hits = await self._engine.sessions.search(text, LINES) if text else ()
+        try:
+            hits = await self._engine.sessions.search(text, LINES) if text else ()
+        except StudioError as error:
+            self._slow.stop()
+            self.found.show(())
+            self.foot.set_count("")
+            self.under.show_text(tr_engine(str(error)))
+            raise
         self._slow.stop()
         self._show(text, hits)
 
