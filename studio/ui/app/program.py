@@ -65,6 +65,8 @@ class Program(QObject):
         self.quick_ask: QuickAsk | None = None
         """None until it was first wanted."""
         self._tasks = BackgroundTasks()
+        self._leaving = BackgroundTasks()
+        """Windows that are being closed: what is written in them is saved also at the end."""
         self._closing: asyncio.Task[None] | None = None
         self.runner = TurnRunner(self._show_error, self._on_event)
         self.server = ServerController(settings)
@@ -157,16 +159,16 @@ class Program(QObject):
 
     def close_window(self, window: MainWindow) -> None:
         """Close one window; with the last one the program ends, unless turns run on."""
+        if window not in self.windows:
+            return
         if self._closing is None and len(self.windows) > 1:
-            self.later(self._leave(window))
+            self.windows.remove(window)
+            self._leaving.start(self._leave(window)).add_done_callback(self._report)
         else:
             self.quit()
 
     async def _leave(self, window: MainWindow) -> None:
         """Close a window while others stay."""
-        if window not in self.windows:
-            return
-        self.windows.remove(window)
         window.save_place()
         window.hide()
         await self.preferences.leave(window)
@@ -356,6 +358,7 @@ class Program(QObject):
                 window.hide()
 
     async def _finish(self) -> None:
+        await self._leaving.settled()
         await self.preferences.aclose()
         await self.server.aclose()
         self.runner.close()

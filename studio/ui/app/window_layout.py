@@ -245,8 +245,8 @@ def restore_window(
     A window that was nowhere yet is put a little aside of the one ``beside`` it.
     """
     places = [values.window_geometry, *values.other_windows]
-    saved = base64.b64decode(places[number]) if number < len(places) else b""
-    if not saved or not window.restoreGeometry(QByteArray(saved)):
+    known = places[number].encode() if number < len(places) else b""
+    if not window.restoreGeometry(QByteArray.fromBase64(known)):  # empty where it is not sound
         room = window.screen().availableSize() - DECORATIONS
         if beside is None:
             window.resize(QSize(1440, 900).boundedTo(room))

@@ -161,3 +161,15 @@ async def test_a_chat_opens_in_a_window_of_its_own(tmp_path: Path) -> None:
         await until(person.window.isActiveWindow)
         next(line for line in lines if "Hello" in line.text()).trigger()
         await until(second.isActiveWindow)
+
+
+@on_window_loop
+async def test_windows_that_close_at_once_end_the_program(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        person.engine.settings.values.other_windows = ["é, no place"]
+        second = await another(person)
+        second.chat.composer.set_text("unsent")
+        second.close()
+        person.window.close()
+        await until(person.program.closed.done)
+        assert second.done  # what was written in it is saved
