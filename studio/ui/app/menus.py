@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -278,6 +278,8 @@ class MenuBarSwitch(QObject):
         self.wanted = True
         self._armed = False
         """Whether Alt is held, and nothing else came since."""
+        self._before: QWidget | None = None
+        """What had the keyboard when Alt was pressed."""
         for line in self._bar.actions():
             menu = line.menu()
             if isinstance(menu, QMenu):
@@ -296,10 +298,15 @@ class MenuBarSwitch(QObject):
     def alt_released(self) -> None:
         if self._armed:
             self._armed = False
+            self._before = QApplication.focusWidget()
             self._bar.setVisible(True)
             self._bar.setFocus()
             self._bar.setActiveAction(self._bar.actions()[0])
 
     def _hide_again(self) -> None:
         if not self.wanted and QApplication.activePopupWidget() is None:
+            before, self._before = self._before, None
+            has_keys = self._bar.window().focusWidget() in (self._bar, None)
+            if has_keys and before is not None and isValid(before):
+                before.setFocus(Qt.FocusReason.MenuBarFocusReason)
             self._bar.setVisible(False)

@@ -93,6 +93,7 @@ async def test_a_hidden_menu_bar_is_shown_by_alt(alone: object, tmp_path: Path) 
         assert not bar.isVisible() and not switch.isChecked()
         assert not person.engine.settings.values.menu_bar
         editor = person.composer.editor
+        editor.setFocus()
         for between in (Key.Key_Up, None):
             QTest.keyPress(editor, Key.Key_Alt)
             if between is not None:
@@ -103,5 +104,6 @@ async def test_a_hidden_menu_bar_is_shown_by_alt(alone: object, tmp_path: Path) 
         assert isinstance(menu, QMenu)
         menu.close()
         await until(lambda: not bar.isVisible())
+        assert window.focusWidget() is editor  # what is typed next goes on where it was
         switch.trigger()
         assert bar.isVisible()
