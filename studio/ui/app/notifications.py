@@ -232,12 +232,13 @@ class ChatNotifications(QObject):
 
     def on_event(self, session: Session, event: Event) -> None:
         """Notify of what happened in a chat, on screen or not, if it calls for that."""
-        from studio.domain.events import PermissionResolved, ReplyGiven, TurnStarted
+        from studio.domain.events import PermissionResolved, ReplyGiven, TurnComplete, TurnStarted
 
         if isinstance(event, PermissionResolved | ReplyGiven | TurnStarted):
             self._notifier.withdraw(session.info.id)
         text = notification_text(event, session.info)
-        goes_on = (text.endswith("is done") and session.transcript.queued) or session.escalating
+        done = isinstance(event, TurnComplete) and event.reason == "done"
+        goes_on = (done and session.transcript.queued) or session.escalating
         seen = session in self._on_screen() and QApplication.activeWindow() is not None
         if text and not goes_on and self._settings.values.notify and not seen:
             self._notifier.notify(session.info.id, text)
