@@ -332,6 +332,20 @@ def test_arrows_and_enter_work_in_the_list(sidebar: Sidebar) -> None:
     assert opened == ["b"]
 
 
+def test_keys_go_on_at_the_next_row_when_a_chat_is_gone(sidebar: Sidebar) -> None:
+    view, (a, b, c) = sidebar.chats, (chat("a", 1), chat("b", 2), chat("c", 3))
+    sidebar.set_sessions([a, b, c], AGENTS)
+    view.setFocus()
+    view.setCurrentIndex(view.chats.index_of("b"))
+    for left, chosen in (([a, c], ["c"]), ([a], ["a"]), ([], [])):
+        sidebar.set_sessions(left, AGENTS)
+        assert view.chosen_ids() == chosen
+    sidebar.set_sessions([a, b], AGENTS)
+    view.setCurrentIndex(view.chats.index(0))
+    sidebar.set_sessions([a, b, c], AGENTS)
+    assert view.currentIndex().row() == 0, "a heading stays the current row"
+
+
 def test_places_drafts_and_cost(sidebar: Sidebar) -> None:
     went: list[str] = []
     sidebar.page.connect(went.append)

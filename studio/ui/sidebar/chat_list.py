@@ -462,13 +462,25 @@ class ChatList(QListView):
         else:
             known = self._found | {info.id: info for info in self._sessions}
             rows = [ChatRow(hit.title, known.get(hit.session_id), hit) for hit in self._hits]
-        current, picked = self.currentIndex().data(ChatListModel.RowRole), self.picked
+        at, current = self.currentIndex().row(), self.currentIndex().data(ChatListModel.RowRole)
+        picked = self.picked
         self.chats.show(rows)
         self._find_open()
         if current is not None and not self.currentIndex().isValid():
-            self.setCurrentIndex(self.chats.index_of(current.id))
+            self.setCurrentIndex(self.chats.index(self._place_of(current, at)))
             self._pick(picked)
         self.viewport().update()
+
+    def _place_of(self, row: ChatRow, before: int) -> int:
+        """Where a row is now; -1 if it is gone.
+
+        The keyboard goes on at the chat that took the place ``before``, or at the last one.
+        """
+        same = [n for n, one in enumerate(self.chats.rows) if one.is_of(row)]
+        if same or not self.hasFocus():
+            return same[0] if same else -1
+        chats = [n for n, one in enumerate(self.chats.rows) if one.id]
+        return next((n for n in chats if n >= before), chats[-1] if chats else -1)
 
     def _pick(self, ids: Collection[str]) -> None:
         """Pick the chats of ``ids`` again, after the rows are new."""

@@ -60,6 +60,10 @@ class ChatRow:
             return self.hit.session_id
         return self.session.id if self.session is not None else ""
 
+    def is_of(self, other: ChatRow) -> bool:
+        """Whether both are of the same chat, or of the same heading."""
+        return self.id == other.id if self.id else not other.id and self.section == other.section
+
     @property
     def status(self) -> str:
         """What the row's end shows: ``waiting``, ``running``, ``failed``, ``unread`` or ``age``."""
