@@ -70,7 +70,7 @@ def _quoted(word: str) -> str:
 def _make_default(path: Path) -> None:
     """Name the entry in the person's list; their other lines stay as they are."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         lines = []
     if _SECTION not in lines:
@@ -81,7 +81,7 @@ def _make_default(path: Path) -> None:
     kept = [one for one in lines[first:last] if one.partition("=")[0].strip() != HANDLED]
     lines[first:last] = [f"{HANDLED}={ENTRY}", *kept]
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, "\n".join((*lines, "")).encode())
+    write_atomically(path, "\n".join((*lines, "")).encode(errors="surrogateescape"))
 
 
 def _register_in_registry() -> None:

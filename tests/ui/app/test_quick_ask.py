@@ -69,6 +69,9 @@ def test_links_are_registered_and_the_persons_other_lines_stay(
         assert [line for line in lines if line in before.splitlines()] == before.splitlines()
         at = lines.index("[Default Applications]")
         assert lines[at + 1].startswith("x-scheme-handler/agent-studio=")
+    listed.write_bytes(b"# gr\xfc\xdfe\n")  # no UTF-8
+    link_registration.register()
+    assert listed.read_bytes().startswith(b"# gr\xfc\xdfe\n[Default Applications]\n")
     entry = (tmp_path / "data" / "applications" / link_registration.ENTRY).read_text()
     assert "MimeType=x-scheme-handler/agent-studio;\n" in entry
     (line,) = [one[5:] for one in entry.splitlines() if one.startswith("Exec=")]

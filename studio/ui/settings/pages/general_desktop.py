@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
+import shutil
+import subprocess
+import sys
 
 from PySide6.QtGui import QGuiApplication
 
 from studio.ui.app import link_registration
+from studio.ui.app.second_start import QUICK_ASK
 from studio.ui.settings.form import FormCard
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button
 
-QUICK_ASK = "agent-studio --quick-ask"
+
+def quick_ask_command() -> str:
+    """What asks a quick question from anywhere, also where the program is not on the path."""
+    words = [*link_registration.command(), QUICK_ASK]
+    if shutil.which("agent-studio"):
+        words[0] = "agent-studio"
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 class DesktopRows(FormCard):
@@ -27,17 +38,18 @@ class DesktopRows(FormCard):
             words = tr("Open agent-studio links with this program")
             line = tr("Links to chats and settings, from other programs and web pages.")
             self.add(words, self.register, line)
+        self.command = quick_ask_command()
         self.copy = Button(theme, tr("Copy command"), icon="copy", clicked=self._copy)
         self.add(
             tr("Quick question"),
             self.copy,
             tr("Give this command a key in the settings of your desktop: {command}").format(
-                command=QUICK_ASK
+                command=self.command
             ),
         )
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(QUICK_ASK)
+        QGuiApplication.clipboard().setText(self.command)
 
     def _register(self) -> None:
         self._tasks.start(self._registered())
