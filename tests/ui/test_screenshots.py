@@ -570,7 +570,6 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("15-editing")
         person.press(Key.Key_Return)
         await person.done(5)
-        await until(person.window.chat.header.origin.isVisible)
         await until(lambda: person.hit(FailureItem, "compact"))
         await pictures.take("15-full")
 

@@ -25,7 +25,7 @@ async def test_a_search_is_done_by_keys_and_opens_at_the_hit(tmp_path: Path) -> 
             await person.done()
             person.press(Key.Key_N, CTRL)
             await until(lambda: window.chat.session is None and person.composer.editor.hasFocus())
-        assert person.chats() == ["About plants", "About animals"]
+        await until(lambda: person.chats() == ["About plants", "About animals"])
 
         window.sidebar.field.setFocus()
         person.press(Key.Key_Down)
