@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
             Action.LARGER_TEXT: lambda: self.preferences.scale(10),
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
             Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
-            Action.WRITE_MESSAGE: self.chat.composer.setFocus,
+            Action.WRITE_MESSAGE: self._show_chat,
             Action.ADD_FILES: self.chat.composer.attachments.choose_files,
             Action.CHAT_ABOVE: lambda: self._neighbour(-1),
             Action.CHAT_BELOW: lambda: self._neighbour(1),

@@ -132,6 +132,8 @@ async def test_all_chats_are_searched_by_keys_and_opened_at_the_hit(tmp_path: Pa
         page.grab()
         blocked.set()
         await until(lambda: page.found.rows and not page.under.isVisible())
+        person.press(Key.Key_L, CTRL)
+        assert window.pages.shows_chat and person.composer.editor.hasFocus()
 
 
 @on_window_loop
