@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import Card, Hairline, Label, Mark, OverlayBar, Toggle
@@ -45,6 +45,15 @@ class SettingsPage(QScrollArea):
         self.setWidget(self.inner)
         self.inner.setAutoFillBackground(False)
         self.bar = OverlayBar(self)
+
+    def ask_for_folder(self, title: str, folder: str, chosen: Callable[[str], object]) -> None:
+        """Show a dialog that begins in ``folder``; ``chosen`` gets the one that is picked."""
+        dialog = QFileDialog(self.window(), title, folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(chosen)
+        dialog.open()
 
     def refresh(self) -> None:
         """Show the current settings; text that is being typed stays."""

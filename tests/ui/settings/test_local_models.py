@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from studio.providers.model_files.downloads import Download
 from studio.providers.model_files.folder import Source
@@ -130,7 +130,11 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         # Another folder, in which a file of the person's own lies.
         (tmp_path / "own").mkdir()
         random_gguf(tmp_path / "own" / "mine.gguf", seed=2)
-        page.set_folder(str(tmp_path / "own"))
+        page._choose_folder()
+        chooser = page.window().findChild(QFileDialog)
+        assert chooser.testOption(QFileDialog.Option.ShowDirsOnly)
+        chooser.fileSelected.emit(str(tmp_path / "own"))
+        chooser.close()
         await until(lambda: "mine" in page.rows)
         assert values.models_folder == str(tmp_path / "own")
 

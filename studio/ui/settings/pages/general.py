@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import cast
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog
 
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.settings import LanguageName, Settings
@@ -136,7 +135,6 @@ class GeneralPage(SettingsPage):
         super().__init__(theme, tr("General"), tr("Changes apply at once."))
         self._services = services
         settings = self._settings = services.values
-        self._chooser: QFileDialog | None = None
         self._add_language()
         self._add_new_chats()
         self.desktop = DesktopRows(theme, services.tasks)
@@ -221,13 +219,9 @@ class GeneralPage(SettingsPage):
         self.changed.emit()
 
     def _choose_folder(self) -> None:
-        chooser = QFileDialog(self.window(), tr("Folder of new chats"), self._settings.last_folder)
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
-        chooser.fileSelected.connect(self._folder_chosen)
-        chooser.finished.connect(chooser.deleteLater)
-        self._chooser = chooser
-        chooser.open()
+        self.ask_for_folder(
+            tr("Folder of new chats"), self._settings.last_folder, self._folder_chosen
+        )
 
     def _folder_chosen(self, folder: str) -> None:
         self._settings.use_folder(folder)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QHideEvent
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.agent.local_models import BUILT_IN, Machine
 from studio.domain.errors import StudioError
@@ -69,7 +69,6 @@ class LocalModelsPage(SettingsPage):
         self._found: list[HubModel] = []
         self._recommended: Recommended | None = None
         self._searching: asyncio.Task[None] | None = None
-        self._chooser: QFileDialog | None = None
         self._question: QMessageBox | None = None
         self.rows: dict[str, ModelRow] = {}
         self.downloads: dict[str, DownloadRow] = {}
@@ -483,13 +482,7 @@ class LocalModelsPage(SettingsPage):
         self._start(self._services.engine.list_models("ollama", refresh=True))
 
     def _choose_folder(self) -> None:
-        chooser = QFileDialog(self.window(), tr("Folder for models"), str(self._models.folder))
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
-        chooser.fileSelected.connect(self.set_folder)
-        chooser.finished.connect(chooser.deleteLater)
-        self._chooser = chooser
-        chooser.open()
+        self.ask_for_folder(tr("Folder for models"), str(self._models.folder), self.set_folder)
 
     def set_folder(self, path: str) -> None:
         """Keep model files there from now on. Those in the old folder stay where they are."""

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.domain.errors import StudioError
 from studio.domain.permissions import Verdict
@@ -196,7 +196,6 @@ class ServerPage(SettingsPage):
         )
         self._settings, self._tasks = services.values, services.tasks
         self._process, engine = services.server, services.engine
-        self._chooser: QFileDialog | None = None
         self._add_switch(ServerToken(services.keychain, engine.paths.data))
         self._add_clients(engine.tools)
         self._add_address()
@@ -351,12 +350,7 @@ class ServerPage(SettingsPage):
             self._set(name, value)
 
     def _choose(self) -> None:
-        chooser = QFileDialog(self.window(), tr("Folder for clients"), self._settings.last_folder)
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        chooser.fileSelected.connect(self._use)
-        self._chooser = chooser
-        chooser.open()
+        self.ask_for_folder(tr("Folder for clients"), self._settings.last_folder, self._use)
 
     def _use(self, folder: str) -> None:
         self._set("server_folder", folder)
