@@ -13,7 +13,10 @@ USAGE: Final = 1
 PROVIDER: Final = 2
 LIMIT: Final = 3
 DENIED: Final = 4
-"""The turn ended, but something that it asked permission for was denied."""
+"""The turn ended, but something that it asked permission for was denied; or
+``permissions test``: it would be."""
+ASK: Final = 5
+"""``permissions test``: the person would be asked."""
 CANCELLED: Final = 130
 
 LIMITS: frozenset[CompletionReason] = frozenset(

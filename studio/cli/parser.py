@@ -108,13 +108,24 @@ def answerer_options(parser: CommandParser, default: str = "") -> None:
 
 
 def day(text: str) -> float:
-    """Parses a date: when that local day begins, in seconds since the epoch."""
-    from datetime import date, datetime, time
+    """Parses a day: when it begins here, in seconds since the epoch.
 
+    It is a date, ``today``, ``yesterday``, or ``7d``, which is seven days ago.
+    """
+    from datetime import date, datetime, time, timedelta
+
+    word = text.strip().lower()
+    back = {"today": "0", "yesterday": "1"}.get(word, word.removesuffix("d"))
     try:
-        return datetime.combine(date.fromisoformat(text), time()).timestamp()
+        if back != word and back.isdecimal():
+            found = date.today() - timedelta(days=int(back))
+        else:
+            found = date.fromisoformat(word)
+        return datetime.combine(found, time()).timestamp()
     except (ValueError, OverflowError, OSError):  # no date, or none that clocks know
-        raise argparse.ArgumentTypeError("a date is written like 2026-11-01") from None
+        raise argparse.ArgumentTypeError(
+            "a day is written like 2026-11-01, today, yesterday, or 7d for seven days ago"
+        ) from None
 
 
 def _whole_number(least: int, most: float, why: str) -> Callable[[str], int]:
@@ -131,6 +142,7 @@ def _whole_number(least: int, most: float, why: str) -> Callable[[str], int]:
 number = _whole_number(0, math.inf, "the number of a rule is needed, as in permissions list")
 steps = _whole_number(1, MAX_STEPS, f"a number from 1 to {MAX_STEPS:,} is needed")
 wait = _whole_number(1, 3600, "seconds from 1 to 3,600 are needed")
+most = _whole_number(1, math.inf, "how many at most is a number from 1 on")
 port = _whole_number(0, 65535, "a port is a number from 0 to 65535")
 
 

@@ -19,12 +19,12 @@ _NAME = re.compile(r"^name:\s*[\"']?(.*?)[\"']?\s*$", re.M)
 _ABOUT = re.compile(r"^description:\s*[\"']?(.*?)[\"']?\s*$", re.M)
 
 
-def sessions(database: Path) -> list[Named]:
+def sessions(database: Path, *, in_bin: bool = False) -> list[Named]:
     """Short ids and titles of sessions, the one used last first."""
     return _rows(
         database,
-        """SELECT substr(id, 1, 8), title FROM sessions WHERE deleted = 0 AND behind = 0
-        ORDER BY updated DESC LIMIT ?""",
+        f"""SELECT substr(id, 1, 8), title FROM sessions WHERE behind = 0
+        AND deleted {"<>" if in_bin else "="} 0 ORDER BY updated DESC LIMIT ?""",
     )
 
 

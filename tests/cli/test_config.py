@@ -115,6 +115,23 @@ async def test_all_are_listed_without_secrets(
     assert body["api_key"] == "sk-ant-123456789" and body["base_urls"] == {"ollama": url}
 
 
+async def test_a_setting_is_given_its_standard_value_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for key, text in (("text_size", "120"), ("base_urls.ollama", "http://a"), ("base_urls.openai", "http://b")):  # fmt: skip
+        assert await cli(tmp_path, "set", key, text) == 0
+    capsys.readouterr()
+    assert await cli(tmp_path, "unset", "text_size") == 0
+    assert capsys.readouterr().err == "text_size = 100\n"
+    assert await cli(tmp_path, "unset", "base_urls.ollama", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"base_urls": {"openai": "http://b"}}
+    body = json.loads((tmp_path / "settings.json").read_text())
+    assert (body["text_size"], body["base_urls"]) == (100, {"openai": "http://b"})
+    assert await cli(tmp_path, "unset", "base_urls.ollama") == 1
+    assert await cli(tmp_path, "unset", "text_sise") == 1
+    assert "Did you mean text_size?" in capsys.readouterr().err
+
+
 async def test_what_two_programs_change_is_kept(tmp_path: Path) -> None:
     """A window that is open keeps what the command set, and the other way round."""
     window = SettingsFile(tmp_path / "settings.json")

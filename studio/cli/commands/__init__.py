@@ -20,7 +20,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``permissions``: lists, adds and tests permission rules.
 - ``run``: runs one turn and prints it.
 - ``serve``: starts the HTTP server.
-- ``sessions``: lists and shows saved sessions, undoes what a turn changed.
+- ``sessions``: finds, shows, renames and deletes sessions, undoes what a turn changed.
 - ``simulate``: starts the provider simulator.
 - ``tools``: lists, shows, creates and tries tools.
 - ``usage``: adds up tokens and costs.
@@ -40,7 +40,7 @@ COMMANDS = {
     "run": "say something to an agent: one turn",
     "chat": "talk with an agent in the terminal",
     "doctor": "look at everything the program needs, and say what to do",
-    "sessions": "look at saved sessions, undo what a turn changed",
+    "sessions": "find, show, delete saved sessions, undo what a turn changed",
     "drafts": "look at drafts of files, and decide about them",
     "permissions": "say what agents may do without asking",
     "audit": "look at every call of a tool, and who allowed it",

@@ -259,6 +259,8 @@ def _stored(action: argparse.Action, line: _Line, paths: Paths, folder: Path) ->
             return completion_index.models(paths.models, built_in, paths.settings, provider)
         case "drafts", "ID" if action.dest == "ids":
             return completion_index.drafts(paths.database)
+        case "sessions", "ID" if line.commands[1] == "restore":
+            return completion_index.sessions(paths.database, in_bin=True)
         case _, "ID":
             sessions = completion_index.sessions(paths.database)
             return [*sessions, ("last", "the session used last")]

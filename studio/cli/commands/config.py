@@ -38,10 +38,11 @@ def arguments(parser: CommandParser) -> None:
         "list": "all settings",
         "get": "one setting",
         "set": "change a setting",
+        "unset": "give a setting its standard value again, or drop an entry of a group",
         "path": "where the file is",
     }
     for name, one in parser.add_subcommands(helps).items():
-        if name in ("get", "set"):
+        if name in ("get", "set", "unset"):
             one.add_argument("key", metavar="KEY", help="its name")
         if name == "set":
             one.add_argument("value", metavar="VALUE", help="a word, a number, true, false or JSON")
@@ -61,6 +62,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             _list(settings.values, options, console)
         case "get":
             _put(_value(settings.values, options.key), options, console)
+        case "unset":
+            await _unset(settings, options, console)
         case _:
             await _set(settings, context.paths, options, console)
     return DONE
@@ -109,6 +112,24 @@ async def _set(
         console.write_json({options.key: _shown(value)})
     else:
         console.say(f"{options.key} = {_words(_shown(value))}")
+
+
+async def _unset(settings: SettingsFile, options: argparse.Namespace, console: Console) -> None:
+    from studio.storage.config.settings import Settings
+
+    _value(settings.values, options.key)  # says what is wrong with the name
+    name, _, entry = options.key.partition(".")
+    if entry:
+        group = cast("dict[str, object]", getattr(settings.values, name))
+        value: object = {one: group[one] for one in group if one != entry}
+    else:
+        value = getattr(Settings(), name)
+    setattr(settings.values, name, value)
+    await settings.save()
+    if options.json:
+        console.write_json({name: _shown(value)})
+    else:
+        console.say(f"{name} = {_words(_shown(value))}")
 
 
 def _kind(key: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
-from studio.cli.exit_codes import DONE
+from studio.cli.exit_codes import ASK, DENIED, DONE
 from studio.cli.parser import SESSION, CommandParser, number
 from studio.domain.errors import ConfigurationError
 
@@ -28,6 +28,10 @@ _TRUST: dict[Trust, str] = {
     "trusted": "You trust the files in .agents.",
 }
 
+_CODES: dict[Verdict, int] = {"allow": DONE, "ask": ASK, "deny": DENIED}
+"""What ``test`` ends with; wrong use has another code, or a typing error would look like an
+answer."""
+
 
 def arguments(parser: CommandParser) -> None:
     made = parser.add_subcommands(
@@ -35,7 +39,7 @@ def arguments(parser: CommandParser) -> None:
             "list": "your rules, and those of this folder or a session",
             "add": "add a rule: 'TOOL' or 'TOOL(PATTERN)'",
             "remove": "remove a rule",
-            "test": "what would happen if an agent asked for this",
+            "test": "what would happen if an agent asked; ends with 0 allow, 4 deny, 5 ask",
             "trust": "let the files in a folder's .agents widen what agents may do",
             "untrust": "take that back",
         }
@@ -110,6 +114,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
                 console.write_json(said)
             else:
                 console.row(f"{found.verdict}: {found.why}")
+            return _CODES[found.verdict]
         case "trust":
             assert folder is not None
             offer = await engine.trust_offer(folder.resolve())
