@@ -150,7 +150,11 @@ class Routes:
     async def _body(self, request: Request) -> tuple[bytes, JsonObject]:
         limit = self._engine.settings.values.server_body_limit
         data = await request_body.read(request.receive, limit)
-        return data, await request_body.read_from(data, lambda: request_body.parse(data))
+        body = await request_body.read_from(data, lambda: request_body.parse(data))
+        dialect = _dialect(request.scope)
+        if ids := dialect.references(body):
+            body = dialect.with_items(body, await self._stored.items(ids))
+        return data, body
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})

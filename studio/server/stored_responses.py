@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from studio.agent.engine import Engine
 from studio.agent.prompts import ANSWER_IN_WORDS
 from studio.domain.events import Event, Told, TurnComplete, TurnStarted
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, as_objects, as_text
 from studio.domain.ledger import LedgerEntry
 from studio.domain.sessions import SessionInfo
 
-from .contract import BadRequest, Outcome, ResponseInfo, TurnRef
-from .dialects.responses import PREFIX, deleted_response, stored_response
+from .contract import BadRequest, Outcome, ResponseInfo, ResponsePart, TurnRef
+from .dialects.responses import PREFIX, answer_of_item, deleted_response, stored_response
 from .event_mapper import EventMapper, events_of_response
 from .model_names import AGENT, PLAIN
 from .session_lookup import SessionLookup
@@ -39,8 +39,7 @@ class StoredResponses:
         own = events_of_response(events, place.turn_id)
         if not own:
             raise _unknown(answer)
-        mapper = EventMapper(structured=_structured(events, own[-1]))
-        parts = [part for event in own for part in mapper.feed(event)]
+        mapper, parts = self._replayed(events, own)
         turns = [event for event in own if isinstance(event, TurnStarted | TurnComplete)]
         ended = isinstance(turns[-1], TurnComplete)
         crashed = not ended and info.id in await store.interrupted()
@@ -60,6 +59,38 @@ class StoredResponses:
         if crashed or (ended and mapper.reason == "cancelled"):
             body |= {"status": "cancelled", "incomplete_details": None}
         return body
+
+    async def items(self, ids: Sequence[str]) -> dict[str, JsonObject]:
+        """Return the items of earlier answers that have these ids, as far as they are here."""
+        places: dict[str, dict[str, set[str]]] = {}
+        for item in ids:
+            if (found := answer_of_item(item)) is not None:
+                session_id, turn_id = found[:32], found[32:]
+                places.setdefault(session_id, {}).setdefault(turn_id, set()).add(item)
+        items: dict[str, JsonObject] = {}
+        for session_id, turns in places.items():
+            info = await self._engine.sessions.store.get(session_id)
+            if info is None or info.origin != "server":
+                continue
+            events = await self._engine.sessions.store.events(session_id)
+            for turn_id, wanted in turns.items():
+                own = events_of_response(events, turn_id)
+                mapper, parts = self._replayed(events, own)
+                about = ResponseInfo(TurnRef(session_id, turn_id).number, "", 0)
+                output = stored_response([*parts, *mapper.end()], about, 0.0).get("output")
+                for item in as_objects(output):
+                    if (name := as_text(item.get("id"))) in wanted:
+                        items[name] = item
+        return items
+
+    def _replayed(
+        self, events: Sequence[Event], own: Sequence[Event]
+    ) -> tuple[EventMapper, list[ResponsePart]]:
+        """The parts of the response that was made of the ``own`` ones of a session's events."""
+        steps = self._engine.settings.values.server_steps
+        structured = bool(own) and _structured(events, own[-1])
+        mapper = EventMapper(structured=structured, steps=steps)
+        return mapper, [part for event in own for part in mapper.feed(event)]
 
     async def delete(self, answer: str) -> JsonObject:
         """Delete the conversation that ends with this response.

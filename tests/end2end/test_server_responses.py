@@ -195,6 +195,83 @@ async def test_a_tool_of_the_client_streamed_and_sent_whole(tmp_path: Path) -> N
         assert second.output_text == "It is raining there."
 
 
+@pytest.mark.parametrize("steps", [False, True])
+async def test_items_of_an_answer_are_named_in_place_of_sent(tmp_path: Path, steps: bool) -> None:
+    """S-2: Vercel's library names words and calls by their ids; the conversation goes on."""
+    replies = [
+        Turn(Think("Hm."), Text("I read it."), Call("read", {"path": "a.txt"})),
+        Turn(Text("Now the weather."), Call("weather", {"city": "Rome"})),
+        Turn(Text("Sunny.")),
+    ]
+    async with served(tmp_path, replies) as (client, made):
+        (made.folder / "a.txt").write_text("Rome")
+        values = made.engine.settings.values
+        values.default_provider, values.default_model["openai"] = "openai", "sim-model"
+        values.server_steps = steps
+        asked: Any = {"role": "user", "content": "Weather of the city in a.txt?"}
+        first = await client.responses.create(model="agent/Coder", input=[asked], tools=[WEATHER])
+        call = first.output[-1]
+        assert call.type == "function_call"
+        names: list[Any] = [{"type": "item_reference", "id": one.id} for one in first.output]
+        assert all(len(name["id"]) <= 64 for name in names)
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "sun"}
+        second = await client.responses.create(
+            model="agent/Coder",
+            input=[asked, *names, names[-1], result],  # one is named twice
+            tools=[WEATHER],
+        )
+        assert second.output_text == "Sunny."
+        assert len(await made.engine.sessions.list()) == 1
+        # Another program could name what it was never sent.
+        with pytest.raises(BadRequestError) as unknown:
+            other = str(first.output[0].id)[:-3] + "A_0"
+            await client.responses.create(
+                model=MODEL, input=[{"type": "item_reference", "id": other.replace("rs_", "msg_")}]
+            )
+        assert unknown.value.code == "item_not_found"
+
+
+async def test_custom_tools_and_namespaces_come_back_as_the_client_calls_them(
+    tmp_path: Path,
+) -> None:
+    """S-1: Codex's tools take text or stand in a namespace; models get functions."""
+    patch: Any = {"type": "custom", "name": "patch", "description": "Changes files."}
+    tools: Any = [
+        patch,
+        {"type": "web_search"},
+        {"type": "namespace", "name": "mcp__sky__", "description": "Sky.", "tools": [WEATHER]},
+        {"type": "namespace", "name": "crm", "description": "Customers.", "tools": [patch]},
+    ]
+    calls = [
+        Call("patch", {"input": "x\nx"}),
+        Call("mcp__sky__weather", {"city": "Rome"}),
+        Call("crm__patch", {"input": "y"}),
+    ]
+    async with served(tmp_path, [Turn(*calls), Turn(Text("Done."))]) as (client, made):
+        asked: Any = {"role": "user", "content": "Go"}
+        async with client.responses.stream(model=MODEL, input=[asked], tools=tools) as stream:
+            events = [event async for event in stream]
+            first = await stream.get_final_response()
+        offered: Any = made.asked[0].json["tools"]
+        assert [tool["name"] for tool in offered] == ["patch", "mcp__sky__weather", "crm__patch"]
+        free, inner, spaced = first.output
+        assert free.type == spaced.type == "custom_tool_call"
+        assert (free.name, free.input, free.namespace) == ("patch", "x\nx", None)
+        assert inner.type == "function_call"
+        assert (inner.name, inner.namespace) == ("weather", "mcp__sky__")
+        assert (spaced.name, spaced.input, spaced.namespace) == ("patch", "y", "crm")
+        typed = [one.delta for one in events if one.type == "response.custom_tool_call_input.delta"]
+        assert typed == ["x\nx", "y"]
+        back: list[Any] = [item.to_dict() for item in first.output]
+        for item in [*back]:
+            kind = f"{item['type']}_output"
+            back.append({"type": kind, "call_id": item["call_id"], "output": "ok"})
+        second = await client.responses.create(model=MODEL, input=[asked, *back], tools=tools)
+        assert second.output_text == "Done."
+        assert [tool.type for tool in second.tools] == ["custom", "namespace", "namespace"]
+        assert len(await made.engine.sessions.list()) == 1
+
+
 async def test_what_an_agent_does_here_is_told_beside_the_answer(tmp_path: Path) -> None:
     """Its own tools run here; a step is a part of a reasoning summary, never of the words."""
     replies = [
@@ -469,8 +546,10 @@ async def test_what_cannot_be_answered(tmp_path: Path) -> None:
             await client.responses.create(model="agent/Nobody", input="Hi")
         assert unknown.value.code == "model_not_found"
         with pytest.raises(BadRequestError) as hosted:
-            await client.responses.create(model=MODEL, input="Hi", tools=[{"type": "web_search"}])
-        assert hosted.value.param == "tools[0].type"
+            await client.responses.create(
+                model=MODEL, input="Hi", tool_choice={"type": "web_search_preview"}
+            )
+        assert hosted.value.param == "tool_choice.type"
         with pytest.raises(APIStatusError) as earlier:
             await client.responses.create(
                 model=MODEL, input="Hi", previous_response_id=f"resp_{'0' * 64}"

@@ -51,6 +51,12 @@ WEATHER: JsonObject = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     "strict": False,
 }
+PATCH: JsonObject = {
+    "type": "custom",
+    "name": "patch",
+    "description": "Changes files.",
+    "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "x"+'},
+}
 
 
 def asked(**body: Any):
@@ -301,13 +307,16 @@ def message(*parts: JsonObject, role: str = "user") -> list[JsonObject]:
             },
             "input[0].content",
         ),
-        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].type"),
-        ({"input": [{"id": "msg_1"}]}, "input[0].type"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].id"),
+        ({"input": [{"id": "msg_1"}]}, "input[0].id"),
         ({"input": [{"type": "web_search_call", "id": "ws_1"}]}, "input[0].type"),
         ({"input": [{"type": "function_call", "name": "a"}]}, "input[0].call_id"),
         ({"previous_response_id": 1}, "previous_response_id"),
         ({"tools": {}}, "tools"),
-        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": "mind_reading"}]}, "tools[0].type"),
+        ({"tools": [{"type": "custom"}]}, "tools[0].name"),
+        ({"tools": [{**PATCH, "format": {"type": "grammar"}}]}, "tools[0].format.syntax"),
+        ({"tools": [{"type": "namespace", "tools": [WEATHER]}]}, "tools[0].name"),
         ({"tools": [{"type": "function"}]}, "tools[0].name"),
         ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name"),
         ({"tools": [{"type": "function", "name": "ok\n"}]}, "tools[0].name"),

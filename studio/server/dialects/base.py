@@ -45,6 +45,14 @@ class Dialect(ABC):
     def read_request(self, body: JsonObject) -> ApiRequest:
         """Read a request; raises BadRequest that names the field."""
 
+    def references(self, body: JsonObject) -> Sequence[str]:
+        """Return the ids by which a request names items of earlier answers."""
+        return ()
+
+    def with_items(self, body: JsonObject, items: Mapping[str, JsonObject]) -> JsonObject:
+        """Return a request with these items, by id, where it names them."""
+        return body
+
     @abstractmethod
     def response_writer(
         self, request: ApiRequest, info: ResponseInfo, body: JsonObject

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 from studio.domain.jsonvalue import Json, JsonObject, is_clean_json, sanitize_json
 from studio.domain.messages import ToolCall
@@ -15,26 +16,69 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 """What the APIs take; Anthropic's is the longest."""
 
 
+INPUT = "input"
+"""The one argument of a tool that takes text instead of JSON."""
+_INPUT_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {INPUT: {"type": "string", "description": "The whole input, as plain text."}},
+    "required": [INPUT],
+    "additionalProperties": False,
+}
+_GRAMMAR = "The input has to match this grammar ({syntax}):\n{definition}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientName:
+    """What a client calls a tool that its model knows by one name, as a function.
+
+    ``custom``: the client sends and expects plain text in place of JSON arguments.
+    """
+
+    name: str
+    namespace: str = ""
+    custom: bool = False
+
+    @property
+    def joined(self) -> str:
+        """The name that the model gets."""
+        apart = self.namespace.endswith("_") or self.name.startswith("_")
+        between = "__" if self.namespace and not apart else ""
+        return f"{self.namespace}{between}{self.name}"
+
+
 class ClientTools:
     """Collects the tools of a request; each name once."""
 
     def __init__(self) -> None:
         self.specs: dict[str, ToolSpec] = {}
 
-    def take(self, tool: Fields, schema: str) -> None:
+    def take(self, tool: Fields, schema: str, namespace: str = "") -> None:
         """``schema`` is the field with the JSON schema of the arguments; raises BadRequest."""
-        name = tool.needed("name")
-        if not _NAME.fullmatch(name):
+        self._add(tool, ClientName(tool.needed("name"), namespace), _arguments(tool, schema))
+
+    def take_custom(self, tool: Fields, namespace: str = "") -> None:
+        """Take a tool of which a model writes the input as text, by a grammar or freely."""
+        kind = tool.inner("format") or Fields({})
+        note = ""
+        if kind.one_of("type", ("text", "grammar")) == "grammar":
+            syntax = kind.needed_one_of("syntax", ("lark", "regex"))
+            note = _GRAMMAR.format(syntax=syntax, definition=kind.needed("definition"))
+        name = ClientName(tool.needed("name"), namespace, custom=True)
+        self._add(tool, name, _INPUT_SCHEMA, note)
+
+    def _add(self, tool: Fields, name: ClientName, schema: JsonObject, note: str = "") -> None:
+        if not _NAME.fullmatch(joined := name.joined):
             why = f"“{tool.place('name')}” may have up to 128 letters, digits, “_” and “-”."
             raise tool.refused("name", why, "invalid_value")
-        if name in self.specs:
-            raise tool.refused("name", f"There are two tools “{name}”.", "invalid_value")
-        description = tool.text("description")
-        self.specs[name] = ToolSpec(name, description, _arguments(tool, schema), external=True)
+        if joined in self.specs:
+            raise tool.refused("name", f"There are two tools “{joined}”.", "invalid_value")
+        description = "\n\n".join(text for text in (tool.text("description"), note) if text)
+        self.specs[joined] = ToolSpec(joined, description, schema, external=True)
 
     def chosen(self, choice: Fields) -> str:
         """The name of a tool that has to be called; raises BadRequest if there is none such."""
-        if (name := choice.needed("name")) not in self.specs:
+        name = ClientName(choice.needed("name"), choice.text("namespace")).joined
+        if name not in self.specs:
             raise choice.refused("name", f"There is no tool “{name}”.", "invalid_value")
         return name
 
@@ -62,6 +106,12 @@ def parse_call(call_id: str, name: str, raw: str) -> ToolCall:
     if isinstance(arguments, dict):
         return ToolCall(call_id, name, arguments)
     return ToolCall(call_id, name, None, raw)
+
+
+def input_text(call: ToolCall) -> str:
+    """The input of a call of a custom tool; whatever the model wrote if it is not as wanted."""
+    value = (call.arguments or {}).get(INPUT)
+    return value if isinstance(value, str) else arguments_text(call)
 
 
 def arguments_text(call: ToolCall) -> str:

@@ -31,8 +31,8 @@ def choose(
     if isinstance(fields.get("tool_choice"), dict):
         chosen = fields.needed_object("tool_choice")
         match chosen.text("type"):
-            case "function":
-                name = offered.chosen(chosen.inner("function") or chosen)
+            case "function" | "custom" as kind:
+                name = offered.chosen(chosen.inner(kind) or chosen)
                 return tools, replace(generation, choice="required", only=name)
             case "allowed_tools":
                 allowed = chosen.inner("allowed_tools") or chosen
@@ -57,7 +57,10 @@ def refuse_services(fields: Fields) -> None:
 
 
 def _allowed(allowed: Fields, offered: ClientTools) -> Sequence[str]:
-    return [offered.chosen(tool.inner("function") or tool) for tool in allowed.objects("tools")]
+    return [
+        offered.chosen(tool.inner(tool.text("type", "function")) or tool)
+        for tool in allowed.objects("tools")
+    ]
 
 
 def error_type(status: int) -> str:

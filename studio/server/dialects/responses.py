@@ -7,8 +7,10 @@ event holds the object that a whole response is.
 
 from __future__ import annotations
 
+import base64
+import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
@@ -29,10 +31,10 @@ from studio.server.contract import (
 )
 
 from .base import Dialect
-from .client_tools import arguments_text
+from .client_tools import ClientName, arguments_text, input_text
 from .fields import Fields
 from .openai_common import DONE, error_type
-from .responses_request import read_request
+from .responses_request import client_names, is_hosted, read_request, references, with_items
 
 PREFIX = "resp_"
 """What stands before an answer's number."""
@@ -83,8 +85,24 @@ _SUMMARY = _Kind(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _CallKind:
+    """A kind of calls, with the names of its events and of the field that the model wrote."""
+
+    item: str
+    prefix: str
+    words: str
+    inside: str
+
+
+_FUNCTION = _CallKind("function_call", "fc", "arguments", "response.function_call_arguments")
+_CUSTOM = _CallKind("custom_tool_call", "ctc", "input", "response.custom_tool_call_input")
+
+
 class ResponsesResponse:
     """Writes one response; ``settings`` are the request's, which the object repeats.
+
+    ``names`` are the client's own names of its tools, where the model has others.
 
     Reasoning, and lines about the steps of tools, are parts of the summary of a
     reasoning item, so that a reader of the text does not meet them.
@@ -92,9 +110,15 @@ class ResponsesResponse:
     """
 
     def __init__(
-        self, settings: JsonObject, about: ResponseInfo, *, clock: Callable[[], float] = time.time
+        self,
+        settings: JsonObject,
+        about: ResponseInfo,
+        names: Mapping[str, ClientName] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
+        self._names = names or {}
         self._about = about
         self._clock = clock
         self._output: list[Json] = []
@@ -168,22 +192,22 @@ class ResponsesResponse:
         self._add(kind.prefix, {"type": kind.item, **role, kind.parts: []})
 
     def _call(self, call: ToolCall) -> None:
-        arguments = repair_surrogates(arguments_text(call))
-        self._add(
-            "fc",
-            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""},
-        )
+        own = self._names.get(call.name, ClientName(call.name))
+        kind = _CUSTOM if own.custom else _FUNCTION
+        text = repair_surrogates((input_text if own.custom else arguments_text)(call))
+        space: JsonObject = {"namespace": own.namespace} if own.namespace else {}
+        head: JsonObject = {"type": kind.item, "call_id": call.id, "name": own.name, **space}
+        self._add(kind.prefix, {**head, kind.words: ""})
         assert self._item is not None
         place: JsonObject = {"item_id": self._item["id"], "output_index": len(self._output) - 1}
-        self._send("response.function_call_arguments.delta", **place, delta=arguments)
-        self._send("response.function_call_arguments.done", **place, arguments=arguments)
-        self._item["arguments"] = arguments
+        self._send(f"{kind.inside}.delta", **place, delta=text)
+        self._send(f"{kind.inside}.done", **place, **{kind.words: text})
+        self._item[kind.words] = text
         self._close_item("completed")
 
     def _add(self, prefix: str, item: JsonObject) -> None:
         index = len(self._output)
-        # OpenAI takes back ids of up to 64 characters; the end of ours names the turn.
-        self._item = {"id": f"{prefix}_{self._about.number[-32:]}_{index}", **item}
+        self._item = {"id": item_id(prefix, self._about.number, index), **item}
         self._item["status"] = "in_progress"
         self._output.append(self._item)
         self._send("response.output_item.added", output_index=index, item=self._item)
@@ -255,6 +279,21 @@ class ResponsesResponse:
         self._frames.append(sse_event(data, name))
 
 
+_ITEM = re.compile(r"[a-z]+_([0-9A-Za-z_-]{43})_[0-9]+")
+
+
+def item_id(prefix: str, number: str, index: int) -> str:
+    """The id of an item of an answer's output: OpenAI takes back up to 64 characters."""
+    packed = base64.urlsafe_b64encode(bytes.fromhex(number)).rstrip(b"=").decode()
+    return f"{prefix}_{packed}_{index}"
+
+
+def answer_of_item(item: str) -> str | None:
+    """The number of the answer that an item is of; None if this is no id of one."""
+    match = _ITEM.fullmatch(item)
+    return match and base64.urlsafe_b64decode(f"{match[1]}=").hex()
+
+
 def _unlogged(kind: _Kind) -> JsonObject:
     """The empty list of log probabilities that OpenAI's types require."""
     return {"logprobs": []} if kind is _WORDS else {}
@@ -319,7 +358,7 @@ def echoed_settings(body: JsonObject) -> JsonObject:
         "temperature": _or(fields.get("temperature"), 1),
         "text": _text_shown(text),
         "tool_choice": fields.get("tool_choice") or "auto",
-        "tools": [_described(tool, "function", "parameters", True) for tool in tools],
+        "tools": [_tool_shown(tool) for tool in tools if not is_hosted(tool.text("type"))],
         "top_logprobs": 0,
         "top_p": _or(fields.get("top_p"), 1),
         "truncation": fields.get("truncation") or "disabled",
@@ -328,6 +367,12 @@ def echoed_settings(body: JsonObject) -> JsonObject:
     whole = sanitize_json(shown)
     assert isinstance(whole, dict)
     return whole
+
+
+def _tool_shown(tool: Fields) -> Json:
+    if tool.get("type") != "function":
+        return tool.values
+    return _described(tool, "function", "parameters", True)
 
 
 def _or(value: Json, default: Json) -> Json:
@@ -363,10 +408,16 @@ class ResponsesDialect(Dialect):
     def read_request(self, body: JsonObject) -> ApiRequest:
         return read_request(body)
 
+    def references(self, body: JsonObject) -> Sequence[str]:
+        return references(body)
+
+    def with_items(self, body: JsonObject, items: Mapping[str, JsonObject]) -> JsonObject:
+        return with_items(body, items)
+
     def response_writer(
         self, request: ApiRequest, info: ResponseInfo, body: JsonObject
     ) -> ResponsesResponse:
-        return ResponsesResponse(echoed_settings(body), info)
+        return ResponsesResponse(echoed_settings(body), info, client_names(body))
 
     def count_body(self, tokens: int) -> JsonObject:
         return {"object": "response.input_tokens", "input_tokens": tokens}

@@ -10,17 +10,17 @@ belongs together, and so do the outputs that answer it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
-from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
+from studio.domain.jsonvalue import Json, JsonObject, as_objects
+from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import EFFORTS, Effort, Generation
 from studio.providers.media import text_of_file
 from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, join_texts
 
 from .attachments import read_file, read_image
-from .client_tools import ClientTools, parse_call, schema_of
+from .client_tools import INPUT, ClientName, ClientTools, parse_call, schema_of
 from .fields import Fields
 from .openai_common import NO_LOGPROBS, choose, refuse_services
 
@@ -29,6 +29,12 @@ _Side: TypeAlias = Literal["user", "assistant", "results"]
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 """Parts that are words, and the field with the words."""
+_REASONING = "rs_"
+"""The ids of reasoning begin so: the native history has it."""
+_NO_ITEM = (
+    "Item with id '{id}' not found. Items are known for as long as the chat of their answer is "
+    "kept here, unless it had “store” off. Send the item itself."
+)
 
 
 class ResponsesInput:
@@ -61,16 +67,15 @@ class ResponsesInput:
         match kind:
             case "message":
                 self._message(item)
-            case "function_call":
-                self._call(item)
-            case "function_call_output":
+            case "function_call" | "custom_tool_call":
+                self._call(item, custom=kind == "custom_tool_call")
+            case "function_call_output" | "custom_tool_call_output":
                 self._output(item)
             case "reasoning":
                 pass  # the native history has it
             case "item_reference":
-                why = "Items cannot be referred to by their ids here. Send the items themselves,"
-                instead = "or go on from an answer with “previous_response_id”."
-                raise item.refused("type", f"{why} {instead}")
+                if not (name := item.needed("id")).startswith(_REASONING):
+                    raise item.refused("id", _NO_ITEM.format(id=name[:100]), "item_not_found")
             case _:
                 raise item.refused("type", f"Items of type “{kind}” are not known here.")
 
@@ -95,10 +100,15 @@ class ResponsesInput:
         elif text:
             self._sides.append(("user", [_instructed(text)]))
 
-    def _call(self, item: Fields) -> None:
-        call_id, name = item.needed("call_id"), item.needed("name")
+    def _call(self, item: Fields, *, custom: bool) -> None:
+        call_id = item.needed("call_id")
+        name = ClientName(item.needed("name"), item.text("namespace")).joined
         self._names[call_id] = name
-        self._add("assistant", [parse_call(call_id, name, item.text("arguments"))])
+        if custom:
+            call = ToolCall(call_id, name, {INPUT: item.text("input")})
+        else:
+            call = parse_call(call_id, name, item.text("arguments"))
+        self._add("assistant", [call])
 
     def _output(self, item: Fields) -> None:
         """Take the output of a call; a call of an earlier response is looked up later."""
@@ -169,6 +179,47 @@ def _shown(item: Fields, part: Said) -> Text | Image:
     if (text := text_of_file(part)) is None:
         raise item.wrong("output", "text, pictures and text files")
     return Text(text)
+
+
+_HOSTED = (
+    "apply_patch",
+    "code_interpreter",
+    "computer",
+    "file_search",
+    "image_generation",
+    "local_shell",
+    "mcp",
+    "programmatic_tool_calling",
+    "shell",
+    "tool_search",
+    "web_search",
+)
+"""What the types of such tools begin with; a date may follow."""
+
+
+def references(body: JsonObject) -> list[str]:
+    """The ids by which ``input`` names items of earlier answers; reasoning needs no look-up."""
+    ids = [str(item.get("id")) for item in as_objects(body.get("input")) if _is_reference(item)]
+    return [one for one in dict.fromkeys(ids) if not one.startswith(_REASONING)]
+
+
+def with_items(body: JsonObject, items: Mapping[str, JsonObject]) -> JsonObject:
+    """The same request with items where ``input`` names them, each once."""
+    given = body["input"]
+    assert isinstance(given, list)
+    left, whole = dict(items), list[Json]()
+    for item in given:
+        name = str(item.get("id")) if isinstance(item, dict) and _is_reference(item) else ""
+        if name not in items:
+            whole.append(item)
+        elif name in left:
+            whole.append(left.pop(name))
+    return {**body, "input": whole}
+
+
+def _is_reference(item: JsonObject) -> bool:
+    kind = item.get("type")
+    return kind == "item_reference" or (kind is None and item.get("role") is None)
 
 
 _TRUNCATIONS = ("disabled", "auto")
@@ -279,12 +330,47 @@ def _schema(fields: Fields) -> JsonObject | None:
             return schema_of(kind, "schema")
 
 
+def is_hosted(kind: str) -> bool:
+    """Whether tools of this type have to do with OpenAI's service alone."""
+    return kind.startswith(_HOSTED)
+
+
+def client_names(body: JsonObject) -> dict[str, ClientName]:
+    """The client's own names of tools that its model knows by another or as functions."""
+    names = [
+        ClientName(tool.text("name"), namespace, custom=tool.get("type") == "custom")
+        for tool, namespace in _each_tool(Fields(body))
+        if namespace or tool.get("type") == "custom"
+    ]
+    return {name.joined: name for name in names}
+
+
+def _each_tool(fields: Fields) -> Iterator[tuple[Fields, str]]:
+    """The client's tools, each with its namespace.
+
+    Those that OpenAI runs, or that its models know without a description, are left out: a
+    model here cannot call them, and clients offer them unasked.
+    """
+    for tool in fields.objects("tools"):
+        kind = tool.needed("type")
+        if kind == "namespace":
+            tool.text("description")
+            for inner in tool.objects("tools"):
+                yield inner, tool.needed("name")
+        elif not is_hosted(kind):
+            yield tool, ""
+
+
 def _tools(fields: Fields) -> ClientTools:
     offered = ClientTools()
-    for tool in fields.objects("tools"):
-        if (kind := tool.needed("type")) != "function":
-            why = f"Tools of type “{kind}” cannot be had: the agent here has tools of its own."
-            raise tool.refused("type", f"{why} Send yours as type “function”.")
-        tool.flag("strict", True)
-        offered.take(tool, "parameters")
+    for tool, namespace in _each_tool(fields):
+        match kind := tool.needed("type"):
+            case "function":
+                tool.flag("strict", True)
+                offered.take(tool, "parameters", namespace)
+            case "custom":
+                offered.take_custom(tool, namespace)
+            case _:
+                why = f"Tools of type “{kind}” are not known here. Send yours as type “function”."
+                raise tool.refused("type", why)
     return offered
