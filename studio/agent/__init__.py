@@ -27,7 +27,7 @@ Modules:
 - ``prompts``: The words that models read.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
 - ``chat_files``: Imports chats of files after a preview, and exports them.
-- ``budget``: Limits the tokens, money and requests of a turn, a session, a day and an hour.
+- ``budget``: Limits tokens and money of turn, session, day and month, and requests of an hour.
 - ``usage_costs``: Adds up what requests used, and prices it.
 - ``retry_policy``: Decides whether and when a failed request is sent again.
 - ``audit_export``: Writes the audit of tool calls to a file.

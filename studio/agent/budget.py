@@ -2,9 +2,10 @@
 
 A request is allowed before it is sent, from an estimate, and what it really used is
 booked when it is done. It is booked on several accounts: the turn's, the session's,
-the day's, and those of the turn that began this one. So all agents that work for
-one turn stop together, at most one request beyond the limit. ``Budgets`` keeps the
-accounts of the day and of each session, and makes the budget of a turn from them.
+the day's and the month's, and those of the turn that began this one. So all agents
+that work for one turn stop together, at most one request beyond the limit. ``Budgets``
+keeps the accounts of the day, the month and each session, and makes the budget of a
+turn from them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ from .usage_costs import TokenRates, UsageCosts, total
 NEARLY = 0.85
 """Of a cap, from which on an agent is told to come to an end."""
 HOUR = 3600.0
-_OF: dict[Cap, str] = {"turn": "for one turn", "session": "for this chat", "day": "for today"}
+_OF: dict[Cap, str] = {
+    "turn": "for one turn",
+    "session": "for this chat",
+    "day": "for today",
+    "month": "for this month",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ class OverRate(ProviderError):
 
 
 class Account:
-    """What one turn, session or day may use, and has used."""
+    """What one turn, session, day or month may use, and has used."""
 
     def __init__(self, cap: Cap, caps: Caps) -> None:
         self.cap: Cap = cap
@@ -228,7 +234,7 @@ def _dollars(rates: TokenRates | None, usage: Usage) -> float:
 
 
 REFRESH_SECONDS = 2.0
-"""How old the sum of the day may be: it may have thousands of requests, and a server
+"""How old the sum of a day or month may be: a day may have thousands of requests, and a server
 thousands of turns."""
 MOST_SESSIONS = 1000
 """Sessions whose account is kept at most; that of another is made of what is stored."""
@@ -242,7 +248,7 @@ def session_caps(session: SessionInfo, values: Settings) -> Caps:
 
 
 class Budgets:
-    """Makes the budget of each turn; keeps the accounts of the day and of each session.
+    """Makes the budget of each turn; keeps the accounts of day, month and each session.
 
     What other programs with the same data used is read from storage when a turn
     begins, and may be ``REFRESH_SECONDS`` old.
@@ -255,9 +261,11 @@ class Budgets:
         self._settings = settings
         self._store = store
         self._usage_costs = usage_costs
-        self._day = Account("day", NO_CAPS)
-        self._midnight = 0.0
+        self._day = _Period(Account("day", NO_CAPS))
+        self._month = _Period(Account("month", NO_CAPS))
         self._refreshed = -REFRESH_SECONDS
+        self._limits: tuple[Caps, Caps, int] | None = None
+        """Those of the last refresh: without one, nothing is read for it."""
         self._sessions: dict[str, Account] = {}
         self._own: dict[str, float] = {}
         """Turns whose requests this program made, and when it made the last one."""
@@ -274,7 +282,7 @@ class Budgets:
     async def for_turn(
         self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
     ) -> Budget:
-        """The budget of a turn: the agent's caps, the session's, the day's, its parent's.
+        """The budget of a turn: the agent's caps, the session's, its parent's, day's and month's.
 
         ``new``: the session has used nothing yet.
         """
@@ -283,7 +291,8 @@ class Budgets:
         await self._refresh()
         own = await self._of_session(session, new)
         above = parent.accounts if parent is not None else ()
-        return Budget([Account("turn", turn.within(agent.caps)), own, *above, self._day])
+        turns = Account("turn", turn.within(agent.caps))
+        return Budget([turns, own, *above, self._day.account, self._month.account])
 
     def used(self, session_id: str) -> Amount:
         """What a session has used; nothing if it had no turn since the program started."""
@@ -306,17 +315,36 @@ class Budgets:
 
     async def _refresh(self) -> None:
         values = self._settings.values
-        now = datetime.now()
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-        if midnight != self._midnight:
-            self._midnight, self._day.used = midnight, Amount()
-        self._day.caps = Caps(values.day_tokens, values.day_dollars)
-        if time.monotonic() - self._refreshed < REFRESH_SECONDS:
+        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        first = midnight.replace(day=1)
+        day = Caps(values.day_tokens, values.day_dollars)
+        month = Caps(values.month_tokens, values.month_dollars)
+        self._day.begin(midnight.timestamp(), day)
+        self._month.begin(first.timestamp(), month)
+        limits = day, month, values.requests_per_hour
+        if limits == self._limits and time.monotonic() - self._refreshed < REFRESH_SECONDS:
             return
-        self._refreshed = time.monotonic()
-        if self._day.caps != NO_CAPS:
-            spent = total((await self._usage_costs.spent("day", since=midnight)).values())
-            self._day.used = self._day.used.at_least(Amount(spent.usage.total, spent.cost))
+        self._refreshed, self._limits = time.monotonic(), limits
+        for period in (self._day, self._month):
+            if period.account.caps != NO_CAPS:
+                sums = await self._usage_costs.spent("day", since=period.since)
+                spent = total(sums.values())
+                used = Amount(spent.usage.total, spent.cost)
+                period.account.used = period.account.used.at_least(used)
         if values.requests_per_hour:
             entries = await self._store.ledger(since=time.time() - HOUR)
             self.rate.known(entry.at for entry in entries if entry.turn_id not in self._own)
+
+
+@dataclass(slots=True)
+class _Period:
+    """The account of a day or a month; ``since`` is its first moment, seconds of the epoch."""
+
+    account: Account
+    since: float = 0.0
+
+    def begin(self, since: float, caps: Caps) -> None:
+        """Use these caps; a new period has used nothing."""
+        self.account.caps = caps
+        if since != self.since:
+            self.since, self.account.used = since, NO_AMOUNT

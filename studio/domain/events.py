@@ -38,7 +38,7 @@ CompletionReason: TypeAlias = Literal[
 """``handed_over``: the model called tools that the client runs; the next turn brings their
 results."""
 
-Cap: TypeAlias = Literal["turn", "session", "day", "hour"]
+Cap: TypeAlias = Literal["turn", "session", "day", "month", "hour"]
 """What a cap of tokens or money applies to; the one of an hour is of requests."""
 
 Topic: TypeAlias = Literal[

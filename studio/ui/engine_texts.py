@@ -64,6 +64,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Your limit of {words} for one turn is reached."),
     tr_later("Your limit of {words} for this chat is reached."),
     tr_later("Your limit of {words} for today is reached."),
+    tr_later("Your limit of {words} for this month is reached."),
     tr_later("Your limit of {words} an hour is reached."),
     tr_later("${amount}"),
     tr_later("{amount} tokens"),

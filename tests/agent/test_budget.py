@@ -135,7 +135,7 @@ async def test_l14_a_chat_ends_at_its_cap_and_goes_on_when_it_is_raised(
         assert len(home.asked) == 3
 
 
-async def test_l14_money_and_the_day(tmp_path: Path) -> None:
+async def test_l14_money_and_the_day_and_month(tmp_path: Path) -> None:
     script = [
         Turn(LOOK, stop="tool_use", usage=Usage(100_000, out=1000)),
         Turn(Words("Done."), usage=Usage(100_000, out=1000)),
@@ -151,6 +151,10 @@ async def test_l14_money_and_the_day(tmp_path: Path) -> None:
         home.engine.settings.values.day_dollars = 0.2  # after a restart the day is known
         session = await home.session(model="claude-sonnet-4-5")
         assert end_of(list(await say(session))).cap == "day"
+        home.engine.settings.values.day_dollars = 0.0
+        home.engine.settings.values.month_dollars = 0.2
+        end = end_of(list(await say(session)))
+        assert (end.reason, end.cap) == ("money_limit", "month")
         assert not home.asked
 
 
@@ -196,7 +200,28 @@ async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
         assert end_of(list(await say(await home.session()))).cap == "day"
         with closing(sqlite3.connect(home.engine.paths.database)) as db, db:
             db.execute("UPDATE usage SET at = at - 86400")
-        home.engine.budgets._midnight -= 86_400  # all this was yesterday
+        home.engine.budgets._day.since -= 86_400  # all this was yesterday
+        assert end_of(list(await say(await home.session()))).reason == "done"
+
+
+async def test_l14_a_month_ends_at_its_cap_and_the_next_one_has_all_of_it(tmp_path: Path) -> None:
+    """No request begins that would pass it, also not after a restart."""
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        values = home.engine.settings.values
+        values.month_tokens = 4_000
+        assert end_of(list(await say(await home.session()))).reason == "done"
+        end = end_of(list(await say(await home.session())))
+        assert (end.reason, end.cap) == ("token_limit", "month") and len(home.asked) == 1
+        assert end.detail == "Your limit of 4,000 tokens for this month is reached."
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        values = home.engine.settings.values
+        values.month_tokens = 4_000
+        assert end_of(list(await say(await home.session()))).cap == "month"
+        assert not home.asked
+        with closing(sqlite3.connect(home.engine.paths.database)) as db, db:
+            db.execute("UPDATE usage SET at = at - 31 * 86400")
+        home.engine.budgets._month.since -= 86_400  # all this was last month
         assert end_of(list(await say(await home.session()))).reason == "done"
 
 
@@ -235,6 +260,7 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
         ("turn_tokens", 1, "token_limit", "1 tokens for one turn is reached"),
         ("session_tokens", 1, "token_limit", "1 tokens for this chat is reached"),
         ("day_tokens", 1, "token_limit", "1 tokens for today is reached"),
+        ("month_tokens", 1, "token_limit", "1 tokens for this month is reached"),
         ("turn_dollars", 1e-6, "money_limit", "for one turn is reached"),
         ("background_steps", 1, "step_limit", "the one step"),
         ("background_seconds", 1, "time_limit", "its limit of 1 s"),

@@ -108,6 +108,8 @@ def test_defaults_in_the_tables_are_the_programs() -> None:
         f"| `turn_tokens`, `turn_dollars` | one turn; an agent's file may set `tokens` and "
         f"`dollars` | {values.turn_tokens}, ${values.turn_dollars:g} |",
         f"| `day_tokens`, `day_dollars` | a day | {values.day_tokens}, ${values.day_dollars:g} |",
+        f"| `month_tokens`, `month_dollars` | a month of the calendar | {values.month_tokens}, "
+        f"{values.month_dollars:g} |",
         f"| `requests_per_hour` | requests an hour | {values.requests_per_hour} |",
         f"Of the tools that one reply calls, {values.parallel_tools} run at a time:",
     ):

@@ -94,6 +94,8 @@ class Settings:
     session_dollars: float = 0.0
     day_tokens: int = 0
     day_dollars: float = 25.0
+    month_tokens: int = 0
+    month_dollars: float = 0.0
     requests_per_hour: int = 0
     """Caps (L-14); 0 is no cap."""
     summarise: bool = True

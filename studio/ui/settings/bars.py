@@ -31,13 +31,15 @@ class ShareBar(PaintedWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self._parts: tuple[Part, ...] = ()
+        self._share = 1.0
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         theme.changed.connect(self.updateGeometry)
 
-    def show_parts(self, parts: Sequence[Part]) -> None:
-        self._parts = tuple(parts)
+    def show_parts(self, parts: Sequence[Part], share: float = 1.0) -> None:
+        """The parts fill ``share`` of the bar; more than 1 is a full one."""
+        self._parts, self._share = tuple(parts), share
         self.setAccessibleName(joined(f"{part.name} {part.detail}" for part in parts))
         self.updateGeometry()
         self.update()
@@ -64,7 +66,7 @@ class ShareBar(PaintedWidget):
         painter.setClipPath(outline)
         x = 0.0
         for index, part in enumerate(self._parts if whole else ()):
-            wide = rect.width() * part.size / whole
+            wide = rect.width() * min(1.0, self._share) * part.size / whole
             painter.fillRect(QRectF(x, 0, max(0.0, wide - 1), bar.height()), self._ink(index))
             x += wide
         painter.restore()

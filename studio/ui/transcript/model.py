@@ -397,7 +397,7 @@ def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
             return CardAction(
                 RecoveryAction.RAISE_CAP, tr("Raise to {raised}").format(raised=raised)
             ), _LIMITS
-        case "day" | "hour":
+        case "day" | "month" | "hour":
             return _LIMITS, GO_ON
         case _:
             pass

@@ -163,7 +163,7 @@ async def test_the_output_limit_can_be_passed(tmp_path: Path) -> None:
 
 
 @on_window_loop
-async def test_the_limit_of_an_hour_leads_to_its_setting(tmp_path: Path) -> None:
+async def test_the_limits_of_an_hour_and_a_month_lead_to_their_settings(tmp_path: Path) -> None:
     """L-14."""
 
     def setup(file: object) -> None:
@@ -177,6 +177,14 @@ async def test_the_limit_of_an_hour_leads_to_its_setting(tmp_path: Path) -> None
         person.say("Two")
         await person.done(2)
         assert person.window.chat.model.recovery.limit_setting == "requests_per_hour"
+        person.engine.settings.values.requests_per_hour = 0
+        person.engine.settings.values.month_tokens = 1
+        person.say("Three")
+        await person.done(3)
+        assert person.window.chat.model.recovery.limit_setting == "month_tokens"
+        await person.click_hit(EndItem, "settings")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None and dialog.isVisible()
 
 
 @on_window_loop

@@ -48,6 +48,17 @@ async def test_l14_what_was_spent_stands_beside_the_caps(tmp_path: Path) -> None
         assert person.engine.settings.values.day_tokens == 1000
         await until(lambda: not page.spent.left.text().startswith(percent))
         assert "1,000 tokens" in page.spent.left.text()
+        assert "%" not in page.spent.gap.text()  # the month has no limit at first
+        plain = page.spent.month_bar.grab().toImage()
+        field = page.caps.fields["month_tokens"]
+        field.setText("10k")
+        field.editingFinished.emit()
+        assert person.engine.settings.values.month_tokens == 10_000
+        share = f"{round(used.usage.total / 100)}% of 10,000 tokens"
+        await until(lambda: page.spent.gap.text().startswith(share), "the month has a limit")
+        capped = page.spent.month_bar.grab().toImage()
+        end = capped.rect().right() * 3 // 4, 3
+        assert capped.pixelColor(*end) != plain.pixelColor(*end) == plain.pixelColor(9, 3)
         for name in ("day_tokens", "day_dollars"):
             page.caps.fields[name].setText("")
             page.caps.fields[name].editingFinished.emit()

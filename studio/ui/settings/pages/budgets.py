@@ -29,7 +29,7 @@ MOST_MODELS = 5
 
 
 class CapRows(AmountRows):
-    """What turns, chats and days may use. Each cap is checked before each request."""
+    """What turns, chats, days and months may use. Each cap is checked before each request."""
 
     def __init__(self, theme: Theme, settings: Settings) -> None:
         super().__init__(theme, settings)
@@ -37,6 +37,7 @@ class CapRows(AmountRows):
             (tr("One turn"), "turn", tr("With all agents that work for it.")),
             (tr("One chat"), "session", tr("A chat’s own limit in the inspector goes before.")),
             (tr("One day"), "day", tr("All chats together, from midnight on.")),
+            (tr("One month"), "month", tr("All chats together, from the first of the month on.")),
         ):
             amounts = (f"{name}_tokens", tokens, 0), (f"{name}_dollars", dollars, 0)
             self.add_amounts(title, *amounts, line=line)
@@ -76,27 +77,20 @@ class SpentCard(Card):
         """Both by model."""
         from studio.agent.usage_costs import total
 
-        self._show_today(total(today.values()))
-        whole = total(month.values())
-        self.month.setText(_amount(whole))
-        self.gap.show_text(joined((tr("Estimate") if whole.estimate else "", _gap(whole))))
-        self.month_bar.show_parts(_parts(month))
-        self.month_bar.setVisible(bool(month))
-
-    def _show_today(self, spent: UsageTotal) -> None:
-        values = self._settings
+        values, spent = self._settings, total(today.values())
         self.today.setText(_amount(spent))
-        caps = [
-            (spent.cost, values.day_dollars, dollars_text(values.day_dollars)),
-            (spent.usage.total, values.day_tokens, tokens(values.day_tokens)),
-        ]
-        shares = [(used / cap, text) for used, cap, text in caps if cap]
-        share, text = max(shares, default=(0.0, ""))
-        words = tr("{percent}% of {limit}").format(percent=round(share * 100), limit=text)
-        self.left.setText(words if shares else tr("Today has no limit."))
+        share, words = _share(spent, values.day_dollars, values.day_tokens)
+        self.left.setText(words or tr("Today has no limit."))
         ink = "err" if share >= 1 else "warn" if share >= NEARLY else "accent"
-        self.day_bar.show_share(share, self.left.text(), ink)
-        self.day_bar.setVisible(bool(shares))
+        self.day_bar.show_share(share, words, ink)
+        self.day_bar.setVisible(bool(words))
+        spent = total(month.values())
+        self.month.setText(_amount(spent))
+        share, words = _share(spent, values.month_dollars, values.month_tokens)
+        estimate = tr("Estimate") if spent.estimate else ""
+        self.gap.show_text(joined((words, estimate, _gap(spent))))
+        self.month_bar.show_parts(_parts(month), share if words else 1.0)
+        self.month_bar.setVisible(bool(month))
 
 
 class BudgetsPage(SettingsPage):
@@ -147,6 +141,19 @@ def _amount(spent: UsageTotal) -> str:
     return tr("{money} · {tokens}").format(
         money=dollars_text(spent.cost), tokens=tokens(spent.usage.total)
     )
+
+
+def _share(spent: UsageTotal, money: float, most_tokens: int) -> tuple[float, str]:
+    """How much of its nearest cap is used, and that in words; 0 and no words without a cap."""
+    caps = [
+        (spent.cost, money, dollars_text(money)),
+        (spent.usage.total, most_tokens, tokens(most_tokens)),
+    ]
+    shares = [(used / cap, text) for used, cap, text in caps if cap]
+    if not shares:
+        return 0.0, ""
+    share, text = max(shares)
+    return share, tr("{percent}% of {limit}").format(percent=round(share * 100), limit=text)
 
 
 def _gap(spent: UsageTotal) -> str:
