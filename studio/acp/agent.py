@@ -42,7 +42,6 @@ from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
 from studio.domain.messages import Said
-from studio.providers.registry import PROVIDER_TITLES
 
 from .client_requests import ClientRequests
 from .prompt_blocks import Content, invalid, read_prompt
@@ -178,13 +177,13 @@ class AcpAgent:
     ) -> SetSessionConfigOptionResponse:
         session = self._session(session_id)
         wanted = str(value)
-        provider, _slash, model = wanted.partition("/")
         try:
             if config_id == "agent":
                 found = await self._engine.agent(wanted, Path(session.info.folder))
                 await session.change(agent=found.name)
-            elif config_id == "model" and provider in PROVIDER_TITLES and model:
-                await session.change(provider=provider, model=model)
+            elif config_id == "model":
+                one = await self._engine.model_names.find(wanted, first=session.info.provider)
+                await session.change(provider=one.provider, model=one.model)
             else:
                 raise invalid(f"There is no option {config_id} with the value {wanted}.")
         except StudioError as error:

@@ -15,6 +15,7 @@ Modules:
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
 - ``local_models``: Fetches, lists and deletes model files of this computer.
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
+- ``model_names``: Finds the provider and the model that a name stands for.
 - ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
 - ``agent_parser``: Parses one agent file, a stranger's too.
 - ``agent_check``: Finds all that is wrong in the text of an agent file.

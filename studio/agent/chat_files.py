@@ -30,6 +30,7 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.server_token import ENTRY
 from studio.storage.sessions.idempotency import ImportLog
 
+from .model_names import UnknownModel
 from .session.import_export import (
     MARK,
     VERSION,
@@ -112,12 +113,16 @@ class ChatImporter:
             place = await asyncio.to_thread(engine.own_folder)
         agent = (await engine.agents()).get(one.agent)
         known = one.provider in PROVIDER_TITLES
-        choice = await engine.choose(
-            agent=agent.name if agent is not None else "",
-            provider=one.provider if known else "",
-            model=one.model if known else "",
-            folder=place,
-        )
+        name = agent.name if agent is not None else ""
+        try:
+            choice = await engine.choose(
+                agent=name,
+                provider=one.provider if known else "",
+                model=one.model if known else "",
+                folder=place,
+            )
+        except UnknownModel:  # it was deleted here, or is another computer's
+            choice = await engine.choose(agent=name, folder=place)
         session = await engine.sessions.create(
             folder=str(place.resolve()),
             agent=choice.agent,

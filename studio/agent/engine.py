@@ -30,6 +30,7 @@ from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
 from .local_models import LocalModels
+from .model_names import ModelNames
 from .permission.policy import Policy
 from .permission.rulebook import Decision
 from .provider_factory import ProviderFactory, no_key
@@ -50,6 +51,8 @@ class SessionDefaults:
     agent: str
     provider: str
     model: str
+    model_named: bool = True
+    """Whether the person or the agent's file named the model."""
 
 
 class Engine:
@@ -88,6 +91,7 @@ class Engine:
         self.model, self.provider = services.model, services.provider
         self.limits, self.sandbox = services.limits, services.sandbox
         self.environment, self.workspace = services.environment, services.workspace
+        self.model_names = ModelNames(settings, catalogue, providers, self.list_models)
         self.local_models = LocalModels(paths, settings, keychain, services.environment)
         self.discover_tools = services.discover_tools
         database.on_notice = services.report_problem
@@ -252,7 +256,8 @@ class Engine:
     ) -> SessionDefaults:
         """Fill in what is not given: from the agent's file, the settings, or what is available.
 
-        Raises ConfigurationError for an unknown agent or where no model is known.
+        ``model`` is a name as ``ModelNames.find`` takes it. Raises ConfigurationError for an
+        unknown agent or model, or where no model is known.
         """
         wanted = agent or self.settings.values.default_agent or DEFAULT_AGENT
         found = await self.agent(wanted, folder or Path.cwd())
@@ -261,9 +266,14 @@ class Engine:
                 f"Your default agent {found.name} is this folder’s here, and you do not trust the "
                 "folder. Choose an agent, or trust the folder."
             )
-        provider = provider or found.provider or await self.providers.default()
-        model = model or (found.model if found.provider in ("", provider) else "")
-        return SessionDefaults(found.name, provider, model or await self.default_model(provider))
+        if not model and (not provider or found.provider in ("", provider)):
+            model, provider = found.model, provider or found.provider
+        if model:
+            one = await self.model_names.find(model, provider)
+            return SessionDefaults(found.name, one.provider, one.model)
+        provider = provider or await self.providers.default()
+        default = await self.default_model(provider)
+        return SessionDefaults(found.name, provider, default, model_named=False)
 
     async def default_model(self, provider: str) -> str:
         """The person's choice for a provider, else the first it lists.
@@ -271,7 +281,7 @@ class Engine:
         Raises ConfigurationError if it lists nothing, and says why.
         """
         if model := self.settings.values.default_model.get(provider, ""):
-            return model
+            return (await self.model_names.find(model, provider)).model
         if known := self.catalogue.listing(provider).models:
             return known[0].id
         listing = await self.list_models(provider)

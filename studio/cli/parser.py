@@ -102,8 +102,11 @@ def provider_option(parser: CommandParser, default: str = "") -> None:
 def answerer_options(parser: CommandParser, default: str = "") -> None:
     """Add who answers: the provider, with its ``default`` in words, the model and the agent."""
     provider_option(parser, default)
-    first = "default: your setting, else the first listed"
-    parser.add_argument("--model", metavar="MODEL", help=first)
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="its id or PROVIDER/ID; default: your setting, else the first listed",
+    )
     parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
 
 

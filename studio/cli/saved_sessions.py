@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from studio.agent.engine import Engine
+from studio.agent.engine import Engine, SessionDefaults
 from studio.agent.session.import_export import as_markdown
 from studio.agent.session.session import Session
 from studio.domain.blocks import FilesBlock
@@ -15,6 +15,8 @@ from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
+from studio.providers.local_model import PROVIDER as BUILT_IN
+from studio.providers.registry import PROVIDER_TITLES
 
 from .console import Console, visible_line
 from .exit_codes import DONE, USAGE
@@ -50,8 +52,13 @@ def only_session(found: Sequence[str], start: str, where: str = "") -> str:
     return found[0]
 
 
-async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
-    """Create a session, or open a saved one and change what the options name."""
+async def open_session(
+    engine: Engine, options: argparse.Namespace, say: Callable[[str], None]
+) -> Session:
+    """Create a session, or open a saved one and change what the options name.
+
+    ``say`` tells the person who answers where nobody named a model.
+    """
     if options.folder is not None and not options.folder.is_dir():
         raise ConfigurationError(f"The folder {options.folder} is not there.")
     if options.session is None:
@@ -62,6 +69,8 @@ async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
             model=options.model or "",
             folder=folder,
         )
+        if not choice.model_named:
+            say(_answers(engine, choice))
         return await engine.sessions.create(
             folder=str(folder),
             agent=choice.agent,
@@ -77,14 +86,25 @@ async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
     if options.agent:
         folder = Path(changes.get("folder", session.info.folder))
         changes["agent"] = (await engine.agent(options.agent, folder)).name
-    if options.provider and options.provider != session.info.provider:
-        model = options.model or await engine.default_model(options.provider)
+    if options.model:
+        found = await engine.model_names.find(
+            options.model, options.provider or "", first=session.info.provider
+        )
+        changes |= {"provider": found.provider, "model": found.model}
+    elif options.provider and options.provider != session.info.provider:
+        model = await engine.default_model(options.provider)
         changes |= {"provider": options.provider, "model": model}
-    elif options.model:
-        changes["model"] = options.model
     if changes:
         await session.change(**changes)
     return session
+
+
+def _answers(engine: Engine, choice: SessionDefaults) -> str:
+    """Who answers, in a line for the person who named no model."""
+    line = f"{choice.model} of {PROVIDER_TITLES[choice.provider]} answers."
+    if choice.provider == BUILT_IN.name and not engine.settings.values.builtin_model:
+        line += " It is small and often wrong: it lists, reads and searches files, in English."
+    return f"{line} --model names another."
 
 
 def session_markdown(info: SessionInfo, transcript: Transcript) -> str:

@@ -64,6 +64,8 @@ class TurnDriver:
         self.stopped = False
         self.capped = False
         """Whether a limit of inline mode ended the last turn (L-1)."""
+        self.fault = ""
+        """The kind of the last turn's error; empty if it had none."""
         self.answered = False
         """Whether the last turn ended with a possible answer."""
         self._denied = False
@@ -132,6 +134,7 @@ class TurnDriver:
             await turn.aclose()
         if self._question_error is not None:
             raise self._question_error
+        self.fault = fault
         self.answered = reason == "done" or reason in LIMITS
         self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
         return exit_code_of_turn(reason, denied=self._denied, fault=fault)

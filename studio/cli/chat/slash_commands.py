@@ -156,20 +156,17 @@ class SlashCommands:
 
     async def _model(self, wanted: str) -> None:
         chat, info = self._chat, self._chat.session.info
-        listing = await chat.engine.list_models(info.provider)
-        known = [model.id for model in listing.models]
         if not wanted:
+            listing = await chat.engine.list_models(info.provider)
             for model in listing.models:
                 mark = "›" if model.id == info.model else " "
                 self._say(f"{mark} {model.id}")
             if listing.reason:
                 self._say(listing.reason)
             return
-        provider, slash, model = wanted.partition("/")
-        if wanted in known or not slash or provider not in PROVIDER_TITLES:
-            provider, model = info.provider, wanted
-        await chat.session.change(provider=provider, model=model)
-        self._say(f"Model: {model} of {PROVIDER_TITLES[provider]}")
+        found = await chat.engine.model_names.find(wanted, first=info.provider)
+        await chat.session.change(provider=found.provider, model=found.model)
+        self._say(f"Model: {found.model} of {PROVIDER_TITLES[found.provider]}")
 
     async def _agent(self, wanted: str) -> None:
         chat, info = self._chat, self._chat.session.info

@@ -212,6 +212,9 @@ def _check(name: str, value: Any, entry: str, paths: Paths) -> None:
                 _provider(provider)
             for url in entries.values() if name == "base_urls" else ():
                 _address(url)
+        case "routing_model" | "tiers":
+            for model in filter(None, entries.values()):
+                _model(model)
         case "searxng_url" | "trace_endpoint":
             _address(value)
         case "mask":
@@ -233,6 +236,13 @@ def _provider(name: str) -> None:
         raise ConfigurationError(
             f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}."
         )
+
+
+def _model(name: str) -> None:
+    provider, _, model = name.partition("/")
+    if not model:
+        raise ConfigurationError(f"A model is named as PROVIDER/MODEL here, not as {name}.")
+    _provider(provider)
 
 
 def _address(url: str) -> None:

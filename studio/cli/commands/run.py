@@ -126,7 +126,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
         check_output_path(output)
     schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
     message = await _message(options, console)
-    session = await open_session(engine, options)
+    session = await open_session(engine, options, _say_unless(options.quiet, console))
     for problem in (await engine.agents(Path(session.info.folder))).problems:
         if not options.quiet:
             console.say(f"Agent skipped: {problem}")
@@ -145,6 +145,10 @@ async def run(context: CommandContext, options: Namespace) -> int:
             code = await driver.run_turn((), rules, "background", **wanted)
         if person and code != CANCELLED:
             await driver.offer_drafts()
+    if driver.fault == "not_found":
+        info = session.info
+        if hint := await engine.model_names.hint(info.model, info.provider):
+            console.say(hint)
     to_file = output not in (None, STANDARD)
     if driver.answered and not _streams(options) and (to_file or not options.json):
         await answer.write(console, output)
@@ -198,6 +202,10 @@ async def _message(options: Namespace, console: Console) -> list[Said]:
     if not message and not blocks:
         raise ConfigurationError("There is no message. Give one, or pipe one in.")
     return [*blocks, *([Text(message)] if message else [])]
+
+
+def _say_unless(quiet: bool, console: Console) -> Callable[[str], None]:
+    return (lambda line: None) if quiet else console.say
 
 
 def _at_terminal() -> bool:

@@ -47,9 +47,8 @@ LOCAL = ModelInfo(
 class LocalModelProvider(CompatibleProvider):
     """Chat Completions with a model on this computer; starts it when it is first asked.
 
-    A file that the person chose (``model``) answers for every name that no file in ``folder``
-    has; the model that ships for its own alone. One model is in memory at a time, unless two
-    answer at once.
+    A file that the person chose (``model``) answers for its own name and for those of the model
+    that ships, whose place it takes. One model is in memory at a time, unless two answer at once.
     """
 
     def __init__(self, model: ModelProcess, folder: Path | None = None) -> None:
@@ -105,7 +104,8 @@ class LocalModelProvider(CompatibleProvider):
     def _require(self, model: str) -> None:
         """Raises ConfigurationError for a file that was deleted, or is in another folder now."""
         chosen = self._process(model).chosen
-        if self._folder is not None and chosen is None and model not in OWN_NAMES:
+        own = (*OWN_NAMES, chosen.stem) if chosen is not None else OWN_NAMES
+        if self._folder is not None and model not in own:
             raise ConfigurationError(
                 f"The model {model} is not on this computer any more. Choose another for this "
                 "chat, or download it again in the settings."
