@@ -23,6 +23,8 @@ from support.fast import has_fast, is_fast, nothing_is_started
 from support.waiting import HANG
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
     from studio.providers.http import Http
 
 # The same examples each time: what is new is explored at night, not while somebody waits.
@@ -83,6 +85,14 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def qapp_cls() -> type[QApplication]:
+    """The application of tests with a window is the program's own."""
+    from studio.ui.app.application import StudioApplication
+
+    return StudioApplication
 
 
 @pytest.fixture

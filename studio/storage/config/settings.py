@@ -29,8 +29,10 @@ Accent: TypeAlias = Literal[
     "system", "blue", "plum", "rose", "rust", "ochre", "green", "teal", "slate"
 ]
 Contrast: TypeAlias = Literal["system", "normal", "high"]
+Motion: TypeAlias = Literal["system", "normal", "reduced"]
 RECENT = 10  # folders that are remembered
-_OLD_WINDOWS = "context_windows"
+_OLD_WINDOWS, _OLD_MOTION = "context_windows", "reduced_motion"
+"""Settings of older versions, which are read and no longer written."""
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class Settings:
     theme: ThemeName = "system"
     text_size: int = 100
     """Per cent."""
-    reduced_motion: bool = False
+    motion: Motion = "system"
     language: LanguageName = "system"
     """Of the window, from its next start on."""
     accent: Accent = "blue"
@@ -201,8 +203,10 @@ class Settings:
         settings.unknown = {
             name: value
             for name, value in data.items()
-            if name not in hints and name != _OLD_WINDOWS
+            if name not in hints and name not in (_OLD_WINDOWS, _OLD_MOTION)
         }
+        if data.get(_OLD_MOTION) is True and "motion" not in known:
+            settings.motion = "reduced"
         settings.models = _with_windows(settings.models, data.get(_OLD_WINDOWS))
         return settings
 

@@ -1,6 +1,7 @@
 """The window as a whole, and what runs with it.
 
 - ``main``: Opens the window and runs until it is closed.
+- ``application``: Qt's application, which tells of the links that macOS wants opened.
 - ``program``: Owns the windows, and what exists once however many there are.
 - ``main_window``: Makes sidebar, pages and inspector of a window, and connects them.
 - ``actions``: Lists the actions of the window, and fills the menus with them.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QApplication
 
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
@@ -19,6 +18,7 @@ from studio.ui import translation
 from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
 
+from .application import StudioApplication
 from .program import Program
 from .qt_loop import StudioLoop
 from .second_start import SecondStarts, Start
@@ -39,7 +39,7 @@ def run(
     garbage collector off, as there is nothing to collect during the start; it is on again
     when the engine is built.
     """
-    app = QApplication(sys.argv[:1])
+    app = StudioApplication(sys.argv[:1])
     app.setApplicationName("Agent Studio")
     app.setDesktopFileName("agent-studio")
     app.setQuitOnLastWindowClosed(False)

@@ -35,7 +35,7 @@ from studio.ui.widgets.layouts import column_of, widget_of
 from .actions import Action, RunningMenu, install
 from .banner import Banner
 from .chat_actions import ChatActions
-from .menus import MenuBarSwitch
+from .menus import MenuBarSwitch, MenuLetters
 from .page_stack import PageStack
 from .server_process import ServerController
 from .settings_controller import SettingsController
@@ -123,6 +123,7 @@ class MainWindow(QMainWindow):
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
         self.chat_actions.watch(self.menu_actions)
         self._menu_bar = MenuBarSwitch(self)
+        self._menu_letters = MenuLetters(self.menuBar())
         for action in self.menu_actions.by_name.values():
             action.triggered.connect(lambda: self._menu_bar.arm(False))
         self.menu_actions.by_action[Action.MENU_BAR].setCheckable(True)
@@ -429,6 +430,8 @@ class MainWindow(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape, where nothing else wants it: back to what the person writes."""
         self._menu_bar.arm(event.key() == Qt.Key.Key_Alt)
+        if event.key() == Qt.Key.Key_Alt:
+            self._menu_letters.show()
         if event.key() == Qt.Key.Key_Escape and self.pages.shows_chat:
             self.chat.composer.setFocus()
         else:
@@ -437,6 +440,7 @@ class MainWindow(QMainWindow):
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Alt:
             self._menu_bar.alt_released()
+            self._menu_letters.hide()
         self._menu_bar.arm(False)
         super().keyReleaseEvent(event)
 
@@ -462,8 +466,11 @@ class MainWindow(QMainWindow):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
-            self.activated.emit()
+        if event.type() == QEvent.Type.ActivationChange:
+            if self.isActiveWindow():
+                self.activated.emit()
+            else:  # Alt is released in another window
+                self._menu_letters.hide()
 
     async def follow(self, text: str) -> None:
         """Show what a link leads to."""

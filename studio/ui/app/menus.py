@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -18,6 +18,10 @@ from PySide6.QtWidgets import (
     QMenu,
     QMenuBar,
     QPlainTextEdit,
+    QProxyStyle,
+    QStyle,
+    QStyleHintReturn,
+    QStyleOption,
     QTextEdit,
     QWidget,
 )
@@ -267,6 +271,61 @@ def _raise(window: QMainWindow) -> None:
         window.showNormal() if window.isMinimized() else window.show()
         window.raise_()
         window.activateWindow()
+
+
+class _LetterStyle(QProxyStyle):
+    """Draws the letters of menus underlined only when ``shown``; Fusion always does."""
+
+    shown = False
+
+    def styleHint(
+        self,
+        hint: QStyle.StyleHint,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+        returnData: QStyleHintReturn | None = None,
+    ) -> int:
+        if hint == QStyle.StyleHint.SH_UnderlineShortcut:
+            return int(self.shown)
+        return super().styleHint(hint, option, widget, returnData)
+
+
+class MenuLetters(QObject):
+    """Underlines the letters of a window's menus while Alt is held or the keyboard is in them."""
+
+    def __init__(self, bar: QMenuBar) -> None:
+        super().__init__(bar)
+        self._bar = bar
+        self._style = _LetterStyle("Fusion")
+        self._style.setParent(self)
+        bar.setStyle(self._style)
+        bar.installEventFilter(self)
+        for menu in bar.findChildren(QMenu):
+            menu.setStyle(self._style)
+            menu.aboutToHide.connect(self.hide)
+
+    def show(self) -> None:
+        """Underline the letters: Alt was pressed."""
+        self._underline(True)
+
+    def hide(self) -> None:
+        """Underline the letters no longer, once nobody can use them."""
+        QTimer.singleShot(0, self, self._hide)  # the menu bar takes the keyboard only now
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.FocusOut:
+            self.hide()
+        return False
+
+    def _hide(self) -> None:
+        held = QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.AltModifier
+        if not (held or self._bar.hasFocus() or QApplication.activePopupWidget()):
+            self._underline(False)
+
+    def _underline(self, shown: bool) -> None:
+        if shown != self._style.shown:
+            self._style.shown = shown
+            self._bar.update()
 
 
 class MenuBarSwitch(QObject):

@@ -27,6 +27,7 @@ from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import message_box
 
+from .application import StudioApplication
 from .background import BackgroundTurns
 from .main_window import MainWindow, Shared
 from .notifications import ChatNotifications, DesktopNotifier
@@ -90,6 +91,9 @@ class Program(QObject):
         self.background.end_wanted.connect(self.end)
         self.background.hide_wanted.connect(self._hide_all)
         self.background.window_wanted.connect(self.bring_back)
+        self._app = QApplication.instance()
+        if isinstance(self._app, StudioApplication):
+            self._app.link_opened.connect(self._open_links)
 
     # The windows
 
@@ -214,6 +218,11 @@ class Program(QObject):
         if start.link:
             self.later(self._follow(start.link))
 
+    def _open_links(self) -> None:
+        if isinstance(self._app, StudioApplication):
+            for link in self._app.take_links():
+                self.welcome_back(Start(link=link))
+
     def ask_quickly(self) -> None:
         """Show the line for a quick question, and no window."""
         if self._closing is not None:
@@ -282,6 +291,7 @@ class Program(QObject):
             self.later(engine.refresh_models(name))
         if not self.ready.done():
             self.ready.set_result(None)
+        self._open_links()
         self.server.set_keychain(engine.keychain)
         self.server.apply_settings()
         engine.services.problem_listeners.append(lambda _: self._refresh_chats())

@@ -112,8 +112,10 @@ class Theme(QObject):
 
     @property
     def still(self) -> bool:
-        """The person or the system asks for less motion: nothing spins, slides or fades."""
-        return self._still or self._look.still
+        """The person or else the system asks for less motion: nothing spins, slides or fades."""
+        if self._look.motion == "system":
+            return self._still
+        return self._look.motion == "reduced"
 
     def overlay(self, percent: float) -> QColor:
         """Black on light, white on dark, this strong."""
@@ -225,7 +227,7 @@ class Theme(QObject):
                 look,
                 setting=look.setting if setting is None else setting,
                 scale=look.scale if scale is None else scale,
-                still=look.still if still is None else still,
+                motion=look.motion if still is None else "reduced" if still else "normal",
             )
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from studio.storage.config.settings import Accent, Contrast, Settings, ThemeName
+from studio.storage.config.settings import Accent, Contrast, Motion, Settings, ThemeName
 
 Setting: TypeAlias = ThemeName
 
@@ -23,8 +23,7 @@ class Look:
     compact: bool = False
     wide: bool = False
     """A wider column of text in chats."""
-    still: bool = False
-    """Nothing spins, slides or fades, whatever the system says."""
+    motion: Motion = "system"
     keycaps: bool = True
     """Buttons show their keys."""
 
@@ -40,6 +39,6 @@ def look_of(values: Settings) -> Look:
         code_font=values.code_font,
         compact=values.density == "compact",
         wide=values.wide_text,
-        still=values.reduced_motion,
+        motion=values.motion,
         keycaps=values.show_keys,
     )

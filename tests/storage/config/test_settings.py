@@ -264,6 +264,21 @@ async def test_p5_windows_of_an_older_version_are_taken_over(tmp_path: Path) -> 
     assert "context_windows" not in path.read_text()
 
 
+async def test_the_wish_for_less_motion_of_an_older_version_is_taken_over(tmp_path: Path) -> None:
+    """Its switch said yes, or left it to the system; later choices win over it."""
+    path = tmp_path / "settings.json"
+    for stored, motion in (
+        ({"reduced_motion": True}, "reduced"),
+        ({"reduced_motion": False}, "system"),
+        ({"reduced_motion": True, "motion": "normal"}, "normal"),
+    ):
+        path.write_text(json.dumps(stored))
+        file = SettingsFile(path)
+        assert (await file.load()).motion == motion
+        await file.save()
+        assert "reduced_motion" not in path.read_text()
+
+
 @pytest.mark.parametrize("broken", [b"", b"{", b"[1]", b"\xff\xfe{}", b"[" * 100_000])
 async def test_a_broken_file_is_kept_aside(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "settings.json"

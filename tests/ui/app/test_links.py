@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QMessageBox
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QFileOpenEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMessageBox
 
 from studio.simulator import Text, Turn
+from studio.ui.app.application import StudioApplication
 from studio.ui.app.links import (
     LONGEST,
     LONGEST_TEXT,
@@ -76,10 +79,17 @@ def button(box: QMessageBox, text: str) -> QAbstractButton:
 
 @on_window_loop
 async def test_a_link_opens_at_the_message_and_nothing_is_sent(
-    alone: object, tmp_path: Path
+    alone: QApplication, tmp_path: Path
 ) -> None:
+    assert isinstance(alone, StudioApplication)
+    alone.sendEvent(alone, QFileOpenEvent(QUrl("agent-studio://settings/data")))  # it started it
     async with at_window(tmp_path, "ollama", [Turn(Text("One.\n\n" * 90))]) as person:
         window, banner = person.window, person.window.banner
+        dialog = await until(lambda: window.preferences.dialog)
+        assert dialog.list.currentIndex().data() == "Data"
+        dialog.close()
+        window.activateWindow()
+        await until(person.composer.editor.hasFocus)
         person.say("First")
         await person.done()
         asked, chat = len(person.asked), person.session.info.id
@@ -114,7 +124,8 @@ async def test_a_link_opens_at_the_message_and_nothing_is_sent(
             await until(lambda: message() is None)
             assert window.chat.session is None and person.composer.text == text
 
-        person.program.welcome_back(Start(link="agent-studio://settings/budgets"))
-        dialog = await until(lambda: window.preferences.dialog)
-        assert dialog.list.currentIndex().data() == "Budgets"
+        # macOS opens a link by an event: of another scheme it is none of ours.
+        for link in ("https://settings/data", "agent-studio://settings/budgets"):
+            QApplication.sendEvent(alone, QFileOpenEvent(QUrl(link)))
+        await until(lambda: dialog.list.currentIndex().data() == "Budgets")
         assert len(person.asked) == asked

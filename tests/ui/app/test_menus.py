@@ -14,7 +14,7 @@ from studio.ui.app.actions import Action, install
 from studio.ui.app.menus import EditMenu, with_letters
 from support.languages import language
 from support.waiting import until
-from support.window import Key, alone, at_window, on_window_loop
+from support.window import ALT, Key, alone, at_window, on_window_loop
 
 __all__ = ["alone"]
 
@@ -107,3 +107,32 @@ async def test_a_hidden_menu_bar_is_shown_by_alt(alone: object, tmp_path: Path) 
         assert window.focusWidget() is editor  # what is typed next goes on where it was
         switch.trigger()
         assert bar.isVisible()
+
+
+@on_window_loop
+async def test_letters_are_underlined_only_for_who_uses_the_keyboard(
+    alone: object, tmp_path: Path
+) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        window, bar = person.window, person.window.menuBar()
+        editor = person.composer.editor
+        file = window.menu_actions.menus["File"]
+        for theme in ("light", "dark"):  # another style sheet wraps the styles anew
+            window.theme.set(theme)
+            plain = bar.grab().toImage()
+            QTest.keyPress(editor, Key.Key_Alt)
+            assert bar.grab().toImage() != plain
+            QTest.keyClick(editor, Key.Key_Up, ALT)
+            QTest.keyRelease(editor, Key.Key_Alt)
+            await until(lambda plain=plain: bar.grab().toImage() == plain)
+
+        file.popup(window.rect().center())  # by the mouse
+        by_mouse = file.grab().toImage()
+        file.close()
+        QTest.keyPress(editor, Key.Key_Alt)
+        file.popup(window.rect().center())  # by Alt and its letter
+        QTest.keyRelease(file, Key.Key_Alt)
+        await until(lambda: not QApplication.keyboardModifiers())
+        assert file.grab().toImage() != by_mouse, "the letters are there to be read"
+        file.close()
+        await until(lambda: bar.grab().toImage() == plain)

@@ -66,7 +66,7 @@ async def test_each_choice_applies_to_all_windows_and_stays(tmp_path: Path) -> N
         assert theme.color("hair") == theme.color("strong")
         page.keys.click()
         assert not theme.keycaps
-        page.motion.click()
+        page.motion.segment(2).click()
         assert theme.still
         page.fonts["font"].chosen.emit("Inter")
         page.fonts["code_font"].chosen.emit("JetBrains Mono")
@@ -77,7 +77,7 @@ async def test_each_choice_applies_to_all_windows_and_stays(tmp_path: Path) -> N
     async with at_window(tmp_path, "ollama", []) as person:
         kept = person.window.settings.values
         assert (kept.accent, kept.density, kept.contrast) == ("rust", "compact", "high")
-        assert (kept.wide_text, kept.show_keys, kept.reduced_motion) == (True, False, True)
+        assert (kept.wide_text, kept.show_keys, kept.motion) == (True, False, "reduced")
         assert (kept.font, kept.code_font, kept.text_size) == ("Inter", "JetBrains Mono", 120)
         assert person.window.theme.color("accent").name() == rgb(tokens.ACCENTS["rust"][False])
         page = await page_of(person)

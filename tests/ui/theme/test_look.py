@@ -85,7 +85,7 @@ def test_a_look_has_a_setting_for_each_choice_and_is_told_once(theme: Theme) -> 
     values = Settings(
         theme="dark", text_size=120, accent="rose", contrast="high", density="compact",
         font="Inter", code_font="JetBrains Mono", wide_text=True, show_keys=False,
-        reduced_motion=True,
+        motion="reduced",
     )  # fmt: skip
     look = look_of(values)
     plain = look_of(Settings())
@@ -126,7 +126,8 @@ def test_high_contrast_and_less_motion_are_seen(
         return [picture.pixelColor(x, y).name() for y, x in places]
 
     for wish in ("normal", "high"):
-        theme.wear(Look(setting=setting, contrast=wish, still=wish == "high"))  # type: ignore[arg-type]
+        motion = "reduced" if wish == "high" else "normal"
+        theme.wear(Look(setting=setting, contrast=wish, motion=motion))  # type: ignore[arg-type]
         faint = tokens.LIGHT if setting == "light" else tokens.DARK
         strong = theme.color("strong").name()
         high = wish == "high"

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QButtonGroup, QSizePolicy, QWidget
 
-from studio.storage.config.settings import Accent, Contrast, ThemeName
+from studio.storage.config.settings import Accent, Contrast, Motion, ThemeName
 from studio.ui.settings.font_dialog import FontDialog
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
@@ -30,6 +30,7 @@ from studio.ui.widgets.painting import (
 THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
 ACCENTS: tuple[Accent, ...] = get_args(Accent)
 CONTRASTS: tuple[Contrast, ...] = get_args(Contrast)
+MOTIONS: tuple[Motion, ...] = get_args(Motion)
 DENSITIES = ("comfortable", "compact")
 SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
 AUTOMATIC, OTHER = "automatic", "other"
@@ -222,11 +223,10 @@ class AppearancePage(SettingsPage):
         self.contrast = Segmented(self.theme, names, name=tr("Contrast"))
         self.contrast.chosen.connect(lambda at: self._store("contrast", CONTRASTS[at]))
         rows.add(tr("Contrast"), self.contrast, tr("High draws all borders, and no faint text."))
-        self.motion = rows.add_toggle(
-            tr("Reduce motion"),
-            partial(self._store, "reduced_motion"),
-            tr("Nothing spins, slides or fades. Off, your system decides."),
-        )
+        names = (tr("System"), tr_in("motion", "Normal"), tr_in("motion", "Reduced"))
+        self.motion = Segmented(self.theme, names, name=tr("Motion"))
+        self.motion.chosen.connect(lambda at: self._store("motion", MOTIONS[at]))
+        rows.add(tr("Motion"), self.motion, tr("Reduced, nothing spins, slides or fades."))
         self.keys: Toggle = rows.add_toggle(
             tr("Show keys on buttons"), partial(self._store, "show_keys")
         )
@@ -241,7 +241,7 @@ class AppearancePage(SettingsPage):
         self.size_combo.set_current(str(values.text_size))
         self.size_combo.set_face(f"{values.text_size}%")
         self.wide.show_value(values.wide_text)
-        self.motion.show_value(values.reduced_motion)
+        self.motion.set_current(MOTIONS.index(values.motion))
         self.keys.show_value(values.show_keys)
         for setting in self.fonts:
             self._show_font(setting)
