@@ -19,6 +19,7 @@ from studio.providers.http import Http
 from studio.providers.model_facts import load_snapshot
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
 from studio.providers.registry import KEY_VARIABLES
+from studio.storage.config.key_command import KeyCommands
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
@@ -54,7 +55,10 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     database = Database(paths.database, MIGRATIONS, mend=mend_sessions)
     await database.open()
     http = Http()
-    keychain = Keychain(variables={**KEY_VARIABLES, TOKEN: TOKEN_VARIABLES})
+    keychain = Keychain(
+        variables={**KEY_VARIABLES, TOKEN: TOKEN_VARIABLES},
+        commands=KeyCommands(lambda: settings.values.key_command),
+    )
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
     catalogue = Catalogue(
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)

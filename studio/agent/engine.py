@@ -33,7 +33,7 @@ from .local_models import LocalModels
 from .model_names import ModelNames
 from .permission.policy import Policy
 from .permission.rulebook import Decision
-from .provider_factory import ProviderFactory, no_key
+from .provider_factory import ProviderFactory
 from .services import Services
 from .session.session import Session
 from .session.sessions import Sessions
@@ -166,7 +166,7 @@ class Engine:
 
         def make() -> Provider:
             if not key and name in KEYED:
-                raise no_key(name)
+                raise self.providers.no_key(name)
             return self.providers.make(name, key, address)
 
         self.catalogue.refresh(name, make, key, force, address)

@@ -11,10 +11,19 @@ from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import Http, from_environment
+from studio.providers.model_files import TOKEN
 from studio.providers.reachability import is_reachable
 from studio.providers.registry import KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
+
+KEY_TITLES = {
+    **{name: one.title for name, one in PROVIDERS.items() if one.key != "none"},
+    "brave": "Brave Search",
+    "tavily": "Tavily",
+    TOKEN: "Hugging Face",
+}
+"""Whose keys are kept, by their names: providers, search engines, the source of models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class ProviderFactory:
                 return await self._local[name].start()
         key = await self.key(name)
         if not key and name in KEYED:
-            raise no_key(name)
+            raise self.no_key(name)
         return await self._cached(name, key, self.base_url(name))
 
     async def key(self, name: str) -> str:
@@ -76,6 +85,14 @@ class ProviderFactory:
         if name not in PROVIDERS or self._settings.values.base_urls.get(name):
             return ""
         return from_environment(*PROVIDERS[name].address_key_variables)
+
+    def no_key(self, name: str) -> ProviderError:
+        """What to say where a key is missing: which ways there are, and which one failed."""
+        descriptor = PROVIDERS[name]
+        variable = f", or set {descriptor.key_variables[0]}" if descriptor.key_variables else ""
+        text = f"There is no API key for {descriptor.title}. Add one in the settings{variable}."
+        problem = self._keychain.commands.problem(name)
+        return ProviderError("no_key", " ".join(filter(None, [problem, text])), provider=name)
 
     def base_url(self, name: str) -> str:
         """The person's setting, else the environment's; empty for the vendor's own."""
@@ -158,14 +175,3 @@ def _descriptor(name: str) -> ProviderDescriptor:
     if name not in PROVIDERS:
         raise ConfigurationError(f"There is no provider {name}. Known are {', '.join(PROVIDERS)}.")
     return PROVIDERS[name]
-
-
-def no_key(name: str) -> ProviderError:
-    """What to say where a key is missing."""
-    descriptor = PROVIDERS[name]
-    variable = f", or set {descriptor.key_variables[0]}" if descriptor.key_variables else ""
-    return ProviderError(
-        "no_key",
-        f"There is no API key for {descriptor.title}. Add one in the settings{variable}.",
-        provider=name,
-    )

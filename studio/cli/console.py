@@ -101,6 +101,24 @@ class Console:
             self.say("")
         return data.decode("utf-8", "replace") if data else None
 
+    async def secret(self, prompt: str) -> str | None:
+        """Like ``line``, without showing what is typed."""
+        try:
+            import termios
+        except ImportError:  # Windows
+            from getpass import getpass
+
+            return await in_daemon_thread(lambda: getpass(visible_line(prompt)))
+        file = sys.stdin.fileno()
+        before = termios.tcgetattr(file)
+        hidden = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+        termios.tcsetattr(file, termios.TCSAFLUSH, hidden)
+        try:
+            return await self.line(prompt)
+        finally:
+            termios.tcsetattr(file, termios.TCSADRAIN, before)
+            self.say("")
+
     def discard_rest(self) -> None:
         """Drop the rest of the output, because nobody reads it any more."""
         for stream in (sys.stdout, sys.stderr):

@@ -19,6 +19,11 @@ TEMPLATES: tuple[str, ...] = (
     # Providers
     tr_later("There is no API key for {title}. Add one in the settings."),
     tr_later("There is no API key for {title}. Add one in the settings, or set {variable}."),
+    tr_later("The command in key_command.{name} did not end within {seconds} s."),
+    tr_later("The command in key_command.{name} cannot be run: there is no program {program}."),
+    tr_later("The command in key_command.{name} prints more than a key."),
+    tr_later("The command in key_command.{name} ended with {code}."),
+    tr_later("The command in key_command.{name} printed nothing."),
     tr_later("{title} rejected the API key."),
     tr_later("The key ending in {end} does not work."),
     tr_later("{title} does not permit this."),

@@ -43,6 +43,8 @@ async def cli(home: Path, *arguments: str) -> int:
         ("default_model", '{"openai": "m"}', {"openai": "m"}),
         ("models.ollama/m", '{"context_window": 9}', {"context_window": 9}),
         ("default_provider", "", ""),
+        ("key_command.brave", "ls 'my keys/it; $(x).txt'", ["ls", "my keys/it; $(x).txt"]),
+        ("key_command.openai", '["ls", "a,b"]', ["ls", "a,b"]),
     ],
 )
 async def test_a_setting_is_set_and_read(
@@ -74,6 +76,9 @@ async def test_a_setting_is_set_and_read(
         ("base_urls.ollama", "http://me:pw@host", "with a password is not kept"),
         ("models.ollama/m", '{"context_window": -9}', "context_window"),
         ("builtin_model", "/no/such.gguf", "There is no file"),
+        ("key_command.aol", "ls", "No key is called aol"),
+        ("key_command.openai", "'ls", "cannot be taken apart"),
+        ("key_command.openai", "no-such-program x", "there is no program no-such-program"),
         ("themes", "dark", "Did you mean theme?"),
         ("theme.x", "dark", "theme has no entries"),
         ("openai_api_key", "sk-1", "in your system’s keychain"),

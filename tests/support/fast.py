@@ -38,6 +38,7 @@ SLOW = (
     "studio.simulator.HubSimulator",
     "studio.simulator.Simulator",
     "studio.simulator.serve",
+    "studio.storage.config.key_command",
     "studio.tools.builtin.run",
     "studio.tools.builtin.search",
     "studio.tools.workspace.grep",

@@ -16,6 +16,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``drafts``: lists drafts and carries out decisions about them.
 - ``export``: writes conversations to a file.
 - ``import_``: makes sessions of conversations in files.
+- ``keys``: keeps, tests and removes API keys.
 - ``models``: lists a provider's models, fetches and deletes models of this computer.
 - ``permissions``: lists, adds and tests permission rules.
 - ``run``: runs one turn and prints it.
@@ -47,6 +48,7 @@ COMMANDS = {
     "usage": "add up what requests used and cost",
     "tools": "look at tools, write one, try one",
     "agents": "look at agents, write one, check them",
+    "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",
     "export": "write conversations to a file",
     "import": "take conversations from files, also of ChatGPT and Claude",

@@ -264,6 +264,10 @@ def _stored(action: argparse.Action, line: _Line, paths: Paths, folder: Path) ->
         case _, "ID":
             sessions = completion_index.sessions(paths.database)
             return [*sessions, ("last", "the session used last")]
+        case "keys", "KEY":
+            from studio.providers.registry import PROVIDERS
+
+            return [(name, one.title) for name, one in PROVIDERS.items() if one.key != "none"]
         case "config", "KEY":
             from studio.storage.config.settings import field_types
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 UNSHOWN = ("window_geometry",)
 """Settings that are not listed: bytes of Qt."""
 KEYS = (
-    "API keys are no settings: they are in your system’s keychain. Add one in the window’s "
-    "settings, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY."
+    "API keys are no settings: they are in your system’s keychain. Add one with agent-studio keys "
+    "set PROVIDER, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY."
 )
 _KEY_LIKE = re.compile(r"(?:^|[._-])(?:api[._-]?)?(?:key|token|secret|password)s?$", re.I)
 _WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
@@ -171,7 +171,9 @@ def _read(key: str, text: str, hint: Any) -> object:
     from studio.storage.config.settings import matches_type
 
     value: object = text
-    if hint is not str and get_origin(hint) is not Literal:
+    if key.startswith("key_command.") and not text.lstrip().startswith("["):
+        value = _split(text)
+    elif hint is not str and get_origin(hint) is not Literal:
         try:
             value = _WORDS.get(text.strip().lower()) if hint is bool else json.loads(text)
         except (ValueError, RecursionError):
@@ -184,6 +186,16 @@ def _read(key: str, text: str, hint: Any) -> object:
     if not matches_type(value, hint):
         raise ConfigurationError(f"{key} is {_takes(hint)}, not “{text}”.")
     return value
+
+
+def _split(text: str) -> list[str]:
+    """The words of a command, as a shell takes them apart; raises ConfigurationError."""
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigurationError(f"The command cannot be taken apart: {error}.") from error
 
 
 def _takes(hint: Any) -> str:
@@ -211,12 +223,15 @@ def _check(name: str, value: Any, entry: str, paths: Paths) -> None:
             for provider in entries:
                 _provider(provider)
             for url in entries.values() if name == "base_urls" else ():
-                _address(url)
+                check_address(url)
         case "routing_model" | "tiers":
             for model in filter(None, entries.values()):
                 _model(model)
+        case "key_command":
+            for one, words in entries.items():
+                _key_command(one, words)
         case "searxng_url" | "trace_endpoint":
-            _address(value)
+            check_address(value)
         case "mask":
             from studio.agent.permission.content_filter import parse_kinds
 
@@ -245,7 +260,7 @@ def _model(name: str) -> None:
     _provider(provider)
 
 
-def _address(url: str) -> None:
+def check_address(url: str) -> None:
     from urllib.parse import urlsplit
 
     try:
@@ -258,6 +273,18 @@ def _address(url: str) -> None:
         raise ConfigurationError(f"“{url}” is no address. One looks like http://127.0.0.1:11434")
     if secret:
         raise ConfigurationError("An address with a password is not kept in a file.")
+
+
+def _key_command(name: str, words: list[str]) -> None:
+    import shutil
+
+    from studio.agent.provider_factory import KEY_TITLES
+
+    if name not in KEY_TITLES:
+        raise ConfigurationError(f"No key is called {name}. Known are {', '.join(KEY_TITLES)}.")
+    if not words or shutil.which(words[0]) is None:
+        said = f"no program {words[0]}" if words else "no word in it"
+        raise ConfigurationError(f"The command for {name} cannot be run: there is {said}.")
 
 
 def _agent(name: str, paths: Paths) -> None:

@@ -22,6 +22,7 @@ from studio.providers.errors import ErrorFactory
 from studio.providers.http import Http
 from studio.providers.registry import KEY_VARIABLES, KEYED, PROVIDERS
 from studio.providers.sse import Endpoint
+from studio.storage.config.key_command import KeyCommands
 from studio.storage.config.keychain import Keychain, Status
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.paths import Paths
@@ -85,7 +86,8 @@ class NetworkChecks:
         self._values = values
         self._offline = offline
         limit = seconds or LIMIT
-        self._keychain = Keychain(deadline=limit / 2, variables=KEY_VARIABLES)
+        commands = KeyCommands(lambda: values.key_command, limit / 2)
+        self._keychain = Keychain(deadline=limit / 2, variables=KEY_VARIABLES, commands=commands)
         self._http = Http(connect_seconds=limit, read_seconds=limit)
         self._connections = ProviderFactory(settings, self._keychain, self._http, {})
         self._records_times = False
@@ -113,7 +115,9 @@ class NetworkChecks:
         chosen = self._values.default_provider == name
         if not key and one.key == "needed":
             advice = f"Add one in the settings, or set {one.key_variables[0]}." if chosen else ""
-            return Finding(title, "warning" if chosen else "note", "no key", advice)
+            problem = self._keychain.commands.problem(name)
+            bad = chosen or bool(problem)
+            return Finding(title, "warning" if bad else "note", problem or "no key", advice)
         if one.address_needed and not address:
             advice = f"Set its base URL in the settings, or {one.address_variable}."
             shown = advice if chosen else ""
@@ -154,8 +158,9 @@ class NetworkChecks:
         """Where the key comes from, in words."""
         if not key:
             return ""
-        if self._keychain.source(one.name) == "keychain":
-            return "key from the keychain"
+        source = self._keychain.source(one.name)
+        if source in ("keychain", "command"):
+            return f"key from the {source}" + (" in key_command" if source == "command" else "")
         names = _variables(one)
         variable = next((name for name in names if os.environ.get(name, "").strip()), names[0])
         return f"key from {variable}"
@@ -164,8 +169,8 @@ class NetworkChecks:
         fault = error.fault if isinstance(error, ProviderError) else ""
         if fault in ("bad_key", "forbidden", "no_key"):
             where = "in the settings"
-            if self._keychain.source(one.name) != "keychain":
-                where = f"in {_variables(one)[0]}"
+            if (source := self._keychain.source(one.name)) != "keychain":
+                where = f"in {_variables(one)[0]}" if source != "command" else "where that reads it"
             return f"Put another key {where}."
         if fault == "no_credit":
             return "Add credit to the account."

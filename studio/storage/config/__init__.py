@@ -1,5 +1,6 @@
 """Configuration by the person: settings, permission rules, API keys.
 
+- ``key_command``: runs programs of the person's that print a key.
 - ``keychain``: keeps providers' API keys in the operating system's keychain (P-4).
 - ``model_overrides``: reads the settings' facts about models, which precede all others (P-5).
 - ``permission_rules``: stores standing and session rules, and the folders a person trusts (T-7).

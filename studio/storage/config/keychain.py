@@ -17,12 +17,15 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from studio.domain.errors import ConfigurationError
 from studio.domain.secret_names import names_need, names_secret
 
+from .key_command import KeyCommands
+
 SERVICE = "agent-studio"
 PAUSE = 60.0  # s without further reading after it failed
 T = TypeVar("T")
 
-Source: TypeAlias = Literal["keychain", "session", "environment", ""]
-"""Where a key came from: ``session`` is this program's memory; "" means there is no key."""
+Source: TypeAlias = Literal["keychain", "session", "command", "environment", ""]
+"""Where a key came from: ``session`` is this program's memory, ``command`` a program of the
+person's; "" means there is no key."""
 
 Status: TypeAlias = Literal["untried", "ready", "none", "locked", "silent", "failed"]
 """The state of the keychain. ``silent``: it does not answer, or waits for
@@ -81,13 +84,18 @@ class Keychain:
         deadline: float = 3.0,
         backend: Backend | None = None,
         variables: Mapping[str, Sequence[str]] | None = None,
+        commands: KeyCommands | None = None,
     ) -> None:
-        """``variables`` are the environment variables with a key, by the key's name."""
+        """``variables`` are the environment variables with a key, by the key's name.
+
+        ``commands`` are asked before those, and after the keychain.
+        """
         self.status: Status = "untried"
         self._service = service
         self._deadline = deadline
         self._backend = backend
         self._variables = variables or {}
+        self.commands = commands or KeyCommands(dict)
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._busy_since: float | None = None
@@ -108,7 +116,8 @@ class Keychain:
 
     def known(self) -> list[str]:
         """Every key that was read or kept since the program began."""
-        return [key for key in (*self._session.values(), *self._read.values()) if key]
+        kept = (*self._session.values(), *self._read.values(), *self.commands.every())
+        return [key for key in kept if key]
 
     @property
     def problem(self) -> str:
@@ -121,6 +130,8 @@ class Keychain:
             return "session"
         if self._read.get(name):
             return "keychain"
+        if self.commands.known(name):
+            return "command"
         return "environment" if self.environment_key(name) else ""
 
     def environment_key(self, name: str) -> str | None:
@@ -129,7 +140,7 @@ class Keychain:
         return next((key for value in values if (key := value.strip())), None)
 
     async def get(self, name: str) -> str | None:
-        """The key: kept for this session, from the keychain, or from the environment.
+        """The key: kept for this session, from the keychain, a command or the environment.
 
         None if there is none. Never raises; ``status`` says how the keychain is.
         """
@@ -147,7 +158,12 @@ class Keychain:
                 await self._call(lambda backend: backend.get_password(self._service, name), note)
             except KeychainUnavailable:
                 self._failed_at = time.monotonic()
-        return self._session.get(name) or self._read.get(name) or self.environment_key(name)
+        return (
+            self._session.get(name)
+            or self._read.get(name)
+            or await self.commands.get(name)
+            or self.environment_key(name)
+        )
 
     def forget(self, name: str, *, session: bool = False) -> None:
         """Read a key again at the next ``get``, because another program changed it.
@@ -156,6 +172,7 @@ class Keychain:
         """
         self._changed(name)
         self._read.pop(name, None)
+        self.commands.forget(name)
         if session:
             self._session.pop(name, None)
 

@@ -68,6 +68,8 @@ class Settings:
     default_agent: str = ""
     default_permission_mode: PermissionMode = "ask"
     base_urls: dict[str, str] = field(default_factory=dict[str, str])
+    key_command: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Commands that print a key, word by word, by the key's name; see ``key_command``."""
     enabled_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Models offered in menus; all models of a provider that is not here."""
     own_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])

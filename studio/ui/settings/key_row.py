@@ -178,7 +178,7 @@ class KeyRow(QWidget):
             problem = tr_engine(self._keychain.problem or str(error))
             self._show_problem(" ".join((problem, tr("The key may still be there."))))
             return
-        self.key = self._keychain.environment_key(self._owner.name) or ""
+        self.key = await self._keychain.get(self._owner.name) or ""
         self._show()
         self.changed.emit()
 
@@ -192,23 +192,23 @@ class KeyRow(QWidget):
         source = self._keychain.source(self._owner.name) if self.key else ""
         self.shown.setVisible(not entering)
         self.entry.setVisible(entering)
-        label = {"environment": tr("From environment"), "session": tr("This session only")}.get(
-            source, ""
-        )
+        label = {
+            "environment": tr("From environment"),
+            "command": tr("From a command"),
+            "session": tr("This session only"),
+        }.get(source, "")
         self.source.set(label, "neutral")
         self.shown.setText(masked(self.key, 6 if label else 14) if self.key else "")
         self.source.setVisible(bool(label) and not entering)
         self.replace.setVisible(not entering)
         self.remove.setVisible(not entering)
-        from_environment = source == "environment"
-        self.remove.setEnabled(not from_environment)
-        self.remove.setToolTip(
-            plain_tip(
-                tr("Set by {variable}").format(variable=self._owner.variable)
-                if from_environment
-                else ""
-            )
-        )
+        setter = {
+            "environment": self._owner.variable,
+            "command": f"key_command.{self._owner.name}",
+        }.get(source, "")
+        self.remove.setEnabled(source not in ("environment", "command"))
+        tip = tr("Set by {variable}").format(variable=setter) if setter else ""
+        self.remove.setToolTip(plain_tip(tip))
         self.save.setVisible(entering)
         self.save.setEnabled(bool(self.entry.text().strip()))
         self.cancel.setVisible(self._entering and bool(self.key))
