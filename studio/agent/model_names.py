@@ -19,7 +19,7 @@ from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.settings import SettingsFile
 
-from .provider_factory import ProviderFactory, no_key
+from .provider_factory import ProviderFactory
 
 LONGEST = 300
 """Characters of a name; providers have ids of a hundred."""
@@ -142,7 +142,9 @@ class ModelNames:
             return found
         missing = self._found(list(PROVIDERS), wanted) or self._dated(list(PROVIDERS), wanted)
         if missing is not None and missing.provider in KEYED:
-            raise UnknownModel(f"{no_key(missing.provider)} It is needed for {wanted}.")
+            raise UnknownModel(
+                f"{self._providers.no_key(missing.provider)} It is needed for {wanted}."
+            )
         hint = await self.hint(wanted)
         raise UnknownModel(f"There is no model {_short(wanted)} here. {hint}".rstrip())
 
