@@ -172,10 +172,13 @@ class Engine:
         self.catalogue.refresh(name, make, key, force, address)
 
     async def refresh_lists(self) -> None:
-        """Refresh the lists of all connected providers outside this program."""
+        """Refresh the lists of all connected providers outside this program.
+
+        One that failed rests for a while, see ``Catalogue.failed_lately``.
+        """
         await self.catalogue.load()
         for name in self.connected:
-            if name not in EMBEDDED:
+            if name not in EMBEDDED and not self.catalogue.failed_lately(name):
                 await self.refresh_models(name)
 
     async def list_models(self, name: str, *, refresh: bool = False) -> Listing:

@@ -28,6 +28,8 @@ from .model_facts import apply_own_facts, fill_missing_facts, is_retired, listab
 ListingState: TypeAlias = Literal["idle", "loading", "ready", "failed"]
 Own: TypeAlias = Callable[[str], Mapping[str, ModelInfo]]
 """Of a provider: the person's own entries by the model's id, None where they say nothing."""
+FAILED_REST = 30.0
+"""Seconds in which programs do not ask again of their own accord for a list that failed."""
 KEPT_KEYS = 4
 """Lists remembered for each provider: one for each of the last keys."""
 
@@ -44,7 +46,7 @@ class Listing:
     """The models of one provider as they are known now.
 
     ``reason`` says why the list is the built-in or a remembered one. Times are
-    the clock's: when the list was fetched, when the running refresh began.
+    the clock's: when the list was fetched, when the running refresh began, when it failed.
     """
 
     models: tuple[ModelInfo, ...] = ()
@@ -52,6 +54,7 @@ class Listing:
     reason: str = ""
     fetched_at: float | None = None
     started_at: float | None = None
+    failed_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,11 @@ class Catalogue:
             if model.id == model_id:
                 return apply_own_facts(model, self._own(name).get(model_id))
         return self._unlisted(name, model_id)
+
+    def failed_lately(self, name: str) -> bool:
+        """Whether a list failed so short ago that it would most likely fail again."""
+        failed = self._shown(name).failed_at
+        return failed is not None and 0 <= self._clock() - failed < FAILED_REST
 
     def _shown(self, name: str) -> Listing:
         """The provider's own list, or the built-in one."""
@@ -242,7 +250,8 @@ class Catalogue:
                 found = listable(await lister.models())
         except TimeoutError:
             reason = f"No answer in {self._patience:g} s"
-            return replace(self._listed(name, cached), state="failed", reason=reason)
+            listing = replace(self._listed(name, cached), state="failed", reason=reason)
+            return replace(listing, failed_at=self._clock())
         except StudioError as error:
             return self._failed(name, str(error))
         except Exception:  # a fault of a provider's adapter is no reason to lose the list
@@ -263,7 +272,7 @@ class Catalogue:
         return Listing((*fetched.values(), *more), "ready", fetched_at=cached.fetched_at)
 
     def _failed(self, name: str, reason: str) -> Listing:
-        return Listing(self._built_in.get(name, ()), "failed", reason)
+        return Listing(self._built_in.get(name, ()), "failed", reason, failed_at=self._clock())
 
     def _remember(self, name: str, digest: str, listing: Listing) -> None:
         assert listing.fetched_at is not None

@@ -347,6 +347,9 @@ async def test_p3_no_answer(tmp_path: Path, clock: Clock) -> None:
     listing = await settled(catalogue)
     assert (listing.state, listing.reason) == ("failed", "No answer in 0.05 s")
     assert ids(listing) == ["a", "big", "small"]
+    assert catalogue.failed_lately("cloud") and not catalogue.failed_lately("another")
+    clock.now += 31
+    assert not catalogue.failed_lately("cloud")
     catalogue.refresh("cloud", source.make, "another")
     assert ids(await settled(catalogue)) == ["big", "small"]
     await catalogue.close()

@@ -56,6 +56,31 @@ async def test_a_conversation_of_several_people_goes_on_in_its_chat(tmp_path: Pa
         assert len(await server.house.engine.sessions.store.all()) == 1
 
 
+async def test_a_limit_beyond_the_models_own_is_lowered_to_it(tmp_path: Path) -> None:
+    """Clients send one limit for all models, and providers refuse what is too high."""
+    async with running_server(tmp_path, HELLO) as server:
+        server.house.engine.settings.values.models[MODEL] = {"output_limit": 50}
+        for asked in (1000, 20):
+            assert (await server.ask(max_tokens=asked)).status_code == 200
+        sent = [one.json for one in server.house.asked]
+        assert [one.get("max_completion_tokens", one.get("max_tokens")) for one in sent] == [50, 20]
+
+
+async def test_a_list_that_failed_is_let_rest(tmp_path: Path) -> None:
+    async with running_server(tmp_path, HELLO) as server:
+        engine, simulator = server.house.engine, server.house.simulator
+        await until(lambda: engine.catalogue.listing(PROVIDER).state == "ready")
+        engine.settings.values.base_urls[PROVIDER] += "/nowhere"
+
+        def asked() -> int:
+            return len([one for one in simulator.requests if "nowhere" in one.path])
+
+        for _ in range(3):
+            await server.client.get("/v1/models")
+            await until(lambda: engine.catalogue.listing(PROVIDER).state == "failed")
+        assert asked() == 1
+
+
 async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
     """S-3: agents, and the models that are set up, as the person offers them."""
     async with running_server(tmp_path, HELLO) as server:

@@ -28,6 +28,7 @@ from studio.domain.events import (
     StepEnded,
 )
 from studio.domain.ledger import Sent
+from studio.domain.models import ModelInfo
 from studio.providers.base import Reply, ReplyStream, Request
 from studio.providers.registry import PROVIDER_TITLES
 
@@ -288,7 +289,7 @@ class ModelRequests:
             history.items,
             history.system,
             history.tools,
-            output_limit=generation.output_limit,
+            output_limit=_within(generation.output_limit, self._access.facts),
             facts=self._access.facts,
             effort=generation.effort,
             temperature=generation.temperature,
@@ -300,3 +301,10 @@ class ModelRequests:
             schema=generation.schema,
             parallel=generation.parallel,
         )
+
+
+def _within(limit: int | None, facts: ModelInfo) -> int | None:
+    """An answer's limit in tokens, lowered to the model's own: providers refuse a higher one."""
+    if limit is None or not facts.output_limit:
+        return limit
+    return min(limit, facts.output_limit)
