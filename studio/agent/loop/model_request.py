@@ -303,8 +303,7 @@ class ModelRequests:
         )
 
 
-def _within(limit: int | None, facts: ModelInfo) -> int | None:
+def _within(limit: int | None, facts: ModelInfo | None) -> int | None:
     """An answer's limit in tokens, lowered to the model's own: providers refuse a higher one."""
-    if limit is None or not facts.output_limit:
-        return limit
-    return min(limit, facts.output_limit)
+    most = facts.output_limit if facts is not None else None
+    return min(limit, most) if limit is not None and most else limit
