@@ -17,8 +17,8 @@ from support.waiting import FOREVER, until, within
 
 WAITS = Turn(Text("Some words. " * 20), faults=[stall(at=3)])
 """Begins, and then says nothing more."""
-MUCH = Turn(Text("word " * 5_000))
-"""Some 1 MB of events, more than sockets hold."""
+MUCH = Turn(Text(f"{'word' * 100} " * 5_000))
+"""2 MB of words, in however few events they go on: more than sockets hold."""
 SILENT = Turn(Text("Hello."), faults=[stall(at="headers")])
 
 
