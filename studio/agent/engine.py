@@ -337,5 +337,6 @@ class Engine:
                 await step()
             except (StudioError, ProviderError, OSError) as error:
                 first = first or error
+        self.keychain.close()
         if first is not None:
             raise first

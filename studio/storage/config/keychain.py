@@ -96,7 +96,7 @@ class Keychain:
         self._backend = backend
         self._variables = variables or {}
         self.commands = commands or KeyCommands(dict)
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._busy_since: float | None = None
         self._failed_at: float | None = None
@@ -104,6 +104,16 @@ class Keychain:
         self._session: dict[str, str] = {}
         self._changes: dict[str, int] = {}
         self._listeners: list[Callable[[str], None]] = []
+
+    def close(self) -> None:
+        """End the thread when its work is done; a silent keychain's waits for the program's end.
+
+        A later call starts another.
+        """
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._jobs = queue.SimpleQueue()
+            self._thread = None
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call ``listener`` with the name of each key after it was kept or deleted here."""
@@ -271,7 +281,9 @@ class Keychain:
         self._jobs.put(job)
         if self._thread is None:
             # A daemon thread: the program ends even while the keychain is silent.
-            self._thread = threading.Thread(target=self._serve, name="keychain", daemon=True)
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._jobs,), name="keychain", daemon=True
+            )
             self._thread.start()
         try:
             status = await asyncio.wait_for(done, self._deadline)
@@ -282,9 +294,8 @@ class Keychain:
         if status != "ready":
             raise KeychainUnavailable(status)
 
-    def _serve(self) -> None:
-        while True:
-            job = self._jobs.get()
+    def _serve(self, jobs: queue.SimpleQueue[_Job | None]) -> None:
+        while (job := jobs.get()) is not None:
             if job.abandoned:
                 continue
             self._busy_since = time.monotonic()

@@ -119,6 +119,21 @@ async def test_a_key_is_kept_read_once_and_deleted() -> None:
         await again.set("anthropic", "  ")
 
 
+async def test_its_thread_ends_with_it_and_a_later_call_starts_another() -> None:
+    def threads() -> list[threading.Thread]:
+        return [one for one in threading.enumerate() if one.name == "keychain"]
+
+    before = threads()
+    keychain = Keychain(backend=Vault())
+    for _ in range(2):
+        await keychain.get("anthropic")
+        await keychain.set("anthropic", KEY)
+        (thread,) = set(threads()) - set(before)
+        keychain.close()
+        await asyncio.to_thread(thread.join, HANG)
+        assert not thread.is_alive()
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [
