@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from acp import PROTOCOL_VERSION, RequestError, update_agent_message_text
 from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
+    AvailableCommandsUpdate,
+    CloseSessionResponse,
+    ConfigOptionUpdate,
     CurrentModeUpdate,
+    DeleteSessionRequest,
+    ForkSessionResponse,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
@@ -21,41 +26,47 @@ from acp.schema import (
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
+    ResumeSessionResponse,
     SessionCapabilities,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
+    SessionCloseCapabilities,
+    SessionDeleteCapabilities,
+    SessionForkCapabilities,
     SessionInfo,
     SessionInfoUpdate,
     SessionListCapabilities,
-    SessionMode,
-    SessionModeState,
+    SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
     StopReason,
 )
+from pydantic import ValidationError
 
 from studio import __version__
 from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.session.session import Session
 from studio.domain.agents import PermissionMode
+from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
 from studio.domain.messages import Said
 
 from .client_requests import ClientRequests
 from .prompt_blocks import Content, invalid, read_prompt
+from .session_options import choose_option, chosen, session_modes, session_options
+from .slash_commands import (
+    DRAFTS,
+    RETRY,
+    available_commands,
+    command_in,
+    run_command,
+)
 from .updates import STOPS, SessionUpdates, Update, end_note
 
 PAGE = 50
 _ID = re.compile(r"[\w.-]{1,200}", re.ASCII)
 _CURSOR = re.compile(r"[1-9][0-9]{0,8}")
 UNUSED = "MCP servers of the editor are not used here: {}. Agents work with their own tools.\n\n"
-MODES: dict[PermissionMode, tuple[str, str]] = {
-    "ask": ("Ask", "Changes of files are drafts, and commands are asked about"),
-    "auto": ("Automatic", "Drafts are written at once, and commands are asked about"),
-    "plan": ("Plan", "The agent only reads, and makes a plan"),
-}
 
 
 class AcpAgent:
@@ -70,6 +81,7 @@ class AcpAgent:
         """Of the prompts that are being worked on, by their sessions."""
         self._mcp_servers: dict[str, bool] = {}
         """MCP servers that the editor offers, and whether it was told of them."""
+        self._later = BackgroundTasks()
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -86,7 +98,13 @@ class AcpAgent:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
-                session_capabilities=SessionCapabilities(list=SessionListCapabilities()),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                    fork=SessionForkCapabilities(),
+                    delete=SessionDeleteCapabilities(),
+                ),
             ),
             auth_methods=[],  # keys are the studio's affair
             agent_info=Implementation(
@@ -94,16 +112,27 @@ class AcpAgent:
             ),
         )
 
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer what the library has no method for; see ``StdioTransport``."""
+        if method != "session/delete":
+            raise RequestError.method_not_found(f"_{method}")
+        try:
+            wanted = DeleteSessionRequest.model_validate(params)
+        except ValidationError as error:
+            raise invalid("“sessionId” is missing.") from error
+        await self._delete_session(wanted.session_id)
+        return {}
+
     async def authenticate(self, method_id: str, **_: Any) -> None:
         raise invalid("There is nothing to log in to. Keys are set in Agent Studio.")
 
     # Sessions
 
     async def new_session(
-        self, cwd: str, mcp_servers: Sequence[Any] = (), **_: Any
+        self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> NewSessionResponse:
         folder = _folder(cwd)
-        self._note_mcp_servers(mcp_servers)
+        self._note_mcp_servers(mcp_servers or ())
         try:
             choice = await self._engine.choose(agent=self._agent, folder=folder)
             session = await self._engine.sessions.create(
@@ -116,23 +145,49 @@ class AcpAgent:
             )
         except StudioError as error:
             raise _failed(error) from error
-        self._sessions[session.info.id] = session
-        return NewSessionResponse(
-            session_id=session.info.id,
-            modes=_modes(session),
-            config_options=await self._options(session),
-        )
+        return NewSessionResponse(session_id=session.info.id, **await self._begun(session))
 
     async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] = (), **_: Any
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
-        session = await self._opened(cwd, session_id)
-        self._note_mcp_servers(mcp_servers)
+        session = await self._opened(cwd, session_id, mcp_servers)
         for update in SessionUpdates(session.info.folder).for_blocks(session.transcript.blocks):
             await self._send(session, update)
-        return LoadSessionResponse(
-            modes=_modes(session), config_options=await self._options(session)
-        )
+        return LoadSessionResponse(**await self._begun(session))
+
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
+        """Open a session that the editor shows already."""
+        session = await self._opened(cwd, session_id, mcp_servers)
+        return ResumeSessionResponse(**await self._begun(session))
+
+    async def fork_session(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> ForkSessionResponse:
+        """Begin a session with all that was said in another one, which stays as it is."""
+        if session_id in self._requests:
+            raise _busy()
+        source = await self._found(session_id)
+        try:
+            session = await self._engine.sessions.branch(source.info.id)
+        except StudioError as error:
+            raise _failed(error) from error
+        await self._work_in(session, _folder(cwd), mcp_servers)
+        return ForkSessionResponse(session_id=session.info.id, **await self._begun(session))
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """Stop a session and save it; it can be opened again."""
+        self._session(session_id)
+        await self._left(session_id)
+        await self._engine.sessions.put_away(session_id)
+        return CloseSessionResponse()
+
+    async def _delete_session(self, session_id: str) -> None:
+        """Put a session into the bin, from which the window can bring it back."""
+        session = await self._found(session_id)
+        await self._left(session_id)
+        await self._engine.sessions.put_in_bin([session.info.id])
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -165,37 +220,32 @@ class AcpAgent:
         if mode_id not in get_args(PermissionMode):
             raise invalid(f"There is no mode {mode_id}.")
         session = self._session(session_id)
-        await session.change(permission_mode=cast("PermissionMode", mode_id))
-        await self._send(
-            session,
-            CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode_id),
-        )
+        await session.change(permission_mode=mode_id)
+        await self._send(session, _mode_update(session))
+        await self._send_options(session)
         return SetSessionModeResponse()
 
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
         session = self._session(session_id)
-        wanted = str(value)
+        before = session.info.permission_mode
         try:
-            if config_id == "agent":
-                found = await self._engine.agent(wanted, Path(session.info.folder))
-                await session.change(agent=found.name)
-            elif config_id == "model":
-                one = await self._engine.model_names.find(wanted, first=session.info.provider)
-                await session.change(provider=one.provider, model=one.model)
-            else:
-                raise invalid(f"There is no option {config_id} with the value {wanted}.")
+            await choose_option(self._engine, session, config_id, str(value))
         except StudioError as error:
             raise _failed(error) from error
-        return SetSessionConfigOptionResponse(config_options=await self._options(session))
+        if session.info.permission_mode != before:
+            await self._send(session, _mode_update(session))
+        return SetSessionConfigOptionResponse(
+            config_options=await session_options(self._engine, session)
+        )
 
     # Turns
 
     async def prompt(self, session_id: str, prompt: Sequence[Content], **_: Any) -> PromptResponse:
         session = self._session(session_id)
         if session.running or session_id in self._requests:
-            raise RequestError(-32600, "This session is still working. Stop it first, or wait.")
+            raise _busy()
         requests = self._requests[session_id] = ClientRequests(session, self._editor)
         try:
             reason = await self._answered(session, prompt, requests)
@@ -216,14 +266,25 @@ class AcpAgent:
         self, session: Session, prompt: Sequence[Content], requests: ClientRequests
     ) -> StopReason:
         await self._engine.refresh_settings()
-        words = await read_prompt(prompt)
+        command = command_in(prompt)
+        words = [] if command else await read_prompt(prompt)
         if new := [name for name, told in self._mcp_servers.items() if not told]:
             self._mcp_servers |= dict.fromkeys(new, True)
             await self._send(session, update_agent_message_text(UNUSED.format(", ".join(new))))
         if requests.stopped:  # there is no turn yet that could be stopped
             return "cancelled"
-        untitled = not session.info.title
+        if command:
+            if text := await run_command(command, session):
+                await self._send(session, update_agent_message_text(text))
+                return "end_turn"
+            if command == DRAFTS:
+                await requests.drafts()
+            if command != RETRY:
+                return "end_turn"
+        untitled, before = not session.info.title, chosen(session)
         end = await self._turn(session, words, requests)
+        if chosen(session) != before:  # by a rule that chooses models
+            await self._send_options(session)
         if untitled and session.info.title:
             await self._send(
                 session,
@@ -283,63 +344,71 @@ class AcpAgent:
         for server in servers:
             self._mcp_servers.setdefault(escape_line(server.name, 100), False)
 
-    async def _opened(self, cwd: str, session_id: str) -> Session:
+    async def _opened(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None
+    ) -> Session:
         folder = _folder(cwd)
+        session = await self._found(session_id)
+        await self._work_in(session, folder, mcp_servers)
+        return session
+
+    async def _found(self, session_id: str) -> Session:
+        """A session of the studio, open here or not; raises RequestError."""
         if not _ID.fullmatch(session_id):
             raise _unknown(session_id)
         try:
-            session = await self._engine.sessions.open(session_id)
+            return await self._engine.sessions.open(session_id)
         except ConfigurationError as error:
             raise _unknown(session_id) from error
         except StudioError as error:
             raise _failed(error) from error
+
+    async def _work_in(
+        self, session: Session, folder: Path, mcp_servers: Sequence[Any] | None
+    ) -> None:
+        """Let the editor work in a session, in its folder."""
         if Path(session.info.folder) != folder and not session.running:
             await session.change(folder=str(folder))
-        self._sessions[session_id] = session
-        return session
+        self._note_mcp_servers(mcp_servers or ())
 
-    async def _options(self, session: Session) -> list[Any]:
-        """The choices of agent and model that an editor shows."""
-        info = session.info
-        await self._engine.refresh_lists()
-        agents = await self._engine.agents(Path(info.folder))
-        models = {f"{info.provider}/{info.model}": info.model}
-        for provider in self._engine.connected:
-            current = info.model if provider == info.provider else ""
-            for model in self._engine.offered(provider, current):
-                models[f"{provider}/{model.id}"] = model.title
-        by_agent = [
-            SessionConfigSelectOption(
-                value=agent.name, name=agent.name, description=agent.about or None
+    async def _begun(self, session: Session) -> dict[str, Any]:
+        """Serve a session; returns what the answer tells of it."""
+        self._sessions[session.info.id] = session
+        options = await session_options(self._engine, session)
+        # The task begins when the request is answered: the editor knows the session by then.
+        self._later.start(self._send_commands(session))
+        return {"modes": session_modes(session), "config_options": options}
+
+    async def _left(self, session_id: str) -> None:
+        """Stop a session, and return when the editor has no more part in it."""
+        await self.cancel(session_id)
+        if requests := self._requests.get(session_id):
+            await requests.closed.wait()
+        self._sessions.pop(session_id, None)
+
+    async def _send_commands(self, session: Session) -> None:
+        with suppress(ConnectionError):
+            await self._send(
+                session,
+                AvailableCommandsUpdate(
+                    session_update="available_commands_update",
+                    available_commands=available_commands(),
+                ),
             )
-            for agent in agents.by_name.values()
-        ]
-        by_model = [
-            SessionConfigSelectOption(value=value, name=name) for value, name in models.items()
-        ]
-        return [
-            SessionConfigOptionSelect(
-                type="select", id="agent", name="Agent", current_value=info.agent, options=by_agent
+
+    async def _send_options(self, session: Session) -> None:
+        await self._send(
+            session,
+            ConfigOptionUpdate(
+                session_update="config_option_update",
+                config_options=await session_options(self._engine, session),
             ),
-            SessionConfigOptionSelect(
-                type="select",
-                id="model",
-                name="Model",
-                category="model",
-                current_value=f"{info.provider}/{info.model}",
-                options=by_model,
-            ),
-        ]
+        )
 
 
-def _modes(session: Session) -> SessionModeState:
-    return SessionModeState(
-        current_mode_id=session.info.permission_mode,
-        available_modes=[
-            SessionMode(id=mode, name=name, description=description)
-            for mode, (name, description) in MODES.items()
-        ],
-    )
+def _mode_update(session: Session) -> CurrentModeUpdate:
+    mode = session.info.permission_mode
+    return CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
 
 
 def _folder(cwd: str) -> Path:
@@ -351,6 +420,10 @@ def _folder(cwd: str) -> Path:
     if not there:
         raise invalid(f"The folder {cwd} is not there. Give the whole path of one that is.")
     return folder
+
+
+def _busy() -> RequestError:
+    return RequestError(-32600, "This session is still working. Stop it first, or wait.")
 
 
 def _unknown(session_id: str) -> RequestError:

@@ -37,6 +37,8 @@ class ClientRequests:
         self._tasks = BackgroundTasks()
         self._draft_task: asyncio.Task[None] | None = None
         self.stopped = False
+        self.closed = asyncio.Event()
+        """Set when the prompt is answered."""
 
     def permission(self, question: Question) -> None:
         """Ask while the turn goes on with what needs no answer."""
@@ -49,6 +51,7 @@ class ClientRequests:
     async def close(self) -> None:
         """Withdraw the questions that are still open when the turn ends."""
         await self._tasks.aclose()
+        self.closed.set()
 
     def stop(self) -> None:
         """Withdraw the question about drafts: the editor cancelled the prompt."""

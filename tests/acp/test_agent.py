@@ -55,7 +55,12 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
         session = await person.agent.new_session(cwd=str(person.folder))
         assert [mode.id for mode in session.modes.available_modes] == ["ask", "auto", "plan"]
         options = {option.id: option.current_value for option in session.config_options}
-        assert options == {"agent": "Coder", "model": f"{CHAT}/sim-model"}
+        assert options == {
+            "agent": "Coder",
+            "model": f"{CHAT}/sim-model",
+            "mode": "ask",
+            "effort": "default",
+        }
         prompt = [
             text_block("Look at"),
             resource_link_block("a.txt", f"file://{person.folder}/a%20b.txt"),

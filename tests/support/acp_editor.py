@@ -37,6 +37,7 @@ class Editor:
     away: bool = False
     """Whether nobody answers questions."""
     agent: Any = None
+    agent_capabilities: Any = None
     folder: Path = Path()
     simulator: Any = None
     terminal: Any = None
@@ -62,6 +63,13 @@ class Editor:
 
     def on_connect(self, conn: Any) -> None:
         self.agent = conn
+
+    async def request(self, method: str, params: Any) -> Any:
+        """Send a request that the library has no method for."""
+        return await self.agent._conn.send_request(method, params)
+
+    async def notify(self, method: str, params: Any) -> None:
+        await self.agent._conn.send_notification(method, params)
 
     @property
     def words(self) -> str:
@@ -97,6 +105,7 @@ async def editor(
         try:
             answer = await agent.initialize(protocol_version=PROTOCOL_VERSION)
             assert answer.protocol_version == PROTOCOL_VERSION
+            person.agent_capabilities = answer.agent_capabilities
             assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"
             yield person
         finally:
