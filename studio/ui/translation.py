@@ -69,6 +69,14 @@ def locale() -> QLocale:
     return _locale
 
 
+def locales_of_person() -> list[str]:
+    """The locales that the person reads, as in ``de_DE``: the window's and the desktop's."""
+    from PySide6.QtCore import QLocale
+
+    desktop = (name.replace("-", "_") for name in QLocale.system().uiLanguages())
+    return list(dict.fromkeys([locale().name(), *desktop]))
+
+
 def use(wanted: str, app: QCoreApplication | None = None) -> None:
     """Write all texts in the language ``wanted`` from now on; "system" is the one of the desktop.
 

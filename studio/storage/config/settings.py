@@ -152,6 +152,8 @@ class Settings:
     server_origins: list[str] = field(default_factory=list[str])
     """Origins of web pages, as ``https://host``, that may call the server."""
 
+    spelling: str = "automatic"
+    """The language in which misspelt words are marked, as in ``de_DE``; also ``off``."""
     write_titles: bool = True
     """Have a cheap model of the chat's provider write the title of a chat."""
     bin_days: int = 30

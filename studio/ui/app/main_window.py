@@ -163,6 +163,7 @@ class MainWindow(QMainWindow):
         self.chat.opened.connect(self._show_title)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.preferences.applied.connect(self.chat.model.options.settings_changed)
+        self.preferences.applied.connect(self.chat.composer.check_spelling)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))

@@ -5,6 +5,7 @@
 - ``layout`` places the widgets.
 - ``header`` shows title, folder and origin of the chat.
 - ``composer`` is where a person types, with Send or Stop.
+- ``spell_check`` marks misspelt words in the composer, and offers others.
 - ``option_menus`` fills the composer's menus of agents, models, modes and folders.
 - ``model_picker`` is the list in which a model is looked for and chosen.
 - ``attachments`` shows the attached files and takes dropped and pasted ones.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QFocusEvent,
     QFontMetricsF,
     QInputMethodEvent,
@@ -30,6 +32,9 @@ from .model.chat_model import ChatModel
 from .model.message_input import State
 from .model.open_chat import Change
 from .model.open_word import OpenWord, mention_of, open_word
+
+if TYPE_CHECKING:
+    from .spell_check import SpellCheck
 
 MOST_LINES = 10
 _CASE = QTextDocument.FindFlag.FindCaseSensitively
@@ -72,6 +77,8 @@ class Editor(QPlainTextEdit):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self.spell_check: SpellCheck | None = None
+        """None until something was typed."""
         self._theme = theme
         self.least = 0
         """The least height, in pixels at normal text size."""
@@ -141,6 +148,13 @@ class Editor(QPlainTextEdit):
             (self.older_wanted if key == Qt.Key.Key_Up else self.newer_wanted).emit()
         else:
             super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self.spell_check is None:
+            super().contextMenuEvent(event)
+        else:
+            by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
+            self.spell_check.show_menu(event.pos(), event.globalPos(), by_keys=by_keys)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         return source.hasUrls() or source.hasImage() or super().canInsertFromMimeData(source)
@@ -279,6 +293,7 @@ class Composer(PaintedWidget):
         self.editor.textChanged.connect(lambda: model.input.set_text(self.text, self._caret))
         self.editor.cursorPositionChanged.connect(lambda: model.input.move_caret(self._caret))
         self.editor.cursorPositionChanged.connect(self._look_for_word)
+        self.editor.textChanged.connect(self.check_spelling)
         self.editor.resized.connect(self._parts_resized)
         self.editor.focus_changed.connect(self.update)
         self.editor.files_given.connect(self.attachments.add_paths)
@@ -390,7 +405,7 @@ class Composer(PaintedWidget):
         self.editor.fit()
 
     def _space(self) -> None:
-        self._mark_mentions()
+        self._mark_words()
         px = self.theme.px
         self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
         self._column.setSpacing(px(12))
@@ -406,19 +421,20 @@ class Composer(PaintedWidget):
 
     def _show(self) -> None:
         """Show what Send does now, and whether there is something to send."""
-        self._mark_mentions()
+        self._mark_words()
         message = self._model.input
         remark = self._model.attachments.send_remark
         self.send.show_state(stops=message.state == "running", ready=message.ready, remark=remark)
         if message.closed:
             self.send.setToolTip(plain_tip(message.closed))
 
-    def _mark_mentions(self) -> None:
-        """Show which names in the text stand for an attached file."""
+    def _mark_words(self) -> None:
+        """Show which names in the text stand for an attached file, and what is misspelt."""
         named = [one.mention for one in self._model.attachments.items if one.mention]
-        if not named and not self.editor.extraSelections():
+        check = self.editor.spell_check
+        marks: list[QTextEdit.ExtraSelection] = check.marks if check is not None else []
+        if not named and not marks and not self.editor.extraSelections():
             return
-        marks: list[QTextEdit.ExtraSelection] = []
         for name in named:
             found = self.editor.document().find(mention_of(name), 0, _CASE)
             while not found.isNull():
@@ -432,6 +448,18 @@ class Composer(PaintedWidget):
     def _escape(self) -> None:
         if self._model.input.state in ("running", "waiting"):
             self._model.stop()
+
+    def check_spelling(self) -> None:
+        """Have what is written looked at, as the settings say; see ``spell_check``."""
+        engine, check = self._model.engine, self.editor.spell_check
+        if check is not None:
+            check.check_soon()
+        elif engine is not None and self.text and engine.settings.values.spelling != "off":
+            from .spell_check import SpellCheck
+
+            check = SpellCheck(self.theme, self.editor, self._model, engine.settings)
+            self.editor.spell_check = check
+            check.marked.connect(self._mark_words)
 
     def _clicked(self) -> None:
         if self.send.stops:

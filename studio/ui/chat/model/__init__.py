@@ -13,6 +13,8 @@ happens then comes back as a ``Change`` for each event.
 - ``attachments`` reads attached files and asks whether the model takes them.
 - ``message_input`` keeps the message that is being written, and sends it.
 - ``open_word`` finds the mention or the command that is being typed.
+- ``spelling`` finds the words that no dictionary of the person knows.
+- ``enchant`` asks the system's dictionaries.
 - ``prompt_history`` walks through earlier messages.
 - ``versions`` knows the versions of messages and answers, and shows another.
 - ``unsent`` keeps what is written in each chat, also while the program does not run.

@@ -6,15 +6,17 @@ question in ``general_desktop``.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QLocale, Signal
 
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.settings import LanguageName, Settings
+from studio.ui.chat.model.spelling import AUTOMATIC, OFF, OWN_WORDS, Spelling
 from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
@@ -121,7 +123,12 @@ def _title(items: Sequence[MenuItem], key: str) -> str:
     return split_key(key)[1]
 
 
-AUTOMATIC = "automatic"
+def _language_name(code: str) -> str:
+    """A language in its own words, with its country."""
+    locale = QLocale(code)
+    if locale.language() == QLocale.Language.C:
+        return code
+    return f"{locale.nativeLanguageName()} ({locale.nativeTerritoryName()})"
 
 
 def _automatic() -> MenuItem:
@@ -161,6 +168,11 @@ class GeneralPage(SettingsPage):
         self._language = Combo(self.theme, tr("Language"), "", 160, names)
         self._language.chosen.connect(self._language_chosen)
         rows.add(tr("Language"), self._language, tr("From the next start on."))
+        self._spelling = Combo(self.theme, tr("Spelling"), "", 160, self._spelling_items([]))
+        self._spelling.chosen.connect(self._spelling_chosen)
+        self._spelling_line = rows.add(
+            tr("Spelling"), self._spelling, tr("Marks misspelt words in your messages.")
+        )
         self.column.addWidget(rows)
 
     def _add_new_chats(self) -> None:
@@ -187,8 +199,9 @@ class GeneralPage(SettingsPage):
         self.changed.emit()
 
     def show_at(self, name: str) -> None:
-        """Load the list of agents again."""
+        """Load the lists of agents and dictionaries again."""
         self._services.tasks.start(self._load_agents())
+        self._services.tasks.start(self._load_dictionaries())
 
     async def _load_agents(self) -> None:
         found = await self._services.engine.agents()
@@ -202,6 +215,9 @@ class GeneralPage(SettingsPage):
         self.limits.refresh()
         self.traces.refresh()
         self._language.set_current(values.language)
+        self._spelling.set_current(values.spelling)
+        if values.spelling not in (AUTOMATIC, OFF):
+            self._spelling.set_face(_language_name(values.spelling))
         self._titles.show_value(values.write_titles)
         self._provider.set_current(values.default_provider or AUTOMATIC)
         self._agent.set_current(values.default_agent or AUTOMATIC)
@@ -209,6 +225,30 @@ class GeneralPage(SettingsPage):
         self._folder.set_text(Path(folder).name if folder else tr("Choose…"))
         self._folder.setAccessibleName(joined((tr("Folder of new chats"), Path(folder).name)))
         self._folder.setToolTip(plain_tip(folder))
+
+    def _spelling_items(self, languages: Sequence[str]) -> list[MenuItem]:
+        known = [MenuItem(one, _language_name(one)) for one in languages if "_" in one]
+        known.sort(key=lambda item: item.text)
+        return [
+            _automatic(),
+            MenuItem(OFF, tr("Off")),
+            *([MenuItem("", "")] if known else []),
+            *known,
+        ]
+
+    async def _load_dictionaries(self) -> None:
+        spelling = Spelling(self._services.file.path.parent / OWN_WORDS)
+        found = await asyncio.to_thread(spelling.languages)
+        self._spelling.set_items(self._spelling_items(found))
+        if not found:
+            self._spelling_line.show_text(
+                tr("There are no dictionaries here. It takes Enchant, and those of Hunspell.")
+            )
+        self.refresh()
+
+    def _spelling_chosen(self, language: str) -> None:
+        self._settings.spelling = language
+        self.changed.emit()
 
     def _language_chosen(self, language: str) -> None:
         self._settings.language = cast("LanguageName", language)
