@@ -23,6 +23,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from studio.domain.errors import ConfigurationError
 from studio.storage.config.settings import SettingsFile
 
 from .errors import AMBIGUOUS, ApiError, error_from_exception
@@ -134,7 +135,14 @@ class AccessGuard:
     async def _unknown(self, scope: Scope, headers: Headers) -> ApiError | None:
         """The error for a client without the token."""
         scope["state"]["client"] = ""
-        if scope["path"] in OPEN or not (token := await self._token()):
+        if scope["path"] in OPEN:
+            return None
+        try:
+            token = await self._token()
+        except ConfigurationError as error:  # where it is kept is nothing for a stranger
+            log.error("the token cannot be read: %s", error)
+            return ApiError("The token cannot be read here. The log says why.", 500)
+        if not token:
             return None
         for shown in _shown(headers):
             if secrets.compare_digest(shown.encode(), token.encode()):

@@ -42,7 +42,8 @@ async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, path
     Raises StudioError where there is none.
     """
     if options.show_token or options.renew_token:
-        return await _token(ServerToken(Keychain(), paths.data), renew=options.renew_token)
+        token = ServerToken(Keychain(), paths.data, file=_token_file(options))
+        return await _token(token, renew=options.renew_token)
     try:
         return await _serve(build, options)
     except StudioError as error:
@@ -64,6 +65,7 @@ async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> 
             host=options.host or values.server_host,
             port=values.server_port if options.port is None else options.port,
             folder=await _folder(engine, options.folder),
+            token_file=_token_file(options),
         )
         ended = asyncio.Event()
         with _on_signals(ended.set):
@@ -88,6 +90,11 @@ async def _follow(engine: Engine) -> None:
         await engine.refresh_settings()
 
 
+def _token_file(options: Namespace) -> Path | None:
+    file: Path | None = options.token_file
+    return file and file.expanduser().absolute()
+
+
 async def _folder(engine: Engine, given: Path | None) -> Path:
     """The folder where agents work: the option, the setting, or an empty folder of the program."""
     named = given or engine.settings.values.server_folder
@@ -110,6 +117,8 @@ async def _say(serving: HttpServer, *, parent: bool) -> None:
     _print(f"Base URL  {serving.address}/v1")
     if shown:
         _print(f"Token     {shown} (for this run: no keychain can keep it)")
+    elif token and serving.token.given:
+        _print(f"Token     in {serving.token.given}")
     elif token:
         _print("Token     agent-studio serve --show-token")
     else:
@@ -123,7 +132,7 @@ async def _token(token: ServerToken, *, renew: bool) -> int:
     if not token.kept:
         raise ConfigurationError(
             "No keychain can keep a token on this computer. Each run of the server makes its own "
-            "and shows it."
+            "and shows it, unless --token-file names a file for it."
         )
     _print(shown)
     return 0

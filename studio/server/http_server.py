@@ -132,11 +132,19 @@ class HttpServer:
     """Listens from ``start`` to ``stop``.
 
     ``host`` may be a name or an address, ``port`` 0 for a free one. ``folder``
-    is where agents work for clients.
+    is where agents work for clients. ``token_file`` keeps the token, in place of the keychain.
     """
 
-    def __init__(self, engine: Engine, *, host: str, port: int, folder: Path) -> None:
-        self.token = ServerToken(engine.keychain, engine.paths.data)
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        host: str,
+        port: int,
+        folder: Path,
+        token_file: Path | None = None,
+    ) -> None:
+        self.token = ServerToken(engine.keychain, engine.paths.data, file=token_file)
         self.address = ""
         """Once it listens: ``http://127.0.0.1:8765``."""
         self.local = True

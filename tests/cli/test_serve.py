@@ -164,3 +164,18 @@ async def test_a_token_that_nothing_keeps_is_not_shown_beforehand() -> None:
     async with serve("--show-token") as process:
         code, out, errors = await end(process)
         assert (code, out) == (1, "") and "No keychain" in errors
+
+
+async def test_a_token_in_a_file_is_shown(tmp_path: Path) -> None:
+    """S-4: it stays where there is no keychain, as on a server."""
+    file = tmp_path / "token"
+    options = ("--token-file", str(file))
+    async with serve(*options, "--show-token") as process:
+        code, out, _ = await end(process)
+        assert code == 0 and out == file.read_text()
+    async with serve(*options, "--port", "0") as process:
+        address = (await line(process)).split()[-1]
+        assert await line(process) == f"Token     in {file}"
+        async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
+            headers = {"authorization": f"Bearer {out.strip()}"}
+            assert (await client.get(f"{address}/models", headers=headers)).status_code == 200

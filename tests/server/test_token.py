@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
+import pytest
+
+from studio.domain.errors import ConfigurationError
 from studio.simulator import Text, Turn
 from studio.storage.config.keychain import Keychain
-from studio.storage.config.server_token import ENTRY, ServerToken
+from studio.storage.config.server_token import CREDENTIAL, ENTRY, VARIABLE, ServerToken
 from support.running_server import running_server
 
 
@@ -88,3 +92,67 @@ async def test_a_running_server_takes_the_new_one_at_once(tmp_path: Path) -> Non
         for token, status in ((old, 401), (new, 200)):
             headers = {"authorization": f"Bearer {token}"}
             assert (await server.client.get("/v1/models", headers=headers)).status_code == status
+
+
+async def test_a_file_keeps_it_where_no_keychain_does(tmp_path: Path) -> None:
+    """S-4: made for this person alone, and the same in the next run."""
+    vault, file = Vault(), tmp_path / "keys" / "token"
+    token = ServerToken(Keychain(backend=vault), tmp_path, file=file)
+    made = await token.get()
+    assert token.kept and token.given == str(file) and not vault.kept
+    assert file.stat().st_mode & 0o777 == 0o600 and file.read_text().strip() == made
+    other = ServerToken(Keychain(backend=vault), tmp_path, file=file)
+    assert await other.get() == made
+    renewed = await other.renew()
+    assert renewed != made and await token.get() == renewed
+
+
+async def test_a_token_that_others_may_read_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    token = ServerToken(Keychain(backend=Vault()), tmp_path, file=file)
+    await token.get()
+    for mode in (0o640, 0o604, 0o620):
+        file.chmod(mode)
+        with pytest.raises(ConfigurationError, match="chmod 600"):
+            await token.get()
+    file.chmod(0o600)
+    file.write_text("too short")
+    with pytest.raises(ConfigurationError, match="at least 16"):
+        await token.get()
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ConfigurationError, match="no file"):
+        await token.get()
+
+
+async def test_it_may_be_given_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable comes before a credential of systemd, and a file that is named before both."""
+    (tmp_path / CREDENTIAL).write_text("of-systemd-0123456789\n")
+    (tmp_path / CREDENTIAL).chmod(0o440)  # as systemd makes it
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+
+    def token(file: Path | None = None) -> ServerToken:
+        return ServerToken(Keychain(backend=Vault()), tmp_path, file=file)
+
+    assert await token().get() == "of-systemd-0123456789"
+    monkeypatch.setenv(VARIABLE, "of-the-variable-0123456789")
+    given = token()
+    assert await given.get() == "of-the-variable-0123456789" and given.given == VARIABLE
+    with pytest.raises(ConfigurationError, match=VARIABLE):
+        await given.renew()
+    assert (await token(tmp_path / "own").get()).startswith("as-")
+
+
+async def test_a_file_that_others_may_read_lets_nobody_in(tmp_path: Path) -> None:
+    """A stranger does not hear where it is."""
+    file = tmp_path / "token"
+    async with running_server(tmp_path, lambda view: Turn(Text("Hello."))) as server:
+        keychain = server.house.engine.keychain
+        server.serving.token = ServerToken(keychain, tmp_path, file=file)
+        headers = {"authorization": f"Bearer {await server.serving.token.get()}"}
+        assert (await server.client.get("/v1/models", headers=headers)).status_code == 200
+        file.chmod(0o644)
+        answer = await server.client.get("/v1/models", headers=headers)
+        assert answer.status_code == 500 and str(file) not in answer.text

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 from studio.agent.engine import Engine
 from studio.simulator import Text, Turn
 from studio.storage.config.keychain import KeychainUnavailable
+from studio.storage.config.server_token import VARIABLE, ServerToken
 from studio.ui.app import server_process as module
 from studio.ui.app.server_process import ServerProcess
 from studio.ui.settings.pages.server import ServerPage
@@ -322,8 +323,10 @@ class Memory:
 
 
 @on_window_loop
-async def test_the_token_is_made_kept_in_the_keychain_and_renewed(tmp_path: Path) -> None:
-    """S-4: it is nowhere else."""
+async def test_the_token_is_made_kept_in_the_keychain_and_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S-4: it is nowhere else, unless it is given; then it is shown, and not renewed here."""
     memory = Memory()
 
     async def prepare(engine) -> None:
@@ -342,6 +345,11 @@ async def test_the_token_is_made_kept_in_the_keychain_and_renewed(tmp_path: Path
         await until(lambda: memory.kept["agent-studio", "server"] != first)
         second = memory.kept["agent-studio", "server"]
         await until(lambda: row.shown.text().endswith(second[-4:]))
+        monkeypatch.setenv(VARIABLE, "given-0123456789abcdef")
+        row._stored = ServerToken(row._keychain, tmp_path)
+        await row.load()
+        assert row.shown.text().endswith("cdef") and not row.renew.isEnabled()
+        assert VARIABLE in row.remark.text() and row.remark.isVisible()
     files = [p for p in (tmp_path / "studio").rglob("*") if p.is_file()]
     assert files
     assert not any(t.encode() in p.read_bytes() for p in files for t in (first, second))

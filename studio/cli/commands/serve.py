@@ -23,6 +23,12 @@ def arguments(parser: CommandParser) -> None:
     token.add_argument("--show-token", action="store_true", help="print the token and end")
     token.add_argument("--renew-token", action="store_true", help="make and print another token")
     parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="keep the token in this file; default: AGENT_STUDIO_SERVER_TOKEN, else the keychain",
+    )
+    parser.add_argument(
         "--with-parent",
         action="store_true",
         help="end when standard input closes; tell the address as JSON",

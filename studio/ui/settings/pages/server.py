@@ -42,7 +42,7 @@ class TokenRow(QWidget):
         super().__init__()
         self._stored, self._process, self._tasks = token, process, tasks
         self._keychain = token.keychain
-        self._token = ""
+        self._token = self._problem = ""
         self._question: QMessageBox | None = None
         self.shown = Field(theme, tr("None yet"), role="code", name=tr("Token"))
         self.shown.setReadOnly(True)
@@ -59,10 +59,21 @@ class TokenRow(QWidget):
 
     async def load(self) -> None:
         """Read the token, or make one."""
+        if self._stored.given:
+            await self._load_given()
+            return
         token = self._process.token or await self._keychain.get(ENTRY) or ""
         if not token and self._process.state == "off" and not self._keychain.problem:
             token = await self._stored.get()
         self._token = token if self._process.token or self._stored.kept else ""
+        self._show()
+
+    async def _load_given(self) -> None:
+        self._problem = ""
+        try:
+            self._token = await self._stored.get()
+        except StudioError as error:
+            self._token, self._problem = "", str(error)
         self._show()
 
     def _show(self) -> None:
@@ -72,10 +83,19 @@ class TokenRow(QWidget):
         self.shown.setCursorPosition(0)
         for button in (self.show_it, self.copy, self.renew):
             button.setEnabled(bool(self._token))
-        problem = self._keychain.problem
-        own = tr("Each run of the server makes its own token.")
-        self.remark.setText(f"{tr_engine(problem)} {own}")
-        self.remark.setVisible(bool(problem))
+        self.remark.show_text(self._remark())
+        if self._stored.given:
+            self.renew.setEnabled(False)
+
+    def _remark(self) -> str:
+        if self._problem:
+            return tr_engine(self._problem)
+        if self._stored.given:
+            return tr("It is given in {place}.").format(place=self._stored.given)
+        if problem := self._keychain.problem:
+            own = tr("Each run of the server makes its own token.")
+            return f"{tr_engine(problem)} {own}"
+        return ""
 
     def _ask_to_renew(self) -> None:
         more = tr("The old one stops working. Every client needs the new one.")
