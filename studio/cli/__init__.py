@@ -12,6 +12,7 @@ What commands share:
 - ``exit_codes``: the exit codes.
 - ``event_printer``: prints the events of a turn.
 - ``turn_driver``: runs a turn, prints it and asks the person.
+- ``json_stream``: prints a turn as documented JSON lines.
 - ``final_answer``: collects the answer of a run, and writes it to a file.
 - ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.
 - ``drafts``: prints what drafts change, and carries out decisions about them.

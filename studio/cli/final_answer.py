@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from pathlib import Path
 from typing import cast
 
@@ -27,10 +28,14 @@ STDOUT = Path("-")
 
 
 class FinalAnswer:
-    """Collects the text after the last tool call; with a ``schema``, the JSON of the last step."""
+    """Collects the text after the last tool call; with a ``schema``, the JSON of the last step.
 
-    def __init__(self, schema: JsonObject | None) -> None:
+    ``code``: of the answer only the first block of code is written.
+    """
+
+    def __init__(self, schema: JsonObject | None, *, code: bool = False) -> None:
         self._schema = schema
+        self._code = code
         self._parts: list[str] = []
 
     def event(self, event: Event) -> None:
@@ -62,12 +67,36 @@ class FinalAnswer:
                 console.write_json(value)
                 return
             text = json.dumps(value, ensure_ascii=False)
+        elif self._code and text:
+            code = first_code(text)
+            if code is None:
+                console.say("There is no block of code in the answer. This is all of it.")
+            else:
+                text = code
         if not text:
             console.say("There is no answer.")
         elif path is None or path == STDOUT:
             console.write(f"{text}\n")
         else:
             await asyncio.to_thread(write_answer, f"{text}\n", path)
+
+
+def first_code(text: str) -> str | None:
+    """The first block of code in markdown, without its fences and indentation; None for none.
+
+    A block whose end is missing reaches to the end of the text.
+    """
+    found = _FENCED.search(text)
+    if found is None:
+        return None
+    indent, lines = len(found["indent"]), found["code"].splitlines()
+    return "\n".join(line[min(indent, len(line) - len(line.lstrip())) :] for line in lines)
+
+
+_FENCED = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
+    re.M | re.S,
+)
 
 
 def read_schema(text: str) -> JsonObject:

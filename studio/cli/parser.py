@@ -103,11 +103,57 @@ def answerer_options(parser: CommandParser, default: str = "") -> None:
     """Add who answers: the provider, with its ``default`` in words, the model and the agent."""
     provider_option(parser, default)
     parser.add_argument(
+        "-m",
         "--model",
         metavar="MODEL",
         help="its id or PROVIDER/ID; default: your setting, else the first listed",
     )
     parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+
+
+def session_options(parser: CommandParser) -> None:
+    """Add where the conversation is: the folder, and the session that is gone on in."""
+    from pathlib import Path
+
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
+    which.add_argument(
+        "-c", "--continue", dest="go_on", action="store_true", help="go on in the last session"
+    )
+    parser.add_argument(
+        "-s",
+        "--system",
+        metavar="TEXT",
+        help="instructions in addition to the agent's, for the whole session",
+    )
+
+
+def option(text: str) -> tuple[str, Any]:
+    """Parses an option of the model's answers, like ``temperature=0``: its field and its value."""
+    name, equals, value = text.partition("=")
+    known: dict[str, tuple[str, Callable[[str], Any], str]] = {
+        "temperature": ("temperature", _share(2), "a number from 0 to 2"),
+        "top_p": ("top_p", _share(1), "a number from 0 to 1"),
+        "max_tokens": ("output_limit", _whole_number(1, 10**9, ""), "a whole number from 1 on"),
+        "stop": ("stop", str, "a text at which the answer ends"),
+    }
+    if not equals or name not in known:
+        raise argparse.ArgumentTypeError(f"an option is NAME=VALUE, of {', '.join(known)}")
+    field, parse, takes = known[name]
+    try:
+        return field, parse(value)
+    except (ValueError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(f"{name} is {takes}, not “{value}”") from None
+
+
+def _share(most: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        if 0 <= (found := float(text)) <= most:
+            return found
+        raise ValueError(text)
+
+    return parse
 
 
 def day(text: str) -> float:

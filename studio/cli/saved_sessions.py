@@ -61,7 +61,8 @@ async def open_session(
     """
     if options.folder is not None and not options.folder.is_dir():
         raise ConfigurationError(f"The folder {options.folder} is not there.")
-    if options.session is None:
+    start: str | None = LAST if options.go_on else options.session
+    if start is None:
         folder = (options.folder or Path.cwd()).resolve()
         choice = await engine.choose(
             agent=options.agent or "",
@@ -78,11 +79,14 @@ async def open_session(
             model=choice.model,
             model_chosen=bool(options.provider or options.model),
             origin="terminal",
+            instructions=options.system or "",
         )
-    session = await engine.sessions.open(await find_session_id(engine, options.session))
+    session = await engine.sessions.open(await find_session_id(engine, start))
     changes: dict[str, Any] = {}
     if options.folder is not None:
         changes["folder"] = str(options.folder.resolve())
+    if options.system is not None:
+        changes["instructions"] = options.system
     if options.agent:
         folder = Path(changes.get("folder", session.info.folder))
         changes["agent"] = (await engine.agent(options.agent, folder)).name

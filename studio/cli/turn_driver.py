@@ -39,9 +39,10 @@ from .drafts import decide_drafts, draft_lines
 from .event_printer import JsonPrinter, TextPrinter
 from .exit_codes import LIMITS, exit_code_of_turn
 from .final_answer import FinalAnswer
+from .json_stream import JsonStreamPrinter
 
 T = TypeVar("T")
-Printer: TypeAlias = JsonPrinter | TextPrinter
+Printer: TypeAlias = JsonPrinter | TextPrinter | JsonStreamPrinter
 NOBODY_ASKED = "nobody was there to ask"
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import USAGE
-from studio.cli.parser import SESSION, CommandParser, answerer_options
+from studio.cli.parser import CommandParser, answerer_options, session_options
 
 
 def arguments(parser: CommandParser) -> None:
     parser.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
     answerer_options(parser)
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    parser.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
+    session_options(parser)
 
 
 async def run(context: CommandContext, options: Namespace) -> int:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from studio.cli.command_context import CommandContext
-from studio.cli.parser import SESSION, CommandParser, answerer_options, caps, steps
+from studio.cli.parser import (
+    CommandParser,
+    answerer_options,
+    caps,
+    option,
+    session_options,
+    steps,
+)
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.cli.console import Console
+    from studio.cli.final_answer import FinalAnswer
     from studio.cli.turn_driver import Printer
     from studio.domain.agents import Limits
+    from studio.domain.jsonvalue import JsonObject
     from studio.domain.messages import Said
+    from studio.domain.models import Generation
 
+FORMATS = ("text", "json", "stream-json")
 STANDARD = Path("-")
 """Standard input or output, where an option takes a file."""
 
@@ -49,9 +60,12 @@ def arguments(parser: CommandParser) -> None:
         metavar="MODE",
         help=f"{' or '.join(get_args(Mode))}; default: the agent's",
     )
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    parser.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
+    session_options(parser)
     parser.add_argument(
+        "--no-keep", action="store_true", help="delete the session when the turn is over"
+    )
+    parser.add_argument(
+        "-a",
         "--attach",
         action="append",
         default=[],
@@ -104,7 +118,27 @@ def arguments(parser: CommandParser) -> None:
         metavar="EFFORT",
         help=f"how hard to think: {', '.join(EFFORTS)}",
     )
-    parser.add_argument("--json", action="store_true", help="print one event a line")
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        type=option,
+        metavar="NAME=VALUE",
+        help="temperature, top_p, max_tokens or stop of the answers; may be repeated",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "-x", "--extract", action="store_true", help="print the first block of code alone"
+    )
+    form.add_argument(
+        "--output-format",
+        choices=FORMATS,
+        default="text",
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)}: one JSON object at the end, or one a line as it comes",
+    )
+    form.add_argument("--json", action="store_true", help="print the program's own events")
 
 
 async def run(context: CommandContext, options: Namespace) -> int:
@@ -117,8 +151,13 @@ async def run(context: CommandContext, options: Namespace) -> int:
     from studio.cli.final_answer import FinalAnswer, check_output_path, read_schema
     from studio.cli.saved_sessions import open_session
     from studio.cli.turn_driver import TurnDriver
-    from studio.domain.models import Generation
+    from studio.domain.errors import ConfigurationError
 
+    if options.no_keep and (options.go_on or options.session is not None):
+        raise ConfigurationError("--no-keep is for a new session; this one is kept already.")
+    if options.extract and options.schema:
+        raise ConfigurationError("With --schema the answer is JSON and has no block of code.")
+    machine = _is_for_machines(options)
     rules = [parse_rule(text, engine.tools()) for text in options.allow]
     rules += [parse_rule(text, engine.tools(), "deny") for text in options.deny]
     output: Path | None = options.output
@@ -130,36 +169,65 @@ async def run(context: CommandContext, options: Namespace) -> int:
     for problem in (await engine.agents(Path(session.info.folder))).problems:
         if not options.quiet:
             console.say(f"Agent skipped: {problem}")
-    person = console.interactive and not options.json
-    answer = FinalAnswer(schema)
+    person = console.interactive and not machine
+    answer = FinalAnswer(schema, code=options.extract)
     window = None if person else engine.questions
-    driver = TurnDriver(session, console, _printer(options, console), window, answer)
+    driver = TurnDriver(session, console, _printer(options, console, answer), window, answer)
     wanted: dict[str, Any] = {
-        "generation": Generation(effort=options.effort, schema=schema),
+        "generation": _generation(options, schema),
         "caps": options.budget,
     }
-    with _stop_on_interrupt(driver.stop):
-        limits = await _limits(engine, session, options)
-        code = await driver.run_turn(message, rules, options.mode, limits=limits, **wanted)
-        if person and limits is None and driver.capped and await driver.ask_background():
-            code = await driver.run_turn((), rules, "background", **wanted)
-        if person and code != CANCELLED:
-            await driver.offer_drafts()
+    async with _deleted_afterwards(engine, session, options.no_keep):
+        with _stop_on_interrupt(driver.stop):
+            limits = await _limits(engine, session, options)
+            code = await driver.run_turn(message, rules, options.mode, limits=limits, **wanted)
+            if person and limits is None and driver.capped and await driver.ask_background():
+                code = await driver.run_turn((), rules, "background", **wanted)
+            if person and code != CANCELLED:
+                await driver.offer_drafts()
+        waiting = session.drafts.waiting()
     if driver.fault == "not_found":
         info = session.info
         if hint := await engine.model_names.hint(info.model, info.provider):
             console.say(hint)
     to_file = output not in (None, STANDARD)
-    if driver.answered and not _streams(options) and (to_file or not options.json):
+    if driver.answered and not _streams(options) and (to_file or not machine):
         await answer.write(console, output)
     if options.quiet:
         return CANCELLED if driver.stopped else code
-    if waiting := session.drafts.waiting():
+    if waiting:
         paths = ", ".join(dict.fromkeys(draft.label for draft in waiting))
-        console.say(f"Not written yet, waiting for your approval: {paths}")
-    if not options.json:
+        gone = "Not written, and gone with the session"
+        say = gone if options.no_keep else "Not written yet, waiting for your approval"
+        console.say(f"{say}: {paths}")
+    if not (machine or options.no_keep):
         console.say(f"To go on: --session {session.info.id[:8]}")
     return CANCELLED if driver.stopped else code
+
+
+def _is_for_machines(options: Namespace) -> bool:
+    """Whether JSON is printed, so that nothing is asked at the terminal."""
+    return options.json or options.output_format != "text"
+
+
+def _generation(options: Namespace, schema: JsonObject | None) -> Generation:
+    from studio.domain.models import Generation
+
+    given: dict[str, Any] = dict(options.option)
+    given["stop"] = tuple(value for name, value in options.option if name == "stop")
+    return Generation(effort=options.effort, schema=schema, **given)
+
+
+@asynccontextmanager
+async def _deleted_afterwards(
+    engine: Engine, session: Session, wanted: bool
+) -> AsyncGenerator[None]:
+    """Delete the session in the end, also where its turn failed, if that is ``wanted``."""
+    try:
+        yield
+    finally:
+        if wanted:
+            await engine.sessions.delete(session.info.id)
 
 
 async def _message(options: Namespace, console: Console) -> list[Said]:
@@ -223,12 +291,16 @@ async def _limits(engine: Engine, session: Session, options: Namespace) -> Limit
 
 def _streams(options: Namespace) -> bool:
     """Whether text is printed as it comes, also what is said between tool calls."""
-    return not (options.quiet or options.output or options.schema)
+    return not (options.quiet or options.output or options.schema or options.extract)
 
 
-def _printer(options: Namespace, console: Console) -> Printer:
+def _printer(options: Namespace, console: Console, answer: FinalAnswer) -> Printer:
     from studio.cli.event_printer import AnswerPrinter, JsonPrinter, TextPrinter
 
+    if options.output_format != "text":
+        from studio.cli.json_stream import JsonStreamPrinter
+
+        return JsonStreamPrinter(console, answer, whole=options.output_format == "json")
     if options.json:
         return JsonPrinter(console)
     if _streams(options):

@@ -1,0 +1,105 @@
+"""The short options of ``run``, and what they do to the request, the output and what is stored."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from studio.cli.final_answer import first_code
+from studio.cli.parser import option
+from studio.simulator import Call, Text, Think, Turn
+from support.engine_home import engine_home
+
+ROOT = Path(__file__).parents[2]
+CODE = (
+    "Here:\n\n1. A loop\n\n   ```python\n   for a in b:\n       print(a)\n   ```\n\n```\nno\n```\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO()))
+
+
+async def test_options_reach_the_request_and_the_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with engine_home(tmp_path, "openai-compatible", lambda _: Turn(Text(CODE))) as one:
+        base = ("run", "--provider", "openai-compatible", "--folder", str(one.folder))
+        words = "-o temperature=0 -o top_p=0.5 -o max_tokens=99 -o stop=END -o stop=.. --quiet"
+        (one.folder / "a.txt").write_text("alpha")
+        file = str(one.folder / "a.txt")
+        assert await one.command(*base, "-m", "m", "-s", "Say OK.", "-a", file, *words.split(), "Hi") == 0  # fmt: skip
+        sent = one.asked[-1].json
+        assert (sent["temperature"], sent["top_p"], sent["stop"]) == (0, 0.5, ["END", ".."])
+        assert 99 in (sent.get("max_tokens"), sent.get("max_completion_tokens"))
+        assert sent["model"] == "m" and "Say OK." in str(sent["messages"])
+        assert "alpha" in str(sent["messages"][-1])
+        capsys.readouterr()
+
+        # -c goes on in the last session, -x prints the first block of code alone
+        assert await one.command("run", "-c", "-x", "--quiet", "Again") == 0
+        assert capsys.readouterr().out == "for a in b:\n    print(a)\n"
+        assert len(await one.engine.sessions.list()) == 1
+        assert "Say OK." in str(one.asked[-1].json["messages"])
+
+        # --no-keep leaves nothing behind, also not in the bin
+        assert await one.command(*base, "-m", "m", "--no-keep", "Hi") == 0
+        told = capsys.readouterr()
+        assert "To go on" not in told.err and "Here:" in told.out
+        assert len(await one.engine.sessions.list()) == 1 and not await one.engine.sessions.bin()
+        assert await one.command("run", "-c", "--no-keep", "Hi") == 1
+        assert await one.command("run", "-c", "-x", "--schema", "{}", "Hi") == 1
+        capsys.readouterr()
+
+
+async def test_lines_of_json_are_those_of_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each type and field of the table, and no other."""
+    calls = (Call("write", {"path": "n.txt", "content": "x"}), Call("read", {"path": "no.txt"}))
+    script = [
+        Turn(Think("Hm"), Text("I look."), *calls, stop="tool_use"),
+        Turn(Call("run", {"command": "rm x"}), stop="tool_use"),
+        Turn(Text("Done.")),
+        Turn(Text("Done.")),
+    ]
+    async with engine_home(tmp_path, "openai-compatible", script) as one:
+        base = ("run", "-m", "m", "--provider", "openai-compatible", "--folder", str(one.folder))
+        assert await one.command(*base, "--output-format", "stream-json", "Go") == 4
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        end = lines[-1]
+        assert [line["type"] for line in lines][:1] == ["start"] and end["type"] == "end"
+        assert (end["reason"], end["text"], end["steps"]) == ("done", "Done.", 3)
+        assert end["session"] == lines[0]["session"]
+        assert await one.command("run", "-c", "--output-format", "json", "Go") == 0
+        [whole] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert (whole["type"], whole["text"]) == ("end", "Done.")
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    table = page[page.index("| `type` |") :].split("\n\n")[0].splitlines()[2:]
+    told = {row.split("`")[1]: {*re.findall(r"`(\w+)`", row.split("|")[2])} for row in table}
+    for line in lines:
+        assert told[line["type"]] == line.keys() - {"type"}, line
+    assert told.keys() - {line["type"] for line in lines} == {"notice", "retry", "error"}
+
+
+def test_options_and_code_are_told_apart() -> None:
+    for wrong in ("temperature", "temperature=", "temperature=3", "heat=1", "max_tokens=0", "=1"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            option(wrong)
+    for text, code in (
+        ("", None),
+        ("`a` and ``` b", None),
+        ("```\n```", ""),
+        ("~~~sh\nls\n~~~", "ls"),
+        ("````md\n```\na\n```\n````", "```\na\n```"),
+        ("x\n```py\ncut off", "cut off"),
+        ("  ```\n  a\n b\n  ```", "a\nb"),
+    ):
+        assert first_code(text) == code, text
