@@ -391,6 +391,6 @@ async def test_usage_is_a_table_of_what_was_used_and_spent(tmp_path: Path) -> No
         assert (await terminal("usage", "--since", f"{today}")).out.startswith(("Day", "20"))
         later = await terminal("usage", "--since", f"{tomorrow}")
         assert (later.code, later.out, later.err) == (0, "", "There were no requests.\n")
-        for wrong in ("yesterday", "0001-01-01"):
+        for wrong in ("tomorrow", "0001-01-01"):
             refused = await terminal("usage", "--since", wrong)
-            assert refused.code == 1 and "a date is written like" in refused.err
+            assert refused.code == 1 and "a day is written like" in refused.err
