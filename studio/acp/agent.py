@@ -14,10 +14,12 @@ from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
     AvailableCommandsUpdate,
+    ClientCapabilities,
     CloseSessionResponse,
     ConfigOptionUpdate,
     CurrentModeUpdate,
     DeleteSessionRequest,
+    FileSystemCapabilities,
     ForkSessionResponse,
     Implementation,
     InitializeResponse,
@@ -52,6 +54,7 @@ from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, Turn
 from studio.domain.messages import Said
 
 from .client_requests import ClientRequests
+from .editor_files import EditorFiles
 from .prompt_blocks import Content, invalid, read_prompt
 from .session_options import choose_option, chosen, session_modes, session_options
 from .slash_commands import (
@@ -82,6 +85,7 @@ class AcpAgent:
         self._mcp_servers: dict[str, bool] = {}
         """MCP servers that the editor offers, and whether it was told of them."""
         self._later = BackgroundTasks()
+        self._can = FileSystemCapabilities()
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -91,7 +95,14 @@ class AcpAgent:
         for session in self._sessions.values():
             session.stop()
 
-    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        can = client_capabilities or ClientCapabilities()
+        self._can = can.fs or FileSystemCapabilities()
         await self._engine.look_for_providers()
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -373,7 +384,12 @@ class AcpAgent:
 
     async def _begun(self, session: Session) -> dict[str, Any]:
         """Serve a session; returns what the answer tells of it."""
-        self._sessions[session.info.id] = session
+        info = session.info
+        self._sessions[info.id] = session
+        if self._can.read_text_file or self._can.write_text_file:
+            self._engine.services.editors[info.id] = EditorFiles(
+                self._editor, info.id, info.folder, self._can
+            )
         options = await session_options(self._engine, session)
         # The task begins when the request is answered: the editor knows the session by then.
         self._later.start(self._send_commands(session))
@@ -385,6 +401,7 @@ class AcpAgent:
         if requests := self._requests.get(session_id):
             await requests.closed.wait()
         self._sessions.pop(session_id, None)
+        self._engine.services.editors.pop(session_id, None)
 
     async def _send_commands(self, session: Session) -> None:
         with suppress(ConnectionError):

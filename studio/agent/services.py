@@ -32,6 +32,7 @@ from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
 from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
+from studio.tools.workspace.editor import Editor
 
 from .agent_files import AgentFiles, Agents
 from .budget import Budgets
@@ -96,6 +97,8 @@ class Services(ServiceRegistry):
         """What starts commands, so that they end with the program."""
         self.sandbox_probe = SandboxProbe(self.keeper, own_folders, lambda: settings.values.sandbox)
         self.sandbox = self.sandbox_probe.sandbox
+        self.editors: dict[str, Editor] = {}
+        """The editors that the person works in, by their sessions."""
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
         self.today: Callable[[], date] = date.today
@@ -198,7 +201,9 @@ class Services(ServiceRegistry):
 
     def workspace(self, session: SessionInfo) -> Workspace:
         """Where a session's agents work; touches the disk."""
-        return Workspace(session.folder, readable=[self.spill(session.id)])
+        return Workspace(
+            session.folder, readable=[self.spill(session.id)], editor=self.editors.get(session.id)
+        )
 
     def spill(self, session_id: str) -> Path:
         """Where a session's long results are kept whole; made when there is one."""

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acp import PROTOCOL_VERSION
+from acp import PROTOCOL_VERSION, RequestError
 from acp.core import ClientSideConnection
 from acp.schema import (
     AgentMessageChunk,
     AllowedOutcome,
+    ClientCapabilities,
     DeniedOutcome,
+    ReadTextFileResponse,
     RequestPermissionResponse,
 )
 
@@ -34,6 +36,10 @@ class Editor:
     updates: list[Any] = field(default_factory=list[Any])
     questions: list[tuple[Any, list[str]]] = field(default_factory=list[Any])
     seen: asyncio.Event = field(default_factory=asyncio.Event)
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    """The texts of open files that are not saved, by their paths."""
+    saved: list[str] = field(default_factory=list[str])
+    """The files that the agent had it write."""
     away: bool = False
     """Whether nobody answers questions."""
     agent: Any = None
@@ -61,6 +67,21 @@ class Editor:
             outcome=AllowedOutcome(outcome="selected", option_id=chosen)
         )
 
+    async def read_text_file(self, session_id: str, path: str, **_: Any) -> ReadTextFileResponse:
+        if path in self.files:
+            return ReadTextFileResponse(content=self.files[path])
+        if not path.endswith(".txt"):
+            raise RequestError(-32603, "This file is not open.")
+        # As editors do that have one kind of line end in memory.
+        return ReadTextFileResponse(content=Path(path).read_text())
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **_: Any) -> None:
+        if path.endswith(".locked"):
+            raise RequestError(-32603, "This file is locked.")
+        self.saved.append(path)
+        self.files.pop(path, None)
+        Path(path).write_bytes(content.encode())
+
     def on_connect(self, conn: Any) -> None:
         self.agent = conn
 
@@ -84,7 +105,10 @@ class Editor:
 
 @contextlib.asynccontextmanager
 async def editor(
-    tmp_path: Path, script: Script, choices: Callable[[Any, list[str]], str] | None = None
+    tmp_path: Path,
+    script: Script,
+    choices: Callable[[Any, list[str]], str] | None = None,
+    can: ClientCapabilities | None = None,
 ) -> AsyncIterator[Editor]:
     async with Simulator(script, pace=False) as simulator:
         terminal = Command(tmp_path)
@@ -103,7 +127,9 @@ async def editor(
         assert process.stdin is not None and process.stdout is not None
         agent = person.agent = ClientSideConnection(person, process.stdin, process.stdout)
         try:
-            answer = await agent.initialize(protocol_version=PROTOCOL_VERSION)
+            answer = await agent.initialize(
+                protocol_version=PROTOCOL_VERSION, client_capabilities=can
+            )
             assert answer.protocol_version == PROTOCOL_VERSION
             person.agent_capabilities = answer.agent_capabilities
             assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"

@@ -22,6 +22,7 @@ from studio.tools.workspace.text_files import (
     read_whole,
     slice_file,
     slice_text,
+    unsaved_now,
 )
 
 LIMIT = 60_000
@@ -29,6 +30,8 @@ LIMIT = 60_000
 
 LARGEST = 50_000_000
 """Bytes of a picture or PDF."""
+
+UNSAVED = "This is with what the person has not saved in the editor yet; commands do not see that."
 
 
 @tool(effect="read", target="path", verb="Reading", done="Read", icon="file-text")
@@ -57,17 +60,21 @@ async def read(
     workspace = context.workspace
     wanted = Wanted(first_line, lines, first_column, LIMIT)
 
-    def work(stop: Stop) -> Slice | LinePart | Pages | Image:
+    def work(stop: Stop) -> tuple[Slice | LinePart | Pages | Image, str]:
         if text is not None:
-            return slice_text(text, wanted)
+            return slice_text(text, wanted), note
         file = workspace.file(path)
-        return _unusual(file, name, first_page, stop) or slice_file(file, name, wanted, stop)
+        if unusual := _unusual(file, name, first_page, stop):
+            return unusual, note
+        if (now := unsaved_now(workspace, file, name)) is not None:
+            return slice_text(now, wanted), f"{note} {UNSAVED}"
+        return slice_file(file, name, wanted, stop), note
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
     text = None if draft is None else _text(draft, name)
-    part = await stoppable(work)
     note = "" if draft is None else f" {_note(draft, name)}"
+    part, note = await stoppable(work)
     if isinstance(part, Image):
         about = await asyncio.to_thread(describe_image, part)
         return Result(f"[{name}, a picture, {about}]{note}", about, (name,), images=(part,))

@@ -14,6 +14,7 @@ from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
 from studio.tools.workspace.encodings import encode
 from studio.tools.workspace.folder import Workspace
+from studio.tools.workspace.text_files import unsaved_now
 
 from . import draft_write
 from .draft_conflict import Conflict, compare_file, remake_file
@@ -86,6 +87,7 @@ class DraftTargets:
 def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None) -> None:
     """Do what the draft proposes, in one step that a crash cannot split.
 
+    The person's editor writes the file, if there is one that does.
     A deleted file is kept in the folder ``trash``, under the draft's id; without ``trash``
     only a text file can be deleted, whose text is in the draft. What is done already, by a
     program that was killed before it could record that, is no conflict. Raises
@@ -94,14 +96,15 @@ def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = Non
     """
     path, target = _places(workspace, draft)
     seen = read_stamp(path, draft.path)
-    if _is_done(draft, seen, read_stamp(target, draft.target)):
+    unsaved = _unsaved(workspace, path, draft)
+    if not unsaved and _is_done(draft, seen, read_stamp(target, draft.target)):
         return
-    if (seen.digest if seen else "") != draft.base_digest:
+    if (unsaved or (seen.digest if seen else "")) != draft.base_digest:
         if seen is not None and not draft.base_digest:
             raise DraftConflict(f"{draft.path} exists by now. Nothing was changed.")
         raise _changed_since(draft.path, seen, "the draft was made")
     if draft.action == "write" or seen is None:
-        draft_write.replace(path, draft.path, encode(draft.after, draft.encoding), seen)
+        _write(workspace, draft, path, draft.after, seen)
     elif draft.action == "delete":
         if trash is not None:
             trash.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -129,7 +132,7 @@ def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None
             raise DraftConflict(f"{draft.path} exists by now. Nothing was changed.")
         _restore(path, draft, trash)
         return
-    if made is None or made.digest != _digest_after(draft):
+    if made is None or made.digest != _digest_after(draft) or _unsaved(workspace, target, draft):
         raise _changed_since(draft.target or draft.path, made, "the draft was approved")
     if draft.action == "move":
         data = _before(draft) if draft.rewrites else None
@@ -137,7 +140,7 @@ def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None
     elif draft.before is None:
         draft_write.remove(path, draft.path, made)
     else:
-        draft_write.replace(path, draft.path, _before(draft), made)
+        _write(workspace, draft, path, draft.before, made)
 
 
 def _places(workspace: Workspace, draft: FileDraft) -> tuple[Path, Path]:
@@ -153,6 +156,24 @@ def _places(workspace: Workspace, draft: FileDraft) -> tuple[Path, Path]:
     if draft.action == "delete":
         return path, path
     return path, as_named(workspace, workspace.place(draft.target, write=True), draft.target)
+
+
+def _unsaved(workspace: Workspace, path: Path, draft: FileDraft) -> str:
+    """The digest of what the person's editor did not save in a file; empty if all is saved."""
+    text = unsaved_now(workspace, path, draft.path)
+    return "" if text is None else digest(encode(text, "utf-8"))
+
+
+def _write(
+    workspace: Workspace, draft: FileDraft, path: Path, text: str, seen: FileStamp | None
+) -> None:
+    """Make ``text`` all that is in the draft's file; ``seen`` is the file as it was read."""
+    data = encode(text, draft.encoding)
+    if workspace.editor is not None and draft.encoding == "utf-8":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if workspace.editor.write(path, text):
+            return
+    draft_write.replace(path, draft.path, data, seen)
 
 
 def _is_done(draft: FileDraft, seen: FileStamp | None, made: FileStamp | None) -> bool:

@@ -18,7 +18,7 @@ from studio.tools.sdk.context import Context
 from studio.tools.sdk.result import Result, size
 from studio.tools.workspace.encodings import NotText, decode, encode
 from studio.tools.workspace.folder import Workspace
-from studio.tools.workspace.text_files import WHOLE, read_whole
+from studio.tools.workspace.text_files import WHOLE, read_whole, unsaved
 
 from .draft_write import DraftConflict, digest, is_other_spelling, read_stamp
 
@@ -29,7 +29,8 @@ LARGEST = 200_000_000
 def read_current(workspace: Workspace, path: str) -> tuple[str, str | None, str, str]:
     """A file's relative path, text (None if there is no file), digest and encoding.
 
-    Raises ToolFailed if it is no text file, too big, or outside the folder.
+    Text and digest are with what the person's editor did not save yet. Raises ToolFailed if
+    it is no text file, too big, or outside the folder.
     """
     place = workspace.resolve(path, write=True)
     name = _file_name(workspace, path, place)
@@ -37,6 +38,9 @@ def read_current(workspace: Workspace, path: str) -> tuple[str, str | None, str,
         return name, None, "", "utf-8"
     data = read_whole(workspace.file(path, write=True), name)
     text, encoding = decode(data, name)
+    now = unsaved(workspace, place, text, encoding)
+    if now is not None:
+        text, data = now, encode(now, encoding)
     return name, text, digest(data), encoding
 
 
@@ -117,6 +121,11 @@ def _as_it_is(workspace: Workspace, path: str) -> FileDraft:
         if file.stat().st_size <= WHOLE:
             data = read_whole(file, name)
             text, encoding = decode(data, name)
+            if unsaved(workspace, file, text, encoding) is not None:
+                raise ToolFailed(
+                    f"{name} has changes in the person's editor that are not saved. "
+                    "Ask the person to save the file first."
+                )
             return FileDraft(_new_id(), name, text, text, digest(data), encoding)
     except NotText:
         pass

@@ -13,6 +13,8 @@ from pathlib import Path
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.tools import SKIPPED_FOLDERS
 
+from .editor import Editor
+
 _DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)", re.I)
 
@@ -27,7 +29,8 @@ class Workspace:
     ``readable`` are further folders whose files may be read but not written, for example
     the one with the whole text of long results. ``hidden`` returns True for files that listing
     and searching leave out, by their path relative to the folder, with
-    links resolved. Methods touch the disk.
+    links resolved. ``editor`` is the editor that the person works in, if it tells of its
+    files. Methods touch the disk.
     """
 
     def __init__(
@@ -35,10 +38,12 @@ class Workspace:
         root: str | os.PathLike[str],
         readable: Sequence[Path] = (),
         hidden: Callable[[str], bool] = _nothing,
+        editor: Editor | None = None,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
         self.hidden = hidden
+        self.editor = editor
 
     def opened(self, place: Path) -> Workspace:
         """The same folder, with one more path that may be read.

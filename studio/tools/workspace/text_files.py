@@ -13,8 +13,8 @@ from pathlib import Path
 from studio.domain.errors import ToolFailed
 from studio.tools.sdk.result import size
 
-from .encodings import LENIENT, binary, decode, encoding_of, stream_codec
-from .folder import reason
+from .encodings import LENIENT, NotText, binary, decode, encoding_of, stream_codec
+from .folder import Workspace, reason
 
 WHOLE = 8_000_000
 """Bytes of the largest file that is read whole (to edit it, for a draft)."""
@@ -72,6 +72,36 @@ def read_whole(path: Path, name: str, limit: int = WHOLE) -> bytes:
     if len(data) > limit:
         raise ToolFailed(f"{name} is too big to be read whole ({size(length)}).")
     return data
+
+
+def unsaved(workspace: Workspace, file: Path, saved: str, encoding: str) -> str | None:
+    """The text of a file that the person's editor has and did not save; None if there is none.
+
+    ``saved`` is the text of the file. Editors tell texts, not bytes, so files in other
+    encodings than UTF-8 are taken as they are on the disk. Raises ToolFailed.
+    """
+    if workspace.editor is None or encoding != "utf-8" or not file.is_relative_to(workspace.root):
+        return None
+    text = workspace.editor.text(file)
+    if text is None or _as_in_editors(text) == _as_in_editors(saved):
+        return None
+    end = line_end(saved)
+    return with_line_end(text, end) if end == "\r\n" and "\r" not in text else text
+
+
+def unsaved_now(workspace: Workspace, file: Path, name: str) -> str | None:
+    """Like ``unsaved``, of a file that is read for it; None too if it is no text, or too big."""
+    try:
+        if workspace.editor is None or file.stat().st_size > WHOLE:
+            return None
+        return unsaved(workspace, file, *decode(read_whole(file, name), name))
+    except (NotText, OSError):
+        return None
+
+
+def _as_in_editors(text: str) -> str:
+    """A text as any editor has it: some know one line end only, and not that of the last line."""
+    return text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def line_end(text: str) -> str | None:
