@@ -63,6 +63,9 @@ class Settings:
     shortcuts: dict[str, str] = field(default_factory=dict[str, str])
     """Keys that the person gave to actions, by the action's name; empty for no key."""
 
+    quick_ask_key: str = ""
+    """The key of the whole desktop for a quick question; empty for none."""
+
     default_provider: str = ""
     default_model: dict[str, str] = field(default_factory=dict[str, str])
     default_agent: str = ""

@@ -21,6 +21,10 @@
 - ``quick_ask``: Shows one line for a quick question; the answer comes in a new chat.
 - ``links``: Reads links to places of the program, and writes them.
 - ``settings_controller``: Opens the settings, and applies changes that other programs made.
+- ``global_key``: Has a key of the whole desktop for the quick question, where that can be had.
+- ``x11_key``: Takes a key from an X server.
+- ``session_bus``: Connects to the session's D-Bus, calls methods there and hears signals.
+- ``desktop_wishes``: Tells the theme what the desktop wishes of contrast and motion.
 - ``server_process``: Runs the server beside the window, as the settings say.
 - ``qt_loop``: Runs asyncio on Qt's event loop.
 """

@@ -8,12 +8,11 @@ nothing: the sidebar shows the same.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QIcon
@@ -21,6 +20,8 @@ from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 
 from studio.storage.config.settings import SettingsFile
 from studio.ui.translation import tr, tr_later
+
+from .session_bus import Service, SessionBus
 
 if TYPE_CHECKING:
     from studio.agent.session.session import Session
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TIMEOUT = 5.0
-"""Seconds after which a notification service that does not answer counts as absent."""
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+SERVICE = Service(NAME, PATH, NAME)
 _ENDS = {
     "done": tr_later("{title} is done"),
     "error": tr_later("{title} failed"),
@@ -59,71 +59,24 @@ class DBusNotifications:
 
     def __init__(self, clicked: Callable[[int], None]) -> None:
         self._clicked = clicked
-        self._bus: Any = None
-        self._connection: Any = None
-        self._listening: asyncio.Task[None] | None = None
-        self._connecting = asyncio.Lock()
+        self._bus = SessionBus()
+        self._listening = False
 
     async def notify(self, text: str) -> int:
         """Show a notification; returns its number."""
+        if not self._listening:
+            await self._bus.listen(SERVICE, "ActionInvoked", lambda said: self._clicked(said[0]))
+            self._listening = True
         hints = {"desktop-entry": ("s", "agent-studio")}
         body = ("Agent Studio", 0, "agent-studio", text, "", ["default", tr("Open")], hints, -1)
-        (number,) = await self._call("Notify", "susssasa{sv}i", body)
+        (number,) = await self._bus.call(SERVICE, "Notify", "susssasa{sv}i", body)
         return int(number)
 
     async def withdraw(self, number: int) -> None:
-        await self._call("CloseNotification", "u", (number,))
+        await self._bus.call(SERVICE, "CloseNotification", "u", (number,))
 
     async def aclose(self) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
-            self._listening = None
-        if self._bus is not None:
-            bus, self._bus = self._bus, None
-            with suppress(Exception):  # the bus may be gone; its callers got the error
-                await bus.__aexit__(None, None, None)
-            await self._connection.close()
-
-    async def _call(self, method: str, signature: str, body: tuple[Any, ...]) -> tuple[Any, ...]:
-        from jeepney import DBusAddress, DBusErrorResponse, new_method_call
-        from jeepney.io.common import RouterClosed
-        from jeepney.wrappers import unwrap_msg
-
-        faults = (DBusErrorResponse, RouterClosed, EOFError, KeyError, ValueError, RuntimeError)
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                async with self._connecting:
-                    bus = self._bus or await self._connect()
-                address = DBusAddress(PATH, NAME, NAME)
-                call = new_method_call(address, method, signature, body)
-                return unwrap_msg(await bus.send_and_get_reply(call))
-        except faults as error:
-            raise OSError(str(error) or type(error).__name__) from error
-
-    async def _connect(self) -> Any:
-        from jeepney import MatchRule, message_bus
-        from jeepney.io.asyncio import DBusRouter, Proxy, open_dbus_connection
-
-        self._connection = await open_dbus_connection(bus="SESSION")
-        self._bus = bus = DBusRouter(self._connection)
-        wanted: dict[str, Any] = {
-            "type": "signal",
-            "interface": NAME,
-            "member": "ActionInvoked",
-            "path": PATH,
-        }
-        await Proxy(message_bus, bus).AddMatch(MatchRule(**wanted, sender=NAME))
-        # Messages name their sender by the number of its connection, not as asked for above.
-        listening = self._listen(bus, MatchRule(**wanted))
-        self._listening = asyncio.get_running_loop().create_task(listening)
-        return bus
-
-    async def _listen(self, bus: Any, rule: Any) -> None:
-        with bus.filter(rule) as queue:
-            while True:
-                number, _action = (await queue.get()).body
-                self._clicked(number)
+        await self._bus.aclose()
 
 
 class DesktopNotifier(QObject):

@@ -29,6 +29,8 @@ from studio.ui.widgets import message_box
 
 from .application import StudioApplication
 from .background import BackgroundTurns
+from .desktop_wishes import DesktopWishes
+from .global_key import GlobalKey
 from .main_window import MainWindow, Shared
 from .notifications import ChatNotifications, DesktopNotifier
 from .second_start import Start
@@ -91,6 +93,10 @@ class Program(QObject):
         self.background.end_wanted.connect(self.end)
         self.background.hide_wanted.connect(self._hide_all)
         self.background.window_wanted.connect(self.bring_back)
+        self.global_key = GlobalKey(settings, self.later)
+        self.global_key.pressed.connect(self.ask_quickly)
+        self.global_key.problem.connect(self._show_problem)
+        self._wishes = DesktopWishes(theme)
         self._app = QApplication.instance()
         if isinstance(self._app, StudioApplication):
             self._app.link_opened.connect(self._open_links)
@@ -292,6 +298,9 @@ class Program(QObject):
         if not self.ready.done():
             self.ready.set_result(None)
         self._open_links()
+        self.preferences.applied.connect(self.global_key.apply)
+        self.global_key.apply()
+        self.later(self._wishes.follow())
         self.server.set_keychain(engine.keychain)
         self.server.apply_settings()
         engine.services.problem_listeners.append(lambda _: self._refresh_chats())
@@ -377,6 +386,8 @@ class Program(QObject):
         await self._tasks.aclose()
         for window in self.windows:
             await window.finish()
+        await self.global_key.aclose()
+        await self._wishes.aclose()
         await self.notifier.aclose(keep=self.background.done)
         if self.engine is not None:
             for step in (

@@ -73,6 +73,8 @@ class Theme(QObject):
         """Before ``apply``, which gives the program a palette of its own."""
         self._contrast = False
         self._still = False
+        self._desktop = (False, False)
+        """What the desktop wishes beside what Qt knows of it: high contrast, less motion."""
         self._dark = False
         self._colors: dict[str, QColor] = {}
         self._read_system()
@@ -231,6 +233,11 @@ class Theme(QObject):
             )
         )
 
+    def hear_desktop(self, *, contrast: bool, less_motion: bool) -> None:
+        """Take over wishes of the desktop that Qt may not know, where the person chose none."""
+        self._desktop = (contrast, less_motion)
+        self._system_changed()
+
     def wear(self, look: Look) -> None:
         """Choose the whole look."""
         before, self._look = self._look, _bounded(look)
@@ -266,15 +273,14 @@ class Theme(QObject):
             if self.setting == "system"
             else self.setting == "dark"
         )
-        self._contrast = self._look.contrast == "high"
+        contrast, self._still = self._desktop
         if hasattr(hints, "accessibility"):
             wishes = hints.accessibility()
-            if self._look.contrast == "system":
-                wish = wishes.contrastPreference()
-                self._contrast = wish == Qt.ContrastPreference.HighContrast
+            contrast |= wishes.contrastPreference() == Qt.ContrastPreference.HighContrast
             motion = getattr(wishes, "motionPreference", None)  # since Qt 6.12
-            if motion is not None:
-                self._still = motion().name == "ReducedMotion"
+            self._still |= motion is not None and motion().name == "ReducedMotion"
+        chosen = self._look.contrast
+        self._contrast = contrast if chosen == "system" else chosen == "high"
         values = dict(tokens.DARK if self._dark else tokens.LIGHT)
         if self._look.accent != "blue":
             values |= accent_tokens(self._accent, values, dark=self._dark)

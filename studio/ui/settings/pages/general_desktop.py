@@ -10,7 +10,7 @@ import sys
 
 from PySide6.QtGui import QGuiApplication
 
-from studio.ui.app import link_registration
+from studio.ui.app import global_key, link_registration
 from studio.ui.app.second_start import QUICK_ASK
 from studio.ui.settings.form import FormCard
 from studio.ui.settings.registry import SettingsTasks
@@ -40,13 +40,10 @@ class DesktopRows(FormCard):
             self.add(words, self.register, line)
         self.command = quick_ask_command()
         self.copy = Button(theme, tr("Copy command"), icon="copy", clicked=self._copy)
-        self.add(
-            tr("Quick question"),
-            self.copy,
-            tr("Give this command a key in the settings of your desktop: {command}").format(
-                command=self.command
-            ),
-        )
+        words = tr("Give this command a key in the settings of your desktop: {command}")
+        if global_key.way():
+            words = tr("The page Shortcuts gives it a key. This command does the same: {command}")
+        self.add(tr("Quick question"), self.copy, words.format(command=self.command))
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.command)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from itertools import groupby
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QMessageBox, QSizePolicy, QWidget
 
+from studio.ui.app import global_key
 from studio.ui.app.shortcuts import Shortcut, native, refusal, shortcuts, with_keys
-from studio.ui.settings.form import SettingsPage
+from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
@@ -34,6 +35,10 @@ from studio.ui.widgets.painting import (
     paint_text,
 )
 
+from .general_desktop import quick_ask_command
+
+QUICK_ASK = "quick_ask"
+"""The row of the key of the whole desktop, which is no action of the menus."""
 ALL, CHANGED, WITHOUT = range(3)
 """The segments above the list."""
 _HELD = (Qt.Key.Key_Control, Qt.Key.Key_Shift, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr)
@@ -135,9 +140,12 @@ class ShortcutRow(QWidget):
     opened = Signal(str)
     """The name of the action whose key is being changed."""
 
-    def __init__(self, theme: Theme, shortcut: Shortcut) -> None:
+    def __init__(
+        self, theme: Theme, shortcut: Shortcut, refusal: Callable[[str], str] = refusal
+    ) -> None:
+        """``refusal`` says why keys cannot be chosen."""
         super().__init__()
-        self.theme, self.shortcut = theme, shortcut
+        self.theme, self.shortcut, self._refusal = theme, shortcut, refusal
         self._wanted: str | None = None
         self._others: dict[str, Shortcut] = {}
         self.first = True
@@ -201,7 +209,7 @@ class ShortcutRow(QWidget):
         self._wanted = keys
         self.recorder.show_keys(keys)
         other = self._others.get(keys) if keys else None
-        why = refusal(keys) if keys else ""
+        why = self._refusal(keys) if keys else ""
         if why:
             self._say(why)
         elif other is not None and other.name != self.shortcut.name:
@@ -271,15 +279,33 @@ class ShortcutsPage(SettingsPage):
         self._groups: list[tuple[QWidget, list[ShortcutRow]]] = []
         for group, found in groupby(shortcuts({}), lambda one: one.group):
             self._add_group(group, list(found))
+        self._add_everywhere()
         self.nothing = Label(theme, tr("No action is called so, and none has these keys."))
         self.column.addWidget(self.nothing)
         self.column.addStretch(1)
 
-    def _add_group(self, title: str, found: list[Shortcut]) -> None:
+    def _add_everywhere(self) -> None:
+        """The key of the whole desktop, or what to do where a program can have none."""
+        title = tr("In every program")
+        if global_key.way():
+            self._add_group(title, [self._quick_ask()], global_key.refusal)
+            return
+        rows = FormCard(self.theme)
+        words = tr("Give this command a key in the settings of your desktop: {command}")
+        rows.add(tr("Quick question"), QWidget(), words.format(command=quick_ask_command()))
+        self.add_group(title, rows)
+
+    def _quick_ask(self) -> Shortcut:
+        keys = self._settings.quick_ask_key
+        return Shortcut(QUICK_ASK, "", tr("Quick question"), "", keys)
+
+    def _add_group(
+        self, title: str, found: list[Shortcut], refusal: Callable[[str], str] = refusal
+    ) -> None:
         card = Card(self.theme, "surface", "hair")
         rows: list[ShortcutRow] = []
         for shortcut in found:
-            row = self.rows[shortcut.name] = ShortcutRow(self.theme, shortcut)
+            row = self.rows[shortcut.name] = ShortcutRow(self.theme, shortcut, refusal)
             row.given.connect(self._give)
             row.opened.connect(self._close_others)
             rows.append(row)
@@ -291,6 +317,8 @@ class ShortcutsPage(SettingsPage):
 
     def refresh(self) -> None:
         found = shortcuts(self._settings.shortcuts)
+        if QUICK_ASK in self.rows:
+            found.append(self._quick_ask())
         by_keys = {one.keys: one for one in found if one.keys}
         for one in found:
             self.rows[one.name].show_shortcut(one, by_keys)
@@ -331,7 +359,22 @@ class ShortcutsPage(SettingsPage):
                 row.close_recorder()
 
     def _give(self, name: str, keys: str) -> None:
-        self._store(with_keys(self._settings.shortcuts, name, keys))
+        values = self._settings
+        if name == QUICK_ASK:
+            chosen = values.shortcuts
+            for other in shortcuts(chosen):
+                if keys and other.keys == keys:
+                    chosen = with_keys(chosen, other.name, "")
+            values.quick_ask_key = keys
+        else:
+            chosen = with_keys(values.shortcuts, name, keys)
+            if values.quick_ask_key == keys:
+                values.quick_ask_key = ""
+        self._store(chosen)
+
+    def _reset_all(self) -> None:
+        self._settings.quick_ask_key = ""
+        self._store({})
 
     def _ask_to_reset(self) -> None:
         box = message_box(
@@ -342,7 +385,7 @@ class ShortcutsPage(SettingsPage):
         )
         reset = box.addButton(tr("Reset all"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-        reset.clicked.connect(partial(self._store, {}))
+        reset.clicked.connect(self._reset_all)
         box.open()
 
     def _store(self, chosen: dict[str, str]) -> None:
