@@ -26,6 +26,7 @@ from studio.domain.events import (
     StepStarted,
     Told,
     ToolFinished,
+    TurnStarted,
 )
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
@@ -76,6 +77,8 @@ class SessionState:
     def publish(self, event: Event, block: int | None) -> None:
         """Save and publish an event that the transcript has; ``block`` is what it changed."""
         self.journal.append(event)
+        if isinstance(event, TurnStarted) and not event.by_agent:
+            self.info = replace(self.info, archived=False)  # as it is stored then
         self.pending.apply(event)
         self.recorded(event)
         transcript, agent = self.transcript, self.working_agent or self.info.agent

@@ -37,6 +37,10 @@ def update_projections(
                  owner, at),
             )  # fmt: skip
             _state(db, session_id, "running", at)
+            if not event.by_agent:
+                db.execute(
+                    "UPDATE sessions SET archived = 0 WHERE id = ? AND archived <> 0", (session_id,)
+                )
         case TurnComplete():
             _run(
                 db,
