@@ -132,6 +132,17 @@ async def test_all_chats_are_searched_by_keys_and_opened_at_the_hit(tmp_path: Pa
         page.grab()
         blocked.set()
         await until(lambda: page.found.rows and not page.under.isVisible())
+        # Enter ahead of the results waits for them, and opens the first of them.
+        await until(lambda: page._work is None or page._work.done())
+        blocked.clear()
+        person.press(Key.Key_Down)
+        person.type(" first")
+        person.press(Key.Key_Return)
+        assert not window.pages.shows_chat
+        blocked.set()
+        await until(lambda: window.pages.shows_chat and person.view.finder.find is not None)
+        assert lines(page) == [("answer", "The zebra is first.")]
+        assert person.session.info.title == "About animals"
         person.press(Key.Key_L, CTRL)
         assert window.pages.shows_chat and person.composer.editor.hasFocus()
 

@@ -132,6 +132,10 @@ class SearchPage(Page):
         self._column = widget_of(column_of(parts, spacing=10))
         row_of([STRETCH, (self._column, 100), STRETCH], margins=(24, 24, 24, 0), on=self)
         self._begun = 0.0
+        self._answered = ""
+        """The text whose results are shown."""
+        self._enter = False
+        """Whether Enter was pressed before the results of the present text were there."""
         self._slow = QTimer(self, singleShot=True)
         self._slow.timeout.connect(self._show_seconds)
         self.field.textChanged.connect(self._typed)
@@ -173,6 +177,7 @@ class SearchPage(Page):
     # -- searching ----------------------------------------------------------------
 
     def _typed(self, text: str) -> None:
+        self._enter = False
         self._offer()
         self._search()
 
@@ -201,13 +206,14 @@ class SearchPage(Page):
         self._show(text, hits)
 
     def _show(self, text: str, hits: Sequence[SearchHit]) -> None:
-        chosen = self.list.current
+        chosen = None if self._enter else self.list.current
         wanted = read_filters(text, time.time())
         self._row.pattern = Wanted(wanted.words, each_word=True).pattern()
         self.found.show(hits)
         self.list.choose()
         if chosen is not None:
             self.list.choose(lambda row: row.hit == chosen.hit)
+        self._answered = text
         chats = sum(row.first for row in self.found.lines)
         lines = tr_plural("{count} hit", "{count} hits", len(hits))
         count = tr_plural("{hits} in {count} chat", "{hits} in {count} chats", chats, hits=lines)
@@ -220,6 +226,8 @@ class SearchPage(Page):
             if not hits:
                 announce(self.field, empty)
         self.under.show_text("" if hits else empty)
+        if self._enter:
+            self._open_chosen()
 
     def _show_seconds(self) -> None:
         """Say that a search goes on; what was found before stays until it is done."""
@@ -244,6 +252,12 @@ class SearchPage(Page):
         self._set(text)
         self.field.setCursorPosition(caret)
 
+    def _open_chosen(self) -> None:
+        """Open what the keys chose; of a search that goes on, the first row once it is there."""
+        self._enter = self.field.text().strip() != self._answered
+        if not self._enter:
+            self._open()
+
     def _open(self) -> None:
         row: FoundLine | None = self.list.current
         if row is not None:
@@ -260,7 +274,7 @@ class SearchPage(Page):
             return False
         match event.key():
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self._open()
+                self._open_chosen()
             case Qt.Key.Key_Escape if self.field.text():
                 self.field.clear()
             case Qt.Key.Key_Escape:
