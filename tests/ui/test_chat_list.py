@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
@@ -102,13 +103,39 @@ async def test_chats_are_put_away_and_brought_back(tmp_path: Path) -> None:
         await until(lambda: everything.text().startswith("1 chat is in"))
         written = json.loads((tmp_path / "b.json").read_text())
         assert [one["title"] for one in written["conversations"]] == ["Bee"]
+        undo = QKeySequence(QKeySequence.StandardKey.Undo)
+        assert bar.undo.toolTip() == undo.toString(QKeySequence.SequenceFormat.NativeText)
+
+        # Without a sidebar the page says it, also in its own colour.
+        window = person.window
+        window.sides.show_sidebar(False)
+        view.exporting.emit(["c", "d"], "md")
+        box = window.findChildren(QFileDialog)[-1]
+        box.fileSelected.emit(str(tmp_path / "two.md"))
+        box.close()
+        await until(lambda: window.banner.text.startswith("2 chats are in"))
+        assert "two.md" in window.banner.text
+        assert window.banner.grab().toImage().pixelColor(1, 2) == person.window.theme.color(
+            "ok_soft"
+        )
+        window.sides.show_sidebar(True)
         view.fold("archived", closed=True)
         person.window.sidebar.field.setText("bee")
         await until(lambda: rows(person) == ["Bee"] and view.chats.rows[0].session is not None)
-    async with at_window(tmp_path, PROVIDER, []) as person:
+    async with at_window(tmp_path, PROVIDER, [Turn(Text("Yes."))]) as person:
         await until(lambda: rows(person) == ["Zoo", "Today", "Hello", "Archived"])
         (bee,) = await person.engine.store.some(["b"])
         assert (bee.titled_by, bee.archived) == ("person", True)
+
+        # Who writes in a chat of the archive has it in the list again.
+        person.window.open_session("b")
+        await until(lambda: person.window.chat.session and person.session.info.id == "b")
+        person.composer.setFocus()
+        person.say("Back again")
+        await person.done()
+        await until(lambda: rows(person) == ["Zoo", "Today", "Bee", "Hello"])
+        (bee,) = await person.engine.store.some(["b"])
+        assert not bee.archived and not person.session.info.archived
 
 
 @on_window_loop

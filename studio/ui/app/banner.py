@@ -1,4 +1,4 @@
-"""Shows errors and hints of the program in a strip above the page."""
+"""Shows errors and hints of the program, and what was done, in a strip above the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Banner(PaintedWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, bool]] = []
+        """Texts, and whether each says what was done."""
+        self._done = False
         self._label = Label(theme, wrap=True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         close = IconButton(theme, "x", tr("Close"), clicked=self._next)
@@ -34,26 +36,34 @@ class Banner(PaintedWidget):
     def text(self) -> str:
         return self._label.text() if not self.isHidden() else ""
 
-    def say(self, text: str) -> None:
-        """Show a message after those that wait; one that is shown or waits is not repeated."""
+    def say(self, text: str, *, done: bool = False) -> None:
+        """Show a message after those that wait; one that is shown or waits is not repeated.
+
+        ``done``: it says what was done, and not what is wrong.
+        """
         text = tr_engine(text)
-        if text in (self.text, *self._waiting):
+        if text in (self.text, *(waiting for waiting, _ in self._waiting)):
             return
-        self._waiting.append(text)
+        self._waiting.append((text, done))
         if self.isHidden():
             self._next()
 
     def _next(self) -> None:
         if self._waiting:
-            text = self._waiting.pop(0)
+            text, self._done = self._waiting.pop(0)
+            self.ground = "ok_soft" if self._done else "warn_soft"
             self._label.setText(text)
             self.setAccessibleName(text)
             self.show()
+            self.update()
         else:
             self.hide()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
-        painter.fillRect(0, self.height() - 1, self.width(), 1, t.color("warn_line"))
+        line, icon, ink = "hair", "circle-check", "ok"
+        if not self._done:
+            line, icon, ink = "warn_line", "triangle-alert", "warn"
+        painter.fillRect(0, self.height() - 1, self.width(), 1, t.color(line))
         mark = QRectF(t.px(18), 0, t.px(16), rect.height())
-        t.paint_icon(painter, mark, "triangle-alert", "warn")
+        t.paint_icon(painter, mark, icon, ink)

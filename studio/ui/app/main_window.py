@@ -158,6 +158,7 @@ class MainWindow(QMainWindow):
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
         self.chat.event_seen.connect(self.chat_list.on_event)
         self.chat_list.changed.connect(self.chat.session_changed)
+        self.chat_list.told.connect(partial(self.banner.say, done=True))
         self.chat.option_chosen.connect(self._on_option_chosen)
         self.chat.opened.connect(self._inspector.show_chat)
         self.chat.opened.connect(self._show_title)

@@ -45,6 +45,8 @@ class ChatListController(QObject):
     """Another program works in a chat no longer; it may have been killed."""
     changed = Signal()
     """The person moved chats, or brought some back."""
+    told = Signal(str)
+    """What was done, in words, while the sidebar cannot say it."""
 
     def __init__(
         self,
@@ -251,4 +253,7 @@ class ChatListController(QObject):
             len(ids),
             file=short_path(str(path)),
         )
-        self._sidebar.undo.say(words, undo=False)
+        if self._sidebar.isVisible():
+            self._sidebar.undo.say(words, undo=False)
+        else:
+            self.told.emit(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QKeySequence
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
@@ -23,7 +24,8 @@ class UndoBar(Card):
         super().__init__(theme, "raised", "control")
         self.words = Label(theme, "", "small", wrap=True)
         self.undo = Button(theme, tr("Undo"), "link", clicked=self.undone.emit)
-        self.undo.setToolTip("Ctrl+Z")
+        keys = QKeySequence(QKeySequence.StandardKey.Undo)
+        self.undo.setToolTip(keys.toString(QKeySequence.SequenceFormat.NativeText))
         close = IconButton(theme, "x", tr("Close"))
         close.clicked.connect(self.hide)
         row_of([(self.words, 1), self.undo, close], spacing=6, margins=(12, 4, 4, 4), on=self)
