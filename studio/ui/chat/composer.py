@@ -182,13 +182,17 @@ class SendButton(PaintedButton):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(theme, parent)
-        self.stops = False
-        self.ready = False
+        self.stops = self.ready = self.waits = False
         self.show_state(stops=False, ready=False)
 
-    def show_state(self, *, stops: bool, ready: bool, remark: str = "") -> None:
-        """Show what a click does; ``remark`` is added to the tooltip."""
-        self.stops, self.ready = stops, ready
+    def show_state(
+        self, *, stops: bool, ready: bool, waits: bool = False, remark: str = ""
+    ) -> None:
+        """Show what a click does; ``remark`` is added to the tooltip.
+
+        ``waits``: it was clicked, and the message goes out when it can.
+        """
+        self.stops, self.ready, self.waits = stops, ready, waits
         after = f". {remark}" if remark and not stops else ""
         self.setAccessibleName(tr("Stop") if stops else tr("Send") + after)
         self.setToolTip(plain_tip(tr("Stop (Esc)") if stops else tr("Send (Enter)") + after))
@@ -209,7 +213,8 @@ class SendButton(PaintedButton):
         if self.stops:
             paint_rounded(painter, box, t.px(2), t.color("surface"))
         else:
-            t.paint_icon(painter, box, "arrow-up", "accent_on" if strong else "text3")
+            icon = "hourglass" if self.waits else "arrow-up"
+            t.paint_icon(painter, box, icon, "accent_on" if strong else "text3")
 
 
 class ContextRing(PaintedWidget):
@@ -424,7 +429,14 @@ class Composer(PaintedWidget):
         self._mark_words()
         message = self._model.input
         remark = self._model.attachments.send_remark
-        self.send.show_state(stops=message.state == "running", ready=message.ready, remark=remark)
+        if message.wish:
+            remark = tr("It goes out when everything is loaded")
+        self.send.show_state(
+            stops=message.state == "running",
+            ready=message.ready,
+            waits=bool(message.wish),
+            remark=remark,
+        )
         if message.closed:
             self.send.setToolTip(plain_tip(message.closed))
 
@@ -446,6 +458,7 @@ class Composer(PaintedWidget):
         self.editor.setExtraSelections(marks)
 
     def _escape(self) -> None:
+        self._model.input.wait("")
         if self._model.input.state in ("running", "waiting"):
             self._model.stop()
 

@@ -270,22 +270,38 @@ async def test_a_chip_is_removed_by_mouse_and_keyboard(tmp_path: Path) -> None:
 
 @on_window_loop
 async def test_nothing_waits_for_a_large_picture(tmp_path: Path) -> None:
-    """While a file is read the chip says so, Send waits, and the window goes on."""
-    async with at_window(tmp_path, "anthropic", [Turn(Text("Noise."))]) as person:
+    """While a file is read the chip says so, Enter is kept for later, and the window goes on."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Noise."))] * 2) as person:
         (person.folder / "big.png").write_bytes(noise("PNG", (2400, 240)))
         person.window.chat.composer.attachments.add_paths([str(person.folder / "big.png")])
         (chip,) = chips(person)
         assert chip.attachment.state == "reading" and "reading" in chip.accessibleName()
-        assert not person.composer.send.isEnabled()
         assert person.composer.send.accessibleName() == "Send. The files are still being read"
         person.type("What is it?")
         person.press(Key.Key_Return)
         assert person.composer.text == "What is it?"
-        await settled(person, 1)
-        assert "2,000 × 200" in chip.accessibleName()
+        assert "everything is loaded" in person.composer.send.accessibleName()
+        person.press(Key.Key_Escape)  # not yet after all
+        assert "everything is loaded" not in person.composer.send.accessibleName()
         person.press(Key.Key_Return)
         await person.done()
+        assert "2,000 × 200" in chip.attachment.about and not person.composer.text
+        (request,) = person.exchanges
+        assert "What is it?" in str(request.json) and "base64" in str(request.json)
         assert not person.simulator.violations
+
+        # What is changed meanwhile, and a file that turns out to be private, are looked at first.
+        (person.folder / "notes.txt").write_text("Text.")
+        (person.folder / ".env").write_text("PORT=1")
+        files = person.window.chat.composer.attachments
+        for name, more in (("notes.txt", " more"), (".env", "")):
+            files.add_paths([str(person.folder / name)])
+            person.type("Go on")
+            person.press(Key.Key_Return)
+            person.type(more)
+            await settled(person, 1)
+            assert person.composer.text == f"Go on{more}" and len(person.exchanges) == 1
+            person.window.chat.model.input.clear()
 
 
 @on_window_loop

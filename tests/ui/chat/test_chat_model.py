@@ -279,7 +279,7 @@ async def test_files_are_named_and_counted_and_refused_by_the_model(tmp_path: Pa
         attachments = chat.model.attachments
         (chat.home.folder / "a.txt").write_text("a")
         attachments.add([chat.home.folder / "a.txt", chat.home.folder / "missing.txt"])
-        assert attachments.reading and not chat.model.input.ready
+        assert attachments.reading and not chat.model.input.whole
         assert attachments.send_remark == "The files are still being read"
         await until(lambda: not attachments.reading)
         good, missing = attachments.items

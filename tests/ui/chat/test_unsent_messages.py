@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from studio.agent.engine import Engine
@@ -233,3 +234,30 @@ async def test_a_new_version_comes_not_in_place_of_another_chat(tmp_path: Path) 
         person.window.new_chat()
         await until(lambda: len(person.exchanges) == 3 and not model.runner.running)
         assert person.window.chat.session is None and person.composer.state == "idle"
+
+
+@on_window_loop
+async def test_enter_before_the_program_is_loaded_sends_when_it_is(tmp_path: Path) -> None:
+    """What an earlier run left unsent was not seen with it: then the person looks first."""
+
+    async def type_early(engine: Engine) -> None:
+        window = next(w for w in QApplication.topLevelWidgets() if isinstance(w, MainWindow))
+        assert window.engine is None
+        QTest.keyClicks(window.chat.composer.editor, "Early")
+        QTest.keyClick(window.chat.composer.editor, Key.Key_Return)
+        assert "everything is loaded" in window.chat.composer.send.accessibleName()
+
+    async with at_window(
+        tmp_path, COMPATIBLE, [Turn(Text("Good morning."))], prepare=type_early
+    ) as person:
+        await person.done()
+        assert "Early" in person.asked[0] and not person.composer.text
+        person.window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        person.composer.setFocus()
+        person.type("Half ")
+        await until(lambda: "Half " in stored(person))
+    async with at_window(tmp_path, COMPATIBLE, [], prepare=type_early) as person:
+        await until(lambda: person.composer.text == "Half Early")
+        assert person.window.chat.session is None
+        assert "everything is loaded" not in person.composer.send.accessibleName()

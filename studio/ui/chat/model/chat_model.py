@@ -78,6 +78,7 @@ class ChatModel:
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""
         chat.subscribe(self._changed, "chat", "state", "event", "turn")
+        chat.subscribe(lambda _: self._send_wished(), "engine", "options", "attachments")
 
     def subscribe(self, listener: Listener, *parts: Part) -> Callable[[], None]:
         """See ``OpenChat.subscribe``."""
@@ -247,11 +248,25 @@ class ChatModel:
     # The message
 
     def submit(self, *, now: bool = False) -> None:
-        """Send what is typed; while a turn runs, queue it, to join its next step if ``now``."""
-        if self.input.ready and (self.input.state == "running" or self.offline):
+        """Send what is typed; while a turn runs, queue it, to join its next step if ``now``.
+
+        What is not whole yet waits until it is.
+        """
+        if self.input.ready and not self.input.whole:
+            self.input.wait("steer" if now else "send")
+        elif self.input.ready and (self.input.state == "running" or self.offline):
             self.queue.add(now=now and not self.offline)
         elif self.input.ready:
             self.input.send()
+
+    def _send_wished(self) -> None:
+        """Send what waited to be whole; what is not as the person saw it stays."""
+        wish = self.input.wish
+        if wish and not self.input.wish_stands:
+            self.input.wait("")
+        elif wish and self.input.whole:
+            self.input.wait("")
+            self.submit(now=wish == "steer")
 
     def stop(self) -> None:
         if self.session is not None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.messages import Said
 
 State: TypeAlias = Literal["idle", "running", "waiting"]
+Wish: TypeAlias = Literal["", "send", "steer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ class MessageInput:
         self.state: State = "idle"
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
+        self.wish: Wish = ""
+        """How the message goes out once it is whole; empty where nobody asked for that."""
+        self._wished_files: list[Attachment] = []
+        """The files of the message that is to go out, and those of them that were not read."""
+        self._unread_files: list[Attachment] = []
         self._unsent, self._window = unsent, window
         self._showing = False
         self._beneath: tuple[str, int] | None = None
@@ -93,7 +99,28 @@ class MessageInput:
     def ready(self) -> bool:
         """Whether there is something to send."""
         files = self.attachments
-        return bool(self.text.strip() or files.blocks) and not files.reading and not self.closed
+        return bool(self.text.strip() or files.blocks or files.reading) and not self.closed
+
+    @property
+    def whole(self) -> bool:
+        """Whether all is there that sending needs: the engine, the chat's options, the files."""
+        known = self._chat.session is not None or self._options.looked_up
+        return self._chat.engine is not None and known and not self.attachments.reading
+
+    def wait(self, wish: Wish) -> None:
+        """Let the message go out when it is whole, unless it is changed before; or not any more."""
+        if wish == self.wish:
+            return
+        self.wish = wish
+        self._wished_files = list(self.attachments.items)
+        self._unread_files = [one for one in self.attachments.items if one.state == "reading"]
+        self._chat.notify("input")
+
+    @property
+    def wish_stands(self) -> bool:
+        """Whether what is to go out is still what the person saw, and its new files are sound."""
+        same = self._wished_files == self.attachments.items
+        return same and all(file.state in ("reading", "ready") for file in self._unread_files)
 
     def set_text(self, text: str, caret: int | None = None) -> None:
         """Replace the text; an edited message whose text is deleted is edited no more.
@@ -103,6 +130,7 @@ class MessageInput:
         if text == self.text:
             return
         self.text = text
+        self.wish = ""
         self.caret = _units(text) if caret is None else caret
         self.attachments.follow(text)
         if self.editing and not text:
@@ -220,7 +248,7 @@ class MessageInput:
 
     def _show(self, message: WrittenMessage) -> None:
         """Put what is kept into the input."""
-        self.editing, self._draft = message.replaces, message.beneath
+        self.editing, self._draft, self.wish = message.replaces, message.beneath, ""
         changed = message.text != self.text
         if changed:
             self.text, self.caret = message.text, message.caret

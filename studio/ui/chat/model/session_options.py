@@ -229,6 +229,11 @@ class SessionOptions:
         self._lookup = self._chat.run(self._find(provider))
         await asyncio.wait([self._lookup], timeout=NAME_WAIT)
 
+    @property
+    def looked_up(self) -> bool:
+        """Whether the look-up for a new chat was begun at least; ``found`` waits for its end."""
+        return self._lookup is not None
+
     async def found(self) -> None:
         """Wait until the options of a new chat are looked up."""
         if self._lookup is not None:
