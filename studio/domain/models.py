@@ -101,7 +101,8 @@ class Generation:
     first request of a turn only, otherwise no turn would end. ``schema`` is the JSON schema
     of the answer, ``{}`` for any JSON object. Without ``parallel`` a reply may have one call;
     if a model makes more, only one is handed over. ``calls`` is the highest number of calls
-    of the agent's own tools in a turn. An adapter leaves out options that a model refuses.
+    of the agent's own tools in a turn. ``seed`` and the penalties for tokens that came before
+    reach the servers that know them. An adapter leaves out options that a model refuses.
     """
 
     output_limit: int | None = None
@@ -114,6 +115,9 @@ class Generation:
     schema: JsonObject | None = field(default=None, hash=False)
     parallel: bool = True
     calls: int | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
 
 
 DEFAULT_GENERATION = Generation()

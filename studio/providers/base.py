@@ -65,6 +65,9 @@ class Request:
     only: str = ""
     schema: JsonObject | None = None
     parallel: bool = True
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
 
     @property
     def named(self) -> str:
@@ -91,6 +94,16 @@ class Request:
         if self.facts and self.facts.sampling is False:
             return {}
         wanted: JsonObject = {"temperature": self.temperature, "top_p": self.top_p}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    @property
+    def penalties(self) -> JsonObject:
+        """The seed and the penalties, where they are set, for APIs that have them."""
+        wanted: JsonObject = {
+            "seed": self.seed,
+            "frequency_penalty": self.frequency_penalty,
+            "presence_penalty": self.presence_penalty,
+        }
         return {name: value for name, value in wanted.items() if value is not None}
 
     @property

@@ -14,6 +14,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``http_server``: Opens the sockets, starts and stops.
 - ``idempotency``: Gives a repeated request the first one's response.
 - ``model_names``: Resolves the name that a client sends, and lists the names there are.
+- ``remote_pictures``: Fetches the pictures that a request names by their address.
 - ``request_body``: Reads a body within limits and parses strict JSON.
 - ``responder``: Has an agent answer a request.
 - ``response_stream``: Holds the parts of a response for its readers and sends them.

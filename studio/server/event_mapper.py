@@ -33,6 +33,7 @@ BETWEEN = "\n\n"
 """Between the words of two steps."""
 NOBODY_THERE = "Nobody was at the window to allow it."
 REFUSED_THERE = "The person did not allow it."
+NO_CALL = "A call of a tool was required, and the model made none."
 STOPPED = "The answer was stopped."
 
 
@@ -40,11 +41,23 @@ class EventMapper:
     """Maps one response: ``feed`` takes every event of its turns, ``end`` is called after them.
 
     ``structured``: only the last step's text is the answer, and nothing is
-    added to it. ``steps``: the steps of the agent's tools become parts too.
+    added to it. ``steps``: the steps of the agent's tools become parts too. Without
+    ``all_words`` the words of the last step are the answer. ``forced``: the client wants a
+    call of one of its tools.
     """
 
-    def __init__(self, *, structured: bool = False, steps: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        structured: bool = False,
+        steps: bool = False,
+        all_words: bool = True,
+        forced: bool = False,
+    ) -> None:
         self._structured = structured
+        self._held = structured or not all_words
+        """Whether words are told only once it is sure that they are the last ones."""
+        self._forced = forced
         self._steps = steps
         self._words: list[str] = []
         self._calls: list[ToolCall] = []
@@ -114,6 +127,8 @@ class EventMapper:
             parts += [TextPart(text) for text in self._words if text]
             parts += [ProgressPart(text)] if self._steps and (text := self._not_allowed()) else []
         else:
+            if self._held and self._words:
+                parts.append(TextPart("".join(self._words)))
             parts += [self._add(text) for text in (detail, self._not_allowed()) if text]
         if self.reason == "handed_over":
             parts += [ToolCallPart(call) for call in self._calls]
@@ -124,12 +139,12 @@ class EventMapper:
             if not text.strip():
                 return []
             self._ended_step = False
-            if self._structured:
+            if self._held:
                 self._words.clear()
             elif self._words:
                 return [self._add(text.lstrip("\n"))]
         self._words.append(text)
-        return [] if self._structured else [TextPart(text)]
+        return [] if self._held else [TextPart(text)]
 
     def _add(self, text: str) -> TextPart:
         """Append a paragraph."""
@@ -175,6 +190,9 @@ class EventMapper:
 
     def _outcome(self, detail: str) -> Outcome:
         match self.reason:
+            case "done" if self._forced and not self._queued:
+                fault = errors.ApiError(NO_CALL, 502, "no_tool_call")
+                return replace(fault.outcome(), usage=self._usage)
             case "done":
                 return Outcome("end", self._usage, stopped_at=self._stopped_at)
             case "handed_over":

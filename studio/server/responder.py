@@ -164,9 +164,14 @@ class Responder:
                 yield part
 
     def _new_answer(self, request: ApiRequest, dialect: str, begun: Begun) -> _Answer:
-        structured = request.generation.schema is not None
-        steps = self._engine.settings.values.server_steps
-        return _Answer(request, dialect, begun, EventMapper(structured=structured, steps=steps))
+        generation, values = request.generation, self._engine.settings.values
+        mapper = EventMapper(
+            structured=generation.schema is not None,
+            steps=values.server_steps,
+            all_words=values.server_words,
+            forced=generation.choice == "required" and bool(request.tools),
+        )
+        return _Answer(request, dialect, begun, mapper)
 
     async def _answer_in(
         self, matched: SessionMatch, answer: _Answer

@@ -21,6 +21,7 @@ from .dialects.base import Dialect
 from .errors import ApiError, error_from_exception
 from .idempotency import IdempotentResponses
 from .model_names import list_models
+from .remote_pictures import fetch_pictures, remote_pictures
 from .response_stream import HttpResponse
 from .stored_responses import StoredResponses
 from .token_count import count_tokens
@@ -154,6 +155,8 @@ class Routes:
         dialect = _dialect(request.scope)
         if ids := dialect.references(body):
             body = dialect.with_items(body, await self._stored.items(ids))
+        if pictures := await request_body.read_from(data, lambda: remote_pictures(body)):
+            await fetch_pictures(self._engine, self._folder, pictures)
         return data, body
 
     async def _health(self, _: Request) -> Response:

@@ -87,9 +87,12 @@ class StoredResponses:
         self, events: Sequence[Event], own: Sequence[Event]
     ) -> tuple[EventMapper, list[ResponsePart]]:
         """The parts of the response that was made of the ``own`` ones of a session's events."""
-        steps = self._engine.settings.values.server_steps
-        structured = bool(own) and _structured(events, own[-1])
-        mapper = EventMapper(structured=structured, steps=steps)
+        values = self._engine.settings.values
+        mapper = EventMapper(
+            structured=bool(own) and _structured(events, own[-1]),
+            steps=values.server_steps,
+            all_words=values.server_words,
+        )
         return mapper, [part for event in own for part in mapper.feed(event)]
 
     async def delete(self, answer: str) -> JsonObject:

@@ -164,6 +164,8 @@ def test_what_is_asked_of_the_model_arrives() -> None:
         only="weather",
         schema={"type": "object"},
         parallel=False,
+        seed=7,
+        presence_penalty=1.0,
     )
     (tool,) = got.tools
     assert (tool.name, tool.description, tool.external) == ("weather", "Tells the weather.", True)

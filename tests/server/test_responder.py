@@ -220,6 +220,35 @@ async def test_a_step_that_is_told_shows_no_secret(tmp_path: Path) -> None:
         assert told.startswith("Reading ") and secret not in told
 
 
+async def test_words_between_calls_are_left_out_where_the_person_wants_that(
+    tmp_path: Path,
+) -> None:
+    script = [Turn(Says("I look."), Call("read", {"path": "a"})), Turn(Says("It is 3."))] * 2
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
+        (home.folder / "a").write_text("found\n")
+        await _uses(home)
+        asked = call_of(home, "Go", model="agent/Coder")
+        assert (await answered(responder_of(home), asked)).text == "I look.\n\nIt is 3."
+        home.engine.settings.values.server_words = False
+        answer = await answered(responder_of(home), asked)
+        assert (answer.text, answer.outcome.stop) == ("It is 3.", "end")
+
+
+async def test_a_call_that_was_required_and_not_made_is_an_error(tmp_path: Path) -> None:
+    """Ollama has no word for it."""
+    call = Turn(Call("weather", {"town": "Ulm"}))
+    async with engine_home(tmp_path, "ollama", [Turn(Says("No.")), call]) as home:
+        wishes: Any = {"tools": (WEATHER,), "choice": "required"}
+        asked = call_of(home, "Go", **wishes, seed=7, frequency_penalty=0.5, presence_penalty=-1.0)
+        answer = await answered(responder_of(home), asked)
+        assert (answer.outcome.stop, answer.outcome.code) == ("error", "no_tool_call")
+        options: Any = home.asked[0].json["options"]
+        assert (options["seed"], options["frequency_penalty"]) == (7, 0.5)
+        assert options["presence_penalty"] == -1.0
+        answer = await answered(responder_of(home), call_of(home, "On", **wishes))
+        assert (answer.outcome.stop, len(answer.calls)) == ("calls", 1)
+
+
 async def test_tokens_of_all_steps_are_counted(tmp_path: Path) -> None:
     usage = Counted(inp=100, cache_read=40, out=20, reasoning=5)
     script = [

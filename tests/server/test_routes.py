@@ -62,7 +62,9 @@ async def test_a_limit_beyond_the_models_own_is_lowered_to_it(tmp_path: Path) ->
         server.house.engine.settings.values.models[MODEL] = {"output_limit": 50}
         for asked in (1000, 20):
             assert (await server.ask(max_tokens=asked)).status_code == 200
-        sent = [one.json for one in server.house.asked]
+        assert (await server.ask(seed=7, frequency_penalty=0.5)).status_code == 200
+        *sent, last = [one.json for one in server.house.asked]
+        assert (last["seed"], last["frequency_penalty"]) == (7, 0.5)
         assert [one.get("max_completion_tokens", one.get("max_tokens")) for one in sent] == [50, 20]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from studio.domain.messages import Block, Message, Text, ToolCall
@@ -77,7 +77,8 @@ class Answer:
 
 def call_of(home: EngineHome, *messages: Message | str, model: str = "", **more: Any) -> ApiRequest:
     """A request for the bare model."""
-    generation = {k: more.pop(k) for k in ("schema", "output_limit", "stop") if k in more}
+    names = {one.name for one in fields(Generation)}
+    generation = {name: more.pop(name) for name in [*more] if name in names}
     return ApiRequest(
         model or f"{home.provider}/sim-model",
         tuple(user(one) if isinstance(one, str) else one for one in messages),

@@ -300,6 +300,9 @@ class ModelRequests:
             only=generation.only if first else "",
             schema=generation.schema,
             parallel=generation.parallel,
+            seed=generation.seed,
+            frequency_penalty=generation.frequency_penalty,
+            presence_penalty=generation.presence_penalty,
         )
 
 

@@ -241,7 +241,7 @@ class OllamaProvider(Provider):
         options: JsonObject = {"num_ctx": tokens}
         if request.output_limit is not None:
             options["num_predict"] = request.output_limit
-        options |= request.sampling
+        options |= request.sampling | request.penalties
         if request.stop:
             options["stop"] = list[Json](request.stop)
         system: list[Json] = [{"role": "system", "content": request.system}]

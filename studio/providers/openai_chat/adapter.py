@@ -219,7 +219,7 @@ class CompatibleProvider(Provider):
             wanted[self._limit_name(model)] = request.output_limit
         thinks = self._hosted and is_reasoning_model(model, facts)
         if not thinks:
-            wanted |= request.sampling
+            wanted |= request.sampling | request.penalties
             if request.stop:
                 wanted["stop"] = list[Json](request.stop[:STOPS])
         if choice := chat_tool_choice(request):

@@ -20,11 +20,7 @@ _LONGEST = 200
 
 
 def read_image(fields: Fields, name: str) -> Image:
-    """Read the picture in a field; raises BadRequest.
-
-    Nothing is fetched for a client: an address could be one that only this
-    computer reaches.
-    """
+    """Read the picture in a field; raises BadRequest. Those of the web were fetched before."""
     media_type, data = _data_url(fields, name, fields.needed(name))
     if not media_type.startswith("image/"):
         raise fields.refused(name, f"“{fields.place(name)}” is no picture, but {media_type}.")
@@ -63,7 +59,7 @@ def _data_url(fields: Fields, name: str, url: str) -> tuple[str, bytes]:
     head, comma, rest = url.partition(",")
     scheme, _, described = head.partition(":")
     if scheme.lower() != "data" or not comma:
-        why = f"“{fields.place(name)}” has to be a data: URL. This server fetches no addresses."
+        why = f"“{fields.place(name)}” has to be a data: URL, or for a picture one of the web."
         raise fields.refused(name, f"{why} Send the data itself.")
     media_type, *parameters = (part.strip().lower() for part in described.split(";"))
     encoded = "base64" in parameters

@@ -181,6 +181,7 @@ def _part(part: Fields) -> Said:
             raise part.refused("type", f"Content of type “{kind}” is not known here.")
 
 
+_LEAST_SEED = -(2**63)
 STOPS = 4
 """Texts at which an answer ends, at most."""
 
@@ -200,6 +201,9 @@ def read_request(body: JsonObject) -> ApiRequest:
         stop=_stop(fields),
         schema=_schema(fields),
         parallel=fields.flag("parallel_tool_calls", True),
+        seed=fields.count("seed", _LEAST_SEED),
+        frequency_penalty=fields.number("frequency_penalty", -2, 2),
+        presence_penalty=fields.number("presence_penalty", -2, 2),
     )
     offered, generation = choose(fields, tools, generation)
     includes_usage(body)

@@ -185,8 +185,8 @@ def _document(block: Fields) -> File:
 def _source(block: Fields, kinds: Sequence[str]) -> Fields:
     source = block.needed_object("source")
     if source.text("type") in ("url", "file"):
-        why = f"“{source.at}”: this server fetches and keeps no files. Send the data itself."
-        raise source.refused("type", why)
+        why = f"“{source.at}”: this server fetches pictures of the web alone, and keeps no files."
+        raise source.refused("type", f"{why} Send the data itself.")
     source.needed_one_of("type", kinds)
     return source
 

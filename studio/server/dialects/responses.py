@@ -362,8 +362,9 @@ def echoed_settings(body: JsonObject) -> JsonObject:
         "top_logprobs": 0,
         "top_p": _or(fields.get("top_p"), 1),
         "truncation": fields.get("truncation") or "disabled",
-        "user": fields.get("user"),
     }
+    if (user := fields.get("user")) is not None:  # the only one that may not be null
+        shown["user"] = user
     whole = sanitize_json(shown)
     assert isinstance(whole, dict)
     return whole

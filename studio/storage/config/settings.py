@@ -148,6 +148,8 @@ class Settings:
     """Permission rules for clients, by ``allow``, ``ask`` and ``deny`` (S-4)."""
     server_steps: bool = False
     """Send clients what agents' tools do, apart from the answer."""
+    server_words: bool = True
+    """Send clients also the words of an agent before its last tool calls, as they are written."""
     server_keep: bool = True
     """Save requests as chats."""
     server_hosts: list[str] = field(default_factory=list[str])

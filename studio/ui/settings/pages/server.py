@@ -249,6 +249,10 @@ class ServerPage(SettingsPage):
         self.folder = rows.add(tr("Folder"), _side_by_side(self.forget, choose), " ")
         about = tr("As progress beside the answer, where the API has a place for it.")
         self.steps = self._add_toggle(rows, "server_steps", tr("Show tool steps to clients"), about)
+        about = tr("If off, clients get the words after the last call alone, once they are whole.")
+        self.words = self._add_toggle(
+            rows, "server_words", tr("Send the words between tool calls"), about
+        )
         about = tr("Listed with yours, marked as the server’s.")
         self.keep = self._add_toggle(rows, "server_keep", tr("Keep requests as chats"), about)
         self.add_group(tr("For clients"), rows)
@@ -294,7 +298,7 @@ class ServerPage(SettingsPage):
 
     def refresh(self) -> None:
         values = self._settings
-        for toggle in (self.on, self.steps, self.keep, self.asks):
+        for toggle in (self.on, self.steps, self.words, self.keep, self.asks):
             toggle.show_value(getattr(values, toggle.property("setting")))
         self.host.set_unless_typing(values.server_host)
         self.port.set_unless_typing(str(values.server_port))
