@@ -151,7 +151,6 @@ class AcpAgent:
                 agent=choice.agent,
                 provider=choice.provider,
                 model=choice.model,
-                permission_mode=self._engine.settings.values.default_permission_mode,
                 origin="editor",
             )
         except StudioError as error:

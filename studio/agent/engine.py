@@ -227,7 +227,9 @@ class Engine:
 
         def explained() -> Decision:
             policy = Policy(
-                session.permission_mode if session else "ask",
+                session.permission_mode
+                if session
+                else self.settings.values.default_permission_mode,
                 {
                     **layers.rules,
                     "agent": found.permissions,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from .exit_codes import USAGE
 
@@ -28,6 +29,25 @@ class HelpFormatter(argparse.HelpFormatter):
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
         self._action_max_length += 2  # argparse forgets that subcommands are indented
+
+
+class ModeOption(argparse.Action):
+    """``--mode`` of a turn; takes the words of ``--permission`` too, and says where they belong."""
+
+    @property
+    def permissions(self) -> tuple[str, ...]:
+        from studio.domain.agents import PermissionMode
+
+        return get_args(PermissionMode)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: Any = None
+    ) -> None:
+        if values in self.permissions:
+            print(f"{option} {values} is now --permission {values}.", file=sys.stderr)
+            namespace.permission = values
+        else:
+            setattr(namespace, self.dest, values)
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -78,6 +98,8 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message}\nFor help: {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, ModeOption) and value in action.permissions:
+            return
         if action.choices is not None and value not in action.choices:
             known = ", ".join(map(str, action.choices))
             raise argparse.ArgumentError(action, f"“{value}” is not one of {known}")
@@ -154,6 +176,19 @@ def _share(most: float) -> Callable[[str], float]:
         raise ValueError(text)
 
     return parse
+
+
+def permission_option(parser: CommandParser) -> None:
+    """Add what happens to calls that no rule decides."""
+    from studio.domain.agents import PermissionMode
+
+    parser.add_argument(
+        "--permission",
+        choices=get_args(PermissionMode),
+        metavar="PERMISSION",
+        help="ask before each change, auto to write drafts at once, plan to change nothing; "
+        "default: your setting",
+    )
 
 
 def day(text: str) -> float:

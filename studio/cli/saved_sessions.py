@@ -77,6 +77,7 @@ async def open_session(
             agent=choice.agent,
             provider=choice.provider,
             model=choice.model,
+            permission_mode=options.permission,
             model_chosen=bool(options.provider or options.model),
             origin="terminal",
             instructions=options.system or "",
@@ -90,6 +91,8 @@ async def open_session(
     if options.agent:
         folder = Path(changes.get("folder", session.info.folder))
         changes["agent"] = (await engine.agent(options.agent, folder)).name
+    if options.permission:
+        changes["permission_mode"] = options.permission
     if options.model:
         found = await engine.model_names.find(
             options.model, options.provider or "", first=session.info.provider

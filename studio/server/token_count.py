@@ -40,7 +40,7 @@ async def count_tokens(engine: Engine, request: ApiRequest, folder: Path) -> int
         agent=target.agent,
         provider=target.provider,
         model=target.model,
-        permission_mode="ask",
+        permission_mode=engine.settings.values.default_permission_mode,
         created=0.0,
         updated=0.0,
         instructions=request.instructions,

@@ -14,6 +14,7 @@ import pytest
 
 from studio.cli.console import FIRST_BYTE_SECONDS
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall
+from studio.simulator.request_view import Said
 from support.command import Command, at_provider, finish, session_of
 from support.engine_home import engine_home, reply_requests, say
 from support.waiting import HANG
@@ -306,3 +307,42 @@ async def test_wrong_words_are_told_in_two_lines(tmp_path: Path) -> None:
         assert second.startswith(f"For help: agent-studio {command[0]}")
     terminal.environment |= {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert (await terminal("run", "--help")).code == 0
+
+
+async def test_permission_is_chosen_for_the_chat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """T-7: the option, else the person's default; the old spelling says where it belongs."""
+
+    def script(view: RequestView) -> Turn:
+        if isinstance(view.items[-1], Said):
+            return Turn(Call("write", {"path": "a.txt", "content": "it"}), stop="tool_use")
+        return Turn(Text("Done."))
+
+    async with engine_home(tmp_path, "ollama", script) as home:
+        base = ("run", "--provider", "ollama", "--model", "m", "--folder", str(home.folder))
+        place = home.folder / "a.txt"
+
+        async def mode(*words: str) -> str:
+            """The mode of the chat in which a file was to be written."""
+            code = await home.command(*base, *words, "Go")
+            (last, *_) = await home.engine.sessions.list()
+            assert code == 0
+            return last.permission_mode
+
+        values = home.engine.settings.values
+        assert await mode() == "ask"
+        values.default_permission_mode = "plan"
+        assert await mode() == "plan"
+        explained = await home.engine.explain("write", "a.txt", home.folder)
+        assert explained.verdict == "deny"
+        capsys.readouterr()
+        assert await mode("--mode", "ask") == "ask" and not place.exists()
+        assert "--mode ask is now --permission ask." in capsys.readouterr().err
+        assert await mode("--permission", "auto", "--mode", "inline") == "auto"
+        assert place.read_text() == "it"
+        assert await mode("--session", "last", "--permission", "plan") == "plan"
+        made = await home.engine.sessions.create(
+            folder=str(home.folder), agent="Coder", provider="ollama", model="m"
+        )
+        assert made.info.permission_mode == "plan"

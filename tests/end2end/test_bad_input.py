@@ -65,20 +65,20 @@ async def test_a_provider_that_cannot_answer(
         session = session_of(ended.err)
         going_on = ("run", "--session", session, "--model")
 
-        ended = await terminal(*going_on, "missing-one", "Which?")
+        ended = await terminal(*going_on, f"{provider}/missing-one", "Which?")
         assert ended.code == 2 and "has no model called missing-one" in ended.err
-        ended = await terminal(*going_on, "sim-model", "A page")
+        ended = await terminal(*going_on, f"{provider}/sim-model", "A page")
         assert ended.code == 2 and "did not answer like" in ended.err
         assert "Check the base URL" in ended.err and "<" not in ended.err
 
         url = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         away = url.replace(str(simulator.port), str(closed_port))
         terminal.provider(provider, away)
-        ended = await terminal(*going_on, "sim-model", "Anybody?")
+        ended = await terminal(*going_on, f"{provider}/sim-model", "Anybody?")
         assert ended.code == 2 and "Can't reach" in ended.err
         terminal.provider(provider, url)
         if provider == "openai-compatible":
-            ended = await terminal(*going_on, "sim-model", "Now?")
+            ended = await terminal(*going_on, f"{provider}/sim-model", "Now?")
             assert (ended.code, ended.out) == (0, "Well.\n")
             sent = str(simulator.requests[-1].json)
             for kept in ("Remember this", "Which?", "Anybody?", "Now?"):
@@ -117,7 +117,7 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
         ),
         (("run", "--model"), "expected one argument"),
         (("fly",), "“fly” is not one of run, chat, doctor, "),
-        (("sessions",), "missing: WHAT, one of list, show, "),
+        (("sessions",), "missing: WHAT, one of list, "),
         (("simulate", "--port", "70000"), "a port is a number from 0 to 65535"),
         ((*DEMO, "--agent", "Nobody", "Hi"), "There is no agent Nobody. Known are Assistant,"),
         ((*DEMO, "--session", "abc", "Hi"), "There is no session with an id that begins with abc."),

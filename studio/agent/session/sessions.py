@@ -55,20 +55,21 @@ class Sessions:
         agent: str,
         provider: str,
         model: str,
-        permission_mode: PermissionMode = "ask",
+        permission_mode: PermissionMode | None = None,
         title: str = "",
         model_chosen: bool = False,
         origin: Origin = "window",
         instructions: str = "",
         told: Sequence[Message] = (),
     ) -> Session:
-        """Create a session.
+        """Create a session; without ``permission_mode`` it has the person's for new chats.
 
         ``model_chosen``: the person chose the model, so no routing changes it (L-13).
         ``instructions`` are a client's, in addition to the agent's own. ``told`` is a
         conversation that a client or a file tells, and that the session goes on from.
         """
         now = time.time()
+        default = self._services.settings.values.default_permission_mode
         info = SessionInfo(
             id=uuid.uuid4().hex,
             title=title or title_from_messages(told),
@@ -76,7 +77,7 @@ class Sessions:
             agent=agent,
             provider=provider,
             model=model,
-            permission_mode=permission_mode,
+            permission_mode=permission_mode or default,
             created=now,
             updated=now,
             model_chosen=model_chosen,

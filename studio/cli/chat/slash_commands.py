@@ -37,6 +37,8 @@ from .mentions import typed_path
 LISTED = 15
 COLUMN = 32
 """The column where descriptions begin in the list of commands."""
+_OLD = {"/mode": "/permission"}
+"""Names of earlier versions."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -59,14 +61,16 @@ class SlashCommands:
         self._chat = chat
         chat.command = self.handle
         self._offers: dict[Kind, Sequence[Offer]] = {
-            "mode": [(mode, "") for mode in get_args(PermissionMode)],
+            "permission": [(mode, "") for mode in get_args(PermissionMode)],
             "word": [("show", "what it says"), ("edit", "say it yourself"), ("undo", "drop it")],
         }
         self.all = {
             "/help": _Command(self._help, "these commands", beside=True),
             "/model": _Command(self._model, "list models, or use one", "model", "[MODEL]"),
             "/agent": _Command(self._agent, "list agents, or use one", "agent", "[AGENT]"),
-            "/mode": _Command(self._mode, "ask, act alone, or only plan", "mode", "[MODE]"),
+            "/permission": _Command(
+                self._permission, "ask, act alone, or only plan", "permission", "[ask|auto|plan]"
+            ),
             "/attach": _Command(
                 self._attach, "send a file with your next message", "file", "FILE", beside=True
             ),
@@ -114,6 +118,9 @@ class SlashCommands:
         name, rest = f"/{found[1]}", (found[2] or "").strip()
         if self._chat.screen.types_ahead:  # otherwise the terminal shows it already
             self._say("", *f"› {text}".split("\n"))
+        if name in _OLD:
+            self._say(f"{name} is now {_OLD[name]}.")
+            name = _OLD[name]
         command = self.all.get(name)
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")
@@ -179,13 +186,13 @@ class SlashCommands:
         await chat.session.change(agent=agent.name)
         self._say(f"Agent: {agent.name}")
 
-    async def _mode(self, wanted: str) -> None:
+    async def _permission(self, wanted: str) -> None:
         modes = get_args(PermissionMode)
         if wanted and wanted not in modes:
-            raise ConfigurationError(f"The mode is one of {', '.join(modes)}.")
+            raise ConfigurationError(f"The permission is one of {', '.join(modes)}.")
         if wanted:
             await self._chat.session.change(permission_mode=wanted)
-        self._say(f"Mode: {self._chat.session.info.permission_mode}")
+        self._say(f"Permission: {self._chat.session.info.permission_mode}")
 
     async def _attach(self, name: str) -> None:
         if not name:

@@ -7,12 +7,18 @@ from argparse import Namespace
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import USAGE
-from studio.cli.parser import CommandParser, answerer_options, session_options
+from studio.cli.parser import (
+    CommandParser,
+    answerer_options,
+    permission_option,
+    session_options,
+)
 
 
 def arguments(parser: CommandParser) -> None:
     parser.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
     answerer_options(parser)
+    permission_option(parser)
     session_options(parser)
 
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from studio.cli.command_context import CommandContext
 from studio.cli.parser import (
     CommandParser,
+    ModeOption,
     answerer_options,
     caps,
     option,
+    permission_option,
     session_options,
     steps,
 )
@@ -56,10 +58,12 @@ def arguments(parser: CommandParser) -> None:
     answerer_options(parser, "; default: your setting, else one with a key, else builtin")
     parser.add_argument(
         "--mode",
+        action=ModeOption,
         choices=get_args(Mode),
         metavar="MODE",
         help=f"{' or '.join(get_args(Mode))}; default: the agent's",
     )
+    permission_option(parser)
     session_options(parser)
     parser.add_argument(
         "--no-keep", action="store_true", help="delete the session when the turn is over"

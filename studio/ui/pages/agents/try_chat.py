@@ -185,7 +185,6 @@ class TryChat(PaintedWidget):
             agent=chosen.agent,
             provider=chosen.provider,
             model=chosen.model,
-            permission_mode=self._engine.settings.values.default_permission_mode,
             title=tr("Try {name}").format(name=self._agent),
         )
 
