@@ -75,7 +75,7 @@ async def attach(path: Path) -> Image | File:
     The content decides the kind first, then the name. Raises ConfigurationError that
     tells the person why a file cannot be attached.
     """
-    return await asyncio.to_thread(lambda: _block(path.name, _read(path)))
+    return await asyncio.to_thread(lambda: block_of(path.name, _read(path)))
 
 
 async def attach_bytes(name: str, data: bytes) -> Image | File:
@@ -84,7 +84,7 @@ async def attach_bytes(name: str, data: bytes) -> Image | File:
         raise ConfigurationError(
             f"{name} has {size(len(data))}; {size(LIMIT)} is the most for one file."
         )
-    return await asyncio.to_thread(_block, name, data)
+    return await asyncio.to_thread(block_of, name, data)
 
 
 def seems_secret(block: Image | File) -> bool:
@@ -133,7 +133,8 @@ def _repaired(block: Said) -> Said:
             return block
 
 
-def _block(name: str, data: bytes) -> Image | File:
+def block_of(name: str, data: bytes) -> Image | File:
+    """Bytes as a block, see ``attach``; raises ConfigurationError. Takes time."""
     end = Path(name).suffix.lower()
     if images.format_of(data[:64]):
         return _picture(data, name)

@@ -11,7 +11,7 @@ import json
 import re
 import time
 import zipfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,7 +40,8 @@ from .session.import_export import (
     conversation_of,
     without_keys,
 )
-from .session.import_formats import LARGEST, read_conversations
+from .session.import_formats import ConversationFile
+from .session.import_values import ImportedConversation
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -83,7 +84,7 @@ class ChatImporter:
         """
         seen: set[str] = set()
         found: list[ImportCandidate] = []
-        for one in await asyncio.to_thread(read_file, path):
+        for one in await asyncio.to_thread(lambda: list(ImportFile(path).read())):
             candidate = await self.check(one)
             if candidate.state == "new" and candidate.digest in seen:
                 candidate = ImportCandidate(one, candidate.digest, "here")
@@ -108,11 +109,13 @@ class ChatImporter:
         else in none: a file could name any folder.
         """
         engine, one = self._engine, candidate.conversation
+        foreign = one if isinstance(one, ImportedConversation) else None
         place = folder or Path(one.folder or ".")
         if folder is None and not await self._is_known_folder(place):
             place = await asyncio.to_thread(engine.own_folder)
         agent = (await engine.agents()).get(one.agent)
-        known = one.provider in PROVIDER_TITLES
+        # Who answered elsewhere is told, and need not be there to go on.
+        known = one.provider in PROVIDER_TITLES and foreign is None
         name = agent.name if agent is not None else ""
         try:
             choice = await engine.choose(
@@ -132,10 +135,13 @@ class ChatImporter:
             origin=self._origin,
             instructions=one.instructions,
             told=one.messages,
+            told_by=(foreign.teller, one.provider, one.model) if foreign else None,
         )
         try:
             if 0 < one.updated <= time.time():  # no day that a list cannot show
                 await session.change(updated=one.updated)
+            if foreign is not None and foreign.archived:
+                await engine.sessions.arrange([session.info.id], archived=True)
             await self._imports.note(candidate.digest, session.info.id)
         except BaseException:
             with suppress(StudioError):  # no half-imported session stays
@@ -152,19 +158,35 @@ class ChatImporter:
         return str(folder) in known and await asyncio.to_thread(folder.is_dir)
 
 
-def read_file(path: Path) -> list[PortableConversation]:
-    """All conversations of a file. Blocks; ValueError says what is wrong with it."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"it has more than {LARGEST // 1_000_000:,} MB")
-        found = read_conversations(path.read_bytes())
-    except OSError as error:
-        raise ValueError(f"it cannot be read ({error.strerror or error})") from error
-    for one in found:
-        blocks = (block for message in one.messages for block in message.blocks)
-        if not all(is_clean_json(b.arguments) for b in blocks if isinstance(b, ToolCall)):
-            raise ValueError("the arguments of a call in it are nested too deeply")
-    return found
+class ImportFile:
+    """A file of conversations. Call its methods in a thread; ValueError says what is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.left: tuple[str, ...] = ()
+        """After ``read`` was read to its end: the files of an archive that were not taken."""
+
+    def check(self) -> int:
+        """Read all of it and keep nothing; returns how many conversations it has."""
+        return sum(1 for _ in self.read())
+
+    def read(self) -> Iterator[PortableConversation]:
+        """The conversations, of which only one is in memory where the file is a list."""
+        try:
+            with self._path.open("rb") as file:
+                conversations = ConversationFile(file)
+                for one in conversations:
+                    _check_arguments(one)
+                    yield one
+                self.left = conversations.left
+        except OSError as error:
+            raise ValueError(f"it cannot be read ({error.strerror or error})") from error
+
+
+def _check_arguments(one: PortableConversation) -> None:
+    blocks = (block for message in one.messages for block in message.blocks)
+    if not all(is_clean_json(b.arguments) for b in blocks if isinstance(b, ToolCall)):
+        raise ValueError("the arguments of a call in it are nested too deeply")
 
 
 async def export_chats(

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.chat_files import export_chats
+from studio.agent.session import import_stream
 from studio.agent.session.import_export import (
     PortableConversation,
     as_json,
@@ -26,7 +27,7 @@ from studio.agent.session.import_export import (
     distinct,
     of_json,
 )
-from studio.agent.session.import_formats import LARGEST, read_conversations
+from studio.agent.session.import_formats import read_conversations
 from studio.domain.blocks import all_messages
 from studio.domain.events import Recounted
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
@@ -212,7 +213,8 @@ PLAIN: list[dict[str, Any]] = [
 
 
 def test_chatgpts_export_is_read() -> None:
-    bread, nothing = read_conversations(json.dumps(CHATGPT).encode())
+    bread, other, nothing = read_conversations(json.dumps(CHATGPT).encode())
+    assert other.title == "Bread (version 2)" and "The branch nobody" in other.messages[1].text
     assert (bread.title, bread.updated, nothing.messages) == ("Bread", 1700000100.5, ())
     asked, answered = bread.messages
     assert [block.text for block in asked.blocks if isinstance(block, Text)] == [
@@ -290,11 +292,15 @@ async def test_of_a_bad_file_nothing_is_taken(
         assert "conversation 2 “X”: a message is from 'cat'" in told.err
         assert "Nothing of it was imported" in told.err and "it cannot be read" in told.err
         assert "Skipped, because it is empty: Nothing" in told.err and "Bread" in told.out
-        [info] = await one.engine.sessions.list()
+        other, info = sorted(await one.engine.sessions.list(), key=lambda info: not info.archived)
         assert (info.title, info.origin) == ("Bread", "terminal")
+        assert other.archived and other.title == "Bread (version 2)"
+        await one.engine.sessions.delete(other.id)  # for “last” below
         assert await cli(one, "import", "--json", str(good)) == 0
         rows = json.loads(capsys.readouterr().out)
-        assert [row["skipped"] for row in rows] == ["it is here already", "it is empty"]
+        assert [row["skipped"] for row in rows] == ["it is here already", "", "it is empty"]
+        assert rows[0]["left_out"] == ["A picture", "The file “list.pdf”"]
+        await one.engine.sessions.delete(rows[1]["session"])
         assert await cli(one, "export", "--format", "md", "last") == 0
         text = capsys.readouterr().out
         assert "# Bread" in text and "How much flour?" in text and "500 g." in text
@@ -432,9 +438,11 @@ def test_an_archive_is_read_without_being_unpacked() -> None:
         read_conversations(bytes(broken))
 
 
-def test_an_archive_that_grows_without_end_is_refused() -> None:
-    """A few kilobytes may unpack to gigabytes: no more is read than of a file."""
-    bomb = zipped("conversations.json", b" " * (LARGEST + 1))
-    assert len(bomb) < 1_000_000
-    with pytest.raises(ValueError, match="has more than 500 MB"):
-        read_conversations(bomb)
+def test_an_archive_that_grows_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kilobytes may unpack to gigabytes: no more is held than one conversation may have."""
+    monkeypatch.setattr(import_stream, "LARGEST", 4_000_000)
+    for data in (b" " * 6_000_000, b'["' + b"x" * 6_000_000, b"[[" + b"1," * 3_000_000):
+        bomb = zipped("conversations.json", data)
+        assert len(bomb) < 100_000
+        with pytest.raises(ValueError, match="has more than 4 MB"):
+            read_conversations(bomb)

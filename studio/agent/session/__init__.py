@@ -13,5 +13,9 @@
 - ``model_router``: Chooses a model for a message by how hard it looks.
 - ``title_writer``: Has a cheap model write the title of a chat.
 - ``import_export``: Writes conversations as JSON and reads them.
+- ``import_chatgpt``: Reads ChatGPT's trees of messages, with links for marks of citations.
+- ``import_claude``: Reads Claude's conversations.
 - ``import_formats``: Reads conversations that other programs exported.
+- ``import_stream``: Reads large files piece by piece, and what archives hold.
+- ``import_values``: Reads single values, and puts messages together.
 """

@@ -61,12 +61,14 @@ class Sessions:
         origin: Origin = "window",
         instructions: str = "",
         told: Sequence[Message] = (),
+        told_by: tuple[str, str, str] | None = None,
     ) -> Session:
         """Create a session; without ``permission_mode`` it has the person's for new chats.
 
         ``model_chosen``: the person chose the model, so no routing changes it (L-13).
         ``instructions`` are a client's, in addition to the agent's own. ``told`` is a
-        conversation that a client or a file tells, and that the session goes on from.
+        conversation that a client or a file tells, and that the session goes on from;
+        ``told_by`` are the agent, the provider and the model that answered in it.
         """
         now = time.time()
         default = self._services.settings.values.default_permission_mode
@@ -89,7 +91,7 @@ class Sessions:
         session = Session(self._state(info), self._services, new=True)
         self._open[info.id] = session
         if told:
-            await _recount(session.state, told)
+            await _recount(session.state, told, told_by)
         return session
 
     async def open(self, session_id: str) -> Session:
@@ -342,10 +344,13 @@ def _note_changed(state: SessionState, changed: int) -> None:
         state.record(Exposed(exposure, CHANGED))
 
 
-async def _recount(state: SessionState, messages: Sequence[Message]) -> None:
+async def _recount(
+    state: SessionState, messages: Sequence[Message], told_by: tuple[str, str, str] | None
+) -> None:
     """Begin a new session with a conversation that a client or a file tells."""
     info = state.info
-    recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
+    agent, provider, model = told_by or (info.agent, info.provider, info.model)
+    recounted = Recounted(tuple(messages), agent, provider, model)
     if len(messages) > MOST_AT_ONCE:  # nobody sees the session yet
         state.publish(recounted, await asyncio.to_thread(state.transcript.apply, recounted))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,25 +34,37 @@ async def run(context: CommandContext, options: Namespace) -> int:
     """Make a session of each conversation in the files; nothing of a bad file is taken."""
     import asyncio
 
-    from studio.agent.chat_files import read_file
+    from studio.agent.chat_files import ImportFile
 
     engine, console = await context.engine(), context.console
     importer = _Importer(engine, options, console)
     code = DONE
     for path in options.files:
+        file = ImportFile(path)
         try:
-            found = await asyncio.to_thread(read_file, path)
+            await asyncio.to_thread(file.check)  # whole, before any of it is taken
+            conversations = file.read()
+            while one := await asyncio.to_thread(next, conversations, None):
+                await importer.add(path, one)
         except ValueError as error:
             console.say(f"{path}: {str(error).rstrip('.')}. Nothing of it was imported.")
             code = USAGE
             continue
-        for one in found:
-            await importer.add(path, one)
+        importer.left(path, file.left)
     importer.report()
     return code
 
 
 _SKIPPED = {"empty": "it is empty", "here": "it is here already"}
+
+
+MOST_NAMED = 20
+"""Things that are not taken and named in one line."""
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class _Importer:
@@ -63,24 +76,33 @@ class _Importer:
         self._importer = ChatImporter(engine, "terminal")
         self._options = options
         self._console = console
-        self._rows: list[dict[str, str]] = []
+        self._rows: list[dict[str, object]] = []
 
     async def add(self, path: Path, one: PortableConversation) -> None:
+        from studio.agent.session.import_values import ImportedConversation
+
         found = await self._importer.check(one)
         title = found.title or "Without a title"
         skipped = _SKIPPED.get(found.state, "")
         session_id = found.session_id
         if not skipped:
             session_id = await self._importer.add(found, self._options.folder)
-        self._rows.append(
-            {"file": str(path), "title": title, "session": session_id, "skipped": skipped}
-        )
+        missing = list(one.left_out) if isinstance(one, ImportedConversation) else []
+        row = {"file": str(path), "title": title, "session": session_id, "skipped": skipped}
+        self._rows.append({**row, "left_out": missing})
         if self._options.json:
             return
         if skipped:
             self._console.say(f"Skipped, because {skipped}: {title}")
         else:
             self._console.row(f"{session_id[:8]}  {title}")
+            if missing:
+                self._console.say(f"Not in {title}: {_some(missing)}")
+
+    def left(self, path: Path, names: Sequence[str]) -> None:
+        """Print which files of an archive were not taken."""
+        if names and not self._options.json:
+            self._console.say(f"Not taken from {path.name}: {_some(names)}")
 
     def report(self) -> None:
         """Print what was imported and what was skipped."""

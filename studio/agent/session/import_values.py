@@ -1,0 +1,88 @@
+"""Values of imported files: reads them with care, and puts messages together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias, cast
+
+from studio.domain.jsonvalue import repair_surrogates
+from studio.domain.messages import Block, Message, Reasoning, Text, ToolCall, ToolResult
+
+from .import_export import PortableConversation, distinct
+
+Body: TypeAlias = dict[str, Any]
+Found: TypeAlias = tuple[str, list[Block]]
+"""A side, ``user`` or ``assistant``, and what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedConversation(PortableConversation):
+    """A conversation of another program.
+
+    ``left_out`` says what the export does not have or what is not taken, ``teller`` who
+    answered: ChatGPT, Claude. It goes to the archive if it is ``archived``.
+    """
+
+    left_out: tuple[str, ...] = ()
+    archived: bool = False
+    teller: str = ""
+
+
+def version_title(title: str, number: int) -> str:
+    """The title of a branch that was not shown last; ``number`` counts from 1."""
+    return f"{title or 'Without a title'} (version {number})"
+
+
+def joined(messages: Iterable[Found]) -> tuple[Message, ...]:
+    """Without what is empty; neighbours of one side are one message, as in a conversation."""
+    out: list[Message] = []
+    for role, found in messages:
+        blocks = [b for b in found if not (isinstance(b, Text | Reasoning) and not b.text.strip())]
+        results = any(isinstance(block, ToolResult) for block in blocks)
+        if not blocks:
+            continue
+        last = out[-1] if out else None
+        if last is not None and last.role == role and not results and not _called(last):
+            out[-1] = Message(last.role, (*last.blocks, *blocks))
+        else:
+            out.append(Message("user" if role == "user" else "assistant", tuple(blocks)))
+    return distinct(out)
+
+
+def _called(message: Message) -> bool:
+    return any(isinstance(block, ToolCall | ToolResult) for block in message.blocks)
+
+
+def list_of(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError("a list is wanted where there is none")
+    return cast("list[Any]", value)
+
+
+def text_of(value: Any) -> str:
+    return repair_surrogates(value) if isinstance(value, str) else ""
+
+
+def seconds(value: Any) -> float:
+    """A time as seconds since the epoch: a number, or ISO 8601; 0 for none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if 0 <= value < 1e11 else 0.0
+    try:
+        return datetime.fromisoformat(text_of(value)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def link(title: Any, url: Any) -> str:
+    """A page as a link in markdown; empty where the address is none of the web."""
+    address = text_of(url)
+    if not address.startswith(("https://", "http://")) or any(one.isspace() for one in address):
+        return ""
+    words = " ".join(text_of(title).split()) or address
+    for one in "\\[]":
+        words = words.replace(one, f"\\{one}")
+    return f"[{words}]({address.replace('(', '%28').replace(')', '%29')})"
