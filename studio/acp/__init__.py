@@ -2,9 +2,9 @@
 
 - ``agent``: Creates, opens and runs the sessions of one editor.
 - ``client_requests``: Asks the editor's user.
+- ``session_editor``: Reads and writes files through the editor, and runs commands there.
 - ``session_options``: What can be chosen for a session: agent, model, mode, effort.
 - ``slash_commands``: What can be typed after a slash instead of a message.
-- ``editor_files``: Reads and writes files through the editor, unsaved ones too.
 - ``prompt_blocks``: Turns what an editor sends into blocks for the model.
 - ``updates``: Translates the events of a turn into the protocol's updates.
 

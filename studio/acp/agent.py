@@ -19,7 +19,6 @@ from acp.schema import (
     ConfigOptionUpdate,
     CurrentModeUpdate,
     DeleteSessionRequest,
-    FileSystemCapabilities,
     ForkSessionResponse,
     Implementation,
     InitializeResponse,
@@ -54,8 +53,8 @@ from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, Turn
 from studio.domain.messages import Said
 
 from .client_requests import ClientRequests
-from .editor_files import EditorFiles
 from .prompt_blocks import Content, invalid, read_prompt
+from .session_editor import SessionEditor
 from .session_options import choose_option, chosen, session_modes, session_options
 from .slash_commands import (
     DRAFTS,
@@ -82,10 +81,11 @@ class AcpAgent:
         self._sessions: dict[str, Session] = {}
         self._requests: dict[str, ClientRequests] = {}
         """Of the prompts that are being worked on, by their sessions."""
+        self._editors: dict[str, SessionEditor] = {}
         self._mcp_servers: dict[str, bool] = {}
         """MCP servers that the editor offers, and whether it was told of them."""
         self._later = BackgroundTasks()
-        self._can = FileSystemCapabilities()
+        self._can = ClientCapabilities()
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -101,8 +101,7 @@ class AcpAgent:
         client_capabilities: ClientCapabilities | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        can = client_capabilities or ClientCapabilities()
-        self._can = can.fs or FileSystemCapabilities()
+        self._can = client_capabilities or ClientCapabilities()
         await self._engine.look_for_providers()
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -309,7 +308,8 @@ class AcpAgent:
     async def _turn(
         self, session: Session, words: Sequence[Said], requests: ClientRequests
     ) -> TurnComplete:
-        updates = SessionUpdates(session.info.folder)
+        terminals = self._editors[session.info.id].terminals
+        updates = SessionUpdates(session.info.folder, terminals)
         end = TurnComplete("error")
         fault = ""
         async with aclosing(session.turn(words, mode="background")) as envelopes:
@@ -385,10 +385,10 @@ class AcpAgent:
         """Serve a session; returns what the answer tells of it."""
         info = session.info
         self._sessions[info.id] = session
-        if self._can.read_text_file or self._can.write_text_file:
-            self._engine.services.editors[info.id] = EditorFiles(
-                self._editor, info.id, info.folder, self._can
-            )
+        self._editors[info.id] = editor = SessionEditor(
+            self._editor, info.id, info.folder, self._can
+        )
+        self._engine.services.editors[info.id] = editor
         options = await session_options(self._engine, session)
         # The task begins when the request is answered: the editor knows the session by then.
         self._later.start(self._send_commands(session))
@@ -400,6 +400,7 @@ class AcpAgent:
         if requests := self._requests.get(session_id):
             await requests.closed.wait()
         self._sessions.pop(session_id, None)
+        self._editors.pop(session_id, None)
         self._engine.services.editors.pop(session_id, None)
 
     async def _send_commands(self, session: Session) -> None:

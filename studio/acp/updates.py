@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ from acp import (
     text_block,
     tool_content,
     tool_diff_content,
+    tool_terminal_ref,
     update_agent_message_text,
     update_agent_thought_text,
     update_tool_call,
@@ -89,10 +90,14 @@ _STATES: dict[DraftStatus, ToolCallStatus] = {"waiting": "pending", "approved": 
 
 
 class SessionUpdates:
-    """Makes the updates of one session, in its folder."""
+    """Makes the updates of one session, in its folder.
 
-    def __init__(self, folder: str) -> None:
+    ``terminals`` are those of the editor in which commands run, by the ids of their calls.
+    """
+
+    def __init__(self, folder: str, terminals: Mapping[str, str] | None = None) -> None:
         self._folder = Path(folder)
+        self._terminals = dict[str, str]() if terminals is None else terminals
         self._outputs: dict[str, str] = {}
         self._changes: dict[str, Any] = {}
         self._open: dict[str, None] = {}
@@ -117,10 +122,13 @@ class SessionUpdates:
                 self._outputs.pop(event.call_id, None)
                 self._open.pop(event.call_id, None)
                 change = self._changes.pop(event.call_id, None)
+                content = _content(event.text, event.images, change)
+                if terminal := self._terminals.get(event.call_id):  # it shows what was printed
+                    content = [tool_terminal_ref(terminal)]
                 yield update_tool_call(
                     event.call_id,
                     status="failed" if event.is_error else "completed",
-                    content=_content(event.text, event.images, change),
+                    content=content,
                 )
             case DraftCreated():
                 self._changes[event.call_id] = change = self.change(event.draft)

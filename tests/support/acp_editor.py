@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from asyncio.subprocess import PIPE
+import os
+import signal
+from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +18,13 @@ from acp.schema import (
     AgentMessageChunk,
     AllowedOutcome,
     ClientCapabilities,
+    CreateTerminalResponse,
     DeniedOutcome,
+    EnvVariable,
     ReadTextFileResponse,
     RequestPermissionResponse,
+    TerminalOutputResponse,
+    WaitForTerminalExitResponse,
 )
 
 from studio.simulator import Script, Simulator
@@ -40,6 +46,10 @@ class Editor:
     """The texts of open files that are not saved, by their paths."""
     saved: list[str] = field(default_factory=list[str])
     """The files that the agent had it write."""
+    terminals: dict[str, Process] = field(default_factory=dict[str, Process])
+    released: list[str] = field(default_factory=list[str])
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    """What the editor's terminals have without the agent."""
     away: bool = False
     """Whether nobody answers questions."""
     agent: Any = None
@@ -81,6 +91,54 @@ class Editor:
         self.saved.append(path)
         self.files.pop(path, None)
         Path(path).write_bytes(content.encode())
+
+    async def create_terminal(
+        self,
+        session_id: str,
+        command: str,
+        args: list[str],
+        env: list[EnvVariable],
+        cwd: str,
+        output_byte_limit: int,
+        **_: Any,
+    ) -> CreateTerminalResponse:
+        name = f"terminal-{len(self.terminals)}"
+        self.terminals[name] = await asyncio.create_subprocess_exec(
+            command,
+            *args,
+            cwd=cwd,
+            env={**self.environment, **{one.name: one.value for one in env}},
+            stdout=PIPE,
+            stderr=STDOUT,
+            start_new_session=True,
+        )
+        self.seen.set()
+        return CreateTerminalResponse(terminal_id=name)
+
+    async def wait_for_terminal_exit(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> WaitForTerminalExitResponse:
+        code = await self.terminals[terminal_id].wait()
+        if code < 0:
+            return WaitForTerminalExitResponse(signal=signal.Signals(-code).name)
+        return WaitForTerminalExitResponse(exit_code=code)
+
+    async def terminal_output(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> TerminalOutputResponse:
+        stdout = self.terminals[terminal_id].stdout
+        assert stdout is not None
+        return TerminalOutputResponse(output=(await stdout.read()).decode(), truncated=False)
+
+    async def kill_terminal(self, session_id: str, terminal_id: str, **_: Any) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.terminals[terminal_id].pid, signal.SIGKILL)
+        await self.terminals[terminal_id].wait()
+
+    async def release_terminal(self, session_id: str, terminal_id: str, **_: Any) -> None:
+        await self.kill_terminal(session_id, terminal_id)
+        self.released.append(terminal_id)
+        self.seen.set()
 
     def on_connect(self, conn: Any) -> None:
         self.agent = conn

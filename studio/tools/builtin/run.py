@@ -43,7 +43,7 @@ async def run(
         raise NothingRead(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
     context.workspace.check()
     try:
-        ended = await run_shell(
+        ended = await _run_in_editor(context, command, time_limit) or await run_shell(
             command,
             folder=context.workspace.root,
             environment=context.environment,
@@ -65,6 +65,18 @@ async def run(
         if why := explain_failure(context.sandbox, ended.output, network=network):
             output += f"\n[{why}]"
     return Result(output, summary, (command,), failed)
+
+
+async def _run_in_editor(context: Context, command: str, time_limit: float) -> CommandResult | None:
+    """Run a command in a terminal of the person's editor; None where that may not be.
+
+    A command that belongs into the sandbox never leaves it.
+    """
+    editor = context.workspace.editor
+    if editor is None or context.sandbox.kind != "none":
+        return None
+    folder, environment = context.workspace.root, context.environment
+    return await editor.run(command, context.call_id, folder, environment, time_limit)
 
 
 def _code(ended: CommandResult) -> str:
