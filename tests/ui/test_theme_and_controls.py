@@ -10,8 +10,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QAccessible, QColor, QFontInfo, QFontMetrics
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QAccessible, QColor, QFontInfo, QFontMetrics, QImage, QPainter, QPolygon
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -30,7 +30,7 @@ from studio.ui.widgets import (
     Status,
     Toggle,
 )
-from studio.ui.widgets.painting import AnimationTimer
+from studio.ui.widgets.painting import STEPS, AnimationTimer, paint_spinner
 from support.waiting import HANG_MS
 
 
@@ -225,3 +225,34 @@ def test_the_timer_runs_only_while_something_spins(theme: Theme, qtbot: QtBot) -
     spinner.show()
     spinner.repaint()
     assert not ticker.running
+
+
+def test_the_pictures_of_a_spinner_are_kept(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its curves are drawn once for each step of a turn, on a screen of any density."""
+    now = [0.0]
+    monkeypatch.setattr(AnimationTimer, "turn", property(lambda _: now[0] % 1))
+    spinner = Status(theme, "", "busy")
+    qtbot.addWidget(spinner)
+    seen: set[bytes] = set()
+    for at in range(3 * STEPS):
+        now[0] = at / 100
+        seen.add(bytes(spinner.grab().toImage().bits()))
+    assert STEPS / 2 < len(seen) <= STEPS
+    for ratio in (1.0, 2.0):
+        drawn = QImage(QSize(40, 40) * ratio, QImage.Format.Format_RGB32)
+        drawn.setDevicePixelRatio(ratio)
+        drawn.fill(Qt.GlobalColor.red)
+        painter = QPainter(drawn)
+        paint_spinner(painter, theme, spinner, QRectF(12, 12, 16, 16))
+        painter.end()
+        tinted = [
+            QPoint(x, y)
+            for x in range(drawn.width())
+            for y in range(drawn.height())
+            if drawn.pixelColor(x, y) != QColor("red")
+        ]
+        box = QPolygon(tinted).boundingRect()
+        for first, last in ((box.left(), box.right()), (box.top(), box.bottom())):
+            assert first - 12 * ratio == 28 * ratio - 1 - last

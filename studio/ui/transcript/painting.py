@@ -41,8 +41,9 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
         strip = QRectF(0, scroller.height - FADE, scroller.width, FADE)
         if strip.intersects(area):
             paint_fade(painter, viewport.style, strip)
-    scroller.bar.paint(painter, viewport.style)
-    viewport.finder.paint_ticks(painter, viewport.style, scroller.bar)
+    if scroller.bar.strip.intersects(area):
+        scroller.bar.paint(painter, viewport.style)
+        viewport.finder.paint_ticks(painter, viewport.style, scroller.bar)
     row = viewport.message_row
     if row is not None and area.intersects(row.rect.adjusted(-4, -4, 4, 4)):
         focus = viewport.focus.hit if widget.hasFocus() else None

@@ -45,8 +45,8 @@ class ScrollBar:
     def thumb(self) -> QRectF:
         if self.most <= 0:
             return QRectF()
-        tall = max(36.0, (self.height - 4) * self.height / self.total)
-        y = 2 + (self.height - 4 - tall) * (self.value / self.most)
+        tall = round(max(36.0, (self.height - 4) * self.height / self.total))
+        y = 2 + round((self.height - 4 - tall) * (self.value / self.most))
         return QRectF(self.right - 10, y, 8, tall)
 
     def value_at(self, y: float) -> float:

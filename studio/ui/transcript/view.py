@@ -245,7 +245,8 @@ class TranscriptView(QAbstractScrollArea):
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
         self.finder.changed(dirty)
-        value, pill = self.scroller.value, self.canvas_viewport.pill
+        value, thumb = self.scroller.value, self.scroller.bar.thumb.toAlignedRect()
+        pill = self.canvas_viewport.pill
         running = self._transcript is not None and self._transcript.running
         turned, self.context.running = running != self.context.running, running
         changed, unchanged_above = self.canvas_viewport.update(dirty)
@@ -260,6 +261,8 @@ class TranscriptView(QAbstractScrollArea):
         self.canvas_viewport.find_message_row()
         row = row or self.canvas_viewport.message_row
         covered = bool(pill or self.canvas_viewport.pill or row or self.focus or turned)
+        if self.scroller.bar.thumb.toAlignedRect() != thumb or self.finder.find is not None:
+            self.viewport().update(self.scroller.bar.strip.toAlignedRect())
         self._repaint(None if covered else unchanged_above, round(self.scroller.value - value))
         if self.canvas.has_unparsed and self._transcript is not None:
             self._dirty.add(len(self._transcript.blocks) - 1)
@@ -278,7 +281,6 @@ class TranscriptView(QAbstractScrollArea):
         rect = QRect(0, 0, viewport.width() - strip.width(), viewport.height())
         if moved:
             viewport.scroll(0, -moved, rect)
-        viewport.update(strip)
         top = max(0, int(unchanged_above - scroller.value) - 4)
         left = int(self.canvas_viewport.column_left) - self.paint_style.px(AVATAR)
         wide = int(self.context.width) + 2 * self.paint_style.px(AVATAR)

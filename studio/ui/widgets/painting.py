@@ -10,8 +10,8 @@ import sys
 import time
 
 import shiboken6
-from PySide6.QtCore import QObject, QPointF, QRect, QRectF, Qt, QTimer
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSizeF, Qt, QTimer
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap, QPixmapCache
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import keys as names
@@ -20,6 +20,8 @@ from studio.ui.theme import Theme, elided
 FRAME_MS = 160
 """Milliseconds between two frames: a tenth of those that a growing text gets."""
 TURN_SECONDS = 6 * FRAME_MS / 1000
+STEPS = 24
+"""Pictures of a spinner's turn."""
 
 
 class AnimationTimer(QObject):
@@ -152,25 +154,43 @@ def paint_spinner(
     color: str | QColor = "accent_text",
 ) -> None:
     """A spinner. Requests the next frame of ``widget``, which is being painted."""
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    circle = centred(rect, min(rect.width(), rect.height()) - 3)
     ink = theme.color(color) if isinstance(color, str) else color
-    if theme.still:
+    side = min(rect.width(), rect.height())
+    ratio = painter.device().devicePixelRatio()
+    ticker = AnimationTimer.of(theme)
+    step = -1 if theme.still else int(ticker.turn * STEPS)
+    painter.drawPixmap(centred(rect, side).topLeft(), _spinner(theme, ink, side, ratio, step))
+    if not theme.still:
+        area = painter.worldTransform().mapRect(rect).toAlignedRect()
+        ticker.request_frame(widget, area if not area.isEmpty() else QRect(widget.rect()))
+
+
+def _spinner(theme: Theme, ink: QColor, side: float, ratio: float, step: int) -> QPixmap:
+    """A step of a spinner's turn, or a ring of dots for -1; kept, as its curves take 2 ms."""
+    track = theme.color("track")
+    name = f"spinner {ink.rgba()} {track.rgba()} {side} {ratio} {step}"
+    known = QPixmap()
+    if QPixmapCache.find(name, known):
+        return known
+    made = QPixmap(QSizeF(side, side).toSize() * ratio)
+    made.setDevicePixelRatio(ratio)
+    made.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(made)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    circle = QRectF(1.5, 1.5, side - 3, side - 3)
+    if step < 0:
         pen = QPen(ink, 1.75, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.RoundCap)
         pen.setDashPattern([0.1, 2.2])
         painter.setPen(pen)
         painter.drawEllipse(circle)
     else:
-        painter.setPen(QPen(theme.color("track"), 1.75))
+        painter.setPen(QPen(track, 1.75))
         painter.drawEllipse(circle)
-        ticker = AnimationTimer.of(theme)
-        pen = QPen(ink, 1.75, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
-        painter.setPen(pen)
-        painter.drawArc(circle, int((90 - 360 * ticker.turn) * 16), -110 * 16)
-        area = painter.worldTransform().mapRect(rect).toAlignedRect()
-        ticker.request_frame(widget, area if not area.isEmpty() else QRect(widget.rect()))
-    painter.restore()
+        painter.setPen(QPen(ink, 1.75, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawArc(circle, int((90 - 360 * step / STEPS) * 16), -110 * 16)
+    painter.end()
+    QPixmapCache.insert(name, made)
+    return made
 
 
 def paint_ring(
