@@ -66,6 +66,8 @@ def _flushed(code: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         if stream is None:  # pyright: ignore[reportUnnecessaryComparison] (it was closed)
             continue
+        if stream.closed:  # by asyncio, when the editor at the other end has gone
+            continue
         try:
             stream.flush()
         except OSError as error:

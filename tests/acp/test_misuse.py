@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from studio.acp.agent import AcpAgent
 from studio.simulator import Call, Turn, stall
 from studio.simulator import Text as Words
 from support.acp_editor import Editor, editor
+from support.command import Command, finish
 from support.engine_home import engine_home, reply_requests
 from support.sample_files import picture
 from support.waiting import HANG
@@ -99,6 +102,20 @@ async def test_an_editor_that_goes_leaves_a_chat_that_can_go_on(tmp_path: Path) 
         await person.agent.load_session(cwd=str(person.folder), session_id=name)
         assert (await ended(says(person, name))).stop_reason == "end_turn"
         assert "Never ends" in str(reply_requests(person.simulator)[0].json)
+
+
+async def test_an_editor_that_closes_both_pipes_ends_the_command_well(tmp_path: Path) -> None:
+    """Its output is gone before its input: nothing can be flushed any more."""
+    ours, theirs = os.pipe()
+    process = await Command(tmp_path).start("acp", stdin=PIPE, stdout=theirs)
+    os.close(theirs)
+    assert process.stdin is not None
+    process.stdin.write(b"{\n")
+    assert await asyncio.to_thread(os.read, ours, 1)  # it listens
+    os.close(ours)
+    process.stdin.close()
+    ended = await finish(process)
+    assert (ended.code, ended.err) == (0, "")
 
 
 async def test_what_is_opened_again_shows_pictures_and_changes(tmp_path: Path) -> None:
