@@ -11,6 +11,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``dialects``: Translate each API's JSON, and their registry.
 - ``errors``: Maps exceptions to the statuses, codes and messages that clients get.
 - ``event_mapper``: Turns the events of a turn into the parts of a response.
+- ``housekeeping``: Recognises what clients ask for themselves, which is not kept.
 - ``http_server``: Opens the sockets, starts and stops.
 - ``idempotency``: Gives a repeated request the first one's response.
 - ``model_names``: Resolves the name that a client sends, and lists the names there are.

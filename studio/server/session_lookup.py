@@ -35,9 +35,12 @@ from .conversation_digest import (
     conversation_digest,
     split_conversation,
 )
+from .housekeeping import is_housekeeping
 from .model_names import ModelTarget
 from .request_body import run_off_loop
 
+TRIMMED_EACH = 50
+"""Answers after which it is looked at how many chats are kept."""
 _NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
 
 
@@ -74,18 +77,19 @@ class SessionLookup:
         self._requests = IdempotencyStore(engine.database)
         self._answered = KnownConversations()
         self._holds: dict[str, SessionHold] = {}
+        self._kept = 0
 
     async def find(self, request: ApiRequest, dialect: str, target: ModelTarget) -> SessionMatch:
         """Find or create the session; raises BadRequest for an invalid conversation."""
         if request.previous:
             return await self._after(request, dialect, target)
+        own = is_housekeeping(request)
         split = await run_off_loop(
             lambda: _checked_split(request.messages, dialect), big=request.big
         )
         parts = await _normalised(split)
-        return await self._known(request, dialect, target, parts) or await self.create(
-            request, target, parts
-        )
+        known = None if own else await self._known(request, dialect, target, parts)
+        return known or await self.create(request, target, parts)
 
     async def create(
         self, request: ApiRequest, target: ModelTarget, parts: SplitConversation | None = None
@@ -121,7 +125,7 @@ class SessionLookup:
         except asyncio.CancelledError:  # nobody would ever delete it
             await self._engine.sessions.delete((await making).info.id)
             raise
-        keeps = self._engine.settings.values.server_keep
+        keeps = self._engine.settings.values.server_keep and not is_housekeeping(request)
         hold = self._new_hold(session.info.id, keeps=keeps)
         if not keeps:
             try:
@@ -136,6 +140,15 @@ class SessionLookup:
         for session_id in await self._requests.leftover_temporary():
             await self._requests.mark_interrupted(session_id)
             await self._engine.sessions.delete(session_id)
+        await self._trim()
+
+    async def _trim(self) -> None:
+        """Put the oldest chats in the bin where there are more than the person keeps."""
+        most = self._engine.settings.values.server_chats
+        if most > 0:
+            old = await self._engine.store.beyond("server", most)
+            if idle := [one for one in old if one not in self._holds]:
+                await self._engine.sessions.put_in_bin(idle)
 
     async def wait_until_free(self, session_id: str) -> None:
         """Return when no request is being answered in a session."""
@@ -168,6 +181,9 @@ class SessionLookup:
         try:
             if hold.keeps and used:
                 await self._engine.sessions.put_away(session_id)
+                self._kept += 1
+                if self._kept % TRIMMED_EACH == 0:
+                    await self._trim()
             else:
                 await self._engine.sessions.delete(session_id)
         finally:

@@ -152,6 +152,8 @@ class Settings:
     """Send clients also the words of an agent before its last tool calls, as they are written."""
     server_keep: bool = True
     """Save requests as chats."""
+    server_chats: int = 1000
+    """Chats of the server that are kept; the oldest go to the bin. 0 for all."""
     server_hosts: list[str] = field(default_factory=list[str])
     """Host names, besides its own address, under which the server answers."""
     server_origins: list[str] = field(default_factory=list[str])

@@ -155,6 +155,16 @@ class SessionStore:
             ORDER BY deleted DESC, id"""
         return [_info(row) for row in await self._db.rows(query)]
 
+    async def beyond(self, origin: Origin, most: int) -> list[str]:
+        """The chats begun at a door that are older than its newest ``most``.
+
+        Without those that the person pinned or put in a group, and those that run.
+        """
+        query = """SELECT id FROM sessions WHERE origin = ? AND deleted = 0 AND behind = 0
+            AND pinned = 0 AND group_name = '' AND state NOT IN ('running', 'waiting')
+            ORDER BY updated DESC, id LIMIT -1 OFFSET ?"""
+        return [str(one) for (one,) in await self._db.rows(query, origin, most)]
+
     async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
         """Change some fields; does nothing if the session is deleted."""
         await self.update_all((session_id,), **changes)

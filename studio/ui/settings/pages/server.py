@@ -255,6 +255,9 @@ class ServerPage(SettingsPage):
         )
         about = tr("Listed with yours, marked as the server’s.")
         self.keep = self._add_toggle(rows, "server_keep", tr("Keep requests as chats"), about)
+        self.chats = self._field(tr("Most chats kept"), "1000", self._chats_entered)
+        about = tr("Then the oldest go to the bin. 0 keeps all.")
+        rows.add(tr("Most chats kept"), self.chats, about, least=FIELD)
         self.add_group(tr("For clients"), rows)
         self.rules = ClientRules(theme, self._settings, tools)
         self.rules.changed.connect(self.changed)
@@ -302,6 +305,7 @@ class ServerPage(SettingsPage):
             toggle.show_value(getattr(values, toggle.property("setting")))
         self.host.set_unless_typing(values.server_host)
         self.port.set_unless_typing(str(values.server_port))
+        self.chats.set_unless_typing(str(values.server_chats))
         self.hosts.set_unless_typing(", ".join(values.server_hosts))
         self.origins.set_unless_typing(", ".join(values.server_origins))
         self.rules.show_rules()
@@ -354,6 +358,12 @@ class ServerPage(SettingsPage):
         self._check_and_set(
             self.port, "server_port", port, "" if fits else tr("A port is 1 to 65535.")
         )
+
+    def _chats_entered(self) -> None:
+        text = self.chats.text().strip()
+        fits = text.isascii() and text.isdigit() and len(text) < 8
+        problem = "" if fits else tr("A whole number from 0 on.")
+        self._check_and_set(self.chats, "server_chats", int(text) if fits else 0, problem)
 
     def _hosts_entered(self) -> None:
         hosts = _split_list(self.hosts.text())
