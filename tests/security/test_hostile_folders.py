@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.acp.agent import AcpAgent
+from studio.acp.session_options import session_options
 from studio.agent.folder_files import PROJECT_AGENTS, read_folder_files
 from studio.agent.session.session import Session
 from studio.domain.errors import ConfigurationError
@@ -204,7 +204,7 @@ async def test_each_door_says_whose_an_agent_is(
         bring(home, "team.md", "name: Team", "description: Helps", hidden, words="Help.\x1b[2K")
         bring(home, "coder.md", "name: Coder")
         session = await home.session()
-        options = await AcpAgent(home.engine)._options(session)
+        options = await session_options(home.engine, session)
         shown = {one.value: one.description for one in options[0].options}
         assert shown["Team"] == "This folder’s, not trusted. Helps"
         assert "folder’s" not in shown["Coder"]
