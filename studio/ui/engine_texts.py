@@ -246,9 +246,156 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The key is empty."),
     tr_later("The disk is full. Free some space on the disk of {path}."),
     tr_later("Another program is using {path}. Close it and try again."),
+    # Ends of turns, damage and problems with files
+    tr_later("Stopped at the step limit."),
+    tr_later("Stopped at the token limit."),
+    tr_later("Stopped at the money limit."),
+    tr_later("Stopped at the time limit."),
+    tr_later("Stopped at the limit of requests an hour."),
+    tr_later("The tools that were called are run by whoever asked."),
+    tr_later("Stopped, because nothing new came of it."),
+    tr_later("Stopped."),
+    tr_later("The turn ended."),
+    tr_later("The model declined to answer ({words_category})."),
+    tr_later("biology"),
+    tr_later("forbidden words"),
+    tr_later("content filter"),
+    tr_later("computer security"),
+    tr_later("quoting too closely"),
+    tr_later("personal data"),
+    tr_later("The next one can be sent in {words_span}."),
+    tr_later("It asks for a wait of {words_span}."),
+    tr_later("{number} minutes"),
+    tr_later("{number} hours"),
+    tr_later("Something went wrong in the program"),
+    tr_later("Your message is kept."),
+    tr_later("The disk is full. Free some space."),
+    tr_later("The connection closed before the answer was complete."),
+    tr_later("There is no provider {name}. Known are {known}."),
+    tr_later("There is no agent {name}. Known are {known}."),
+    tr_later("There is no tool {name}. Known are {known}."),
+    tr_later("There is no rule {id}."),
+    tr_later("There is no draft {id}."),
+    tr_later(
+        "The {title} provider has no address. Set its base URL in the settings, or {variable}."
+    ),
+    tr_later(
+        "The model {model} is not on this computer any more. Choose another for this chat, or "
+        "download it again in the settings."
+    ),
+    tr_later("{name} could not be loaded: {why}."),
+    tr_later("{name} is not a GGUF file. Choose another in the settings."),
+    tr_later("The built-in model did not start within {seconds} s."),
+    tr_later("The built-in model cannot start on this system: {why}."),
+    tr_later("The model file {path} is not there. Choose another in the settings."),
+    tr_later("The model file {path} cannot be read: {why}."),
+    tr_later("Hugging Face has no model {name} that could be run here."),
+    tr_later("Name a repository of Hugging Face, Qwen/Qwen3-4B-GGUF for example."),
+    tr_later("{name} is no GGUF file."),
+    tr_later("The list could not be read."),
+    tr_later(
+        "Your default agent {name} is this folder’s here, and you do not trust the folder. "
+        "Choose an agent, or trust the folder."
+    ),
+    tr_later(
+        "Your message, with the instructions, is about {amount} tokens, and {model} reads "
+        "{amount_most} at once. Shorten it, attach less, or choose a model that reads more."
+    ),
+    tr_later("{path} cannot be read ({why})."),
+    tr_later("{path} cannot be written ({why})."),
+    tr_later("{path} cannot be written ({why}). The settings hold until the program ends."),
+    tr_later(
+        "{path} was written by a newer version of this program (its format is {version}, this "
+        "version knows {latest}). Install the newer version. The file was not changed."
+    ),
+    tr_later("{path} is damaged. Close the other programs that use it."),
+    tr_later("{path} is damaged and cannot be repaired ({why})."),
+    tr_later("Allow writing to the file and its folder, and free space for a copy of it."),
+    tr_later("The folder {path} cannot be made: {why}."),
+    tr_later("This message is no longer in the chat."),
+    tr_later("This chat was deleted, so its latest messages cannot be saved."),
+    tr_later("This chat was deleted, so it cannot be continued."),
+    tr_later("This chat is closed."),
+    tr_later("This chat can only be read: {words_damage}. Continue in a new chat."),
+    tr_later("A part of this chat could not be saved ({name})."),
+    tr_later("An entry is missing here: the saved chats were damaged."),
+    tr_later("{amount} entries are missing here: the saved chats were damaged."),
+    tr_later("1 entry is missing in {titles}."),
+    tr_later("{amount} entries are missing in {titles}."),
+    tr_later("Which entries are missing at the ends of chats is not known."),
+    tr_later("1 chat has lost title, folder and settings."),
+    tr_later("{amount} chats have lost title, folder and settings."),
+    tr_later("Permission rules were among it, so those that allow something are taken back."),
+    tr_later("Calls are missing in the audit."),
+    tr_later("Some turns cannot be undone any more."),
+    tr_later("Nothing is missing in the chats."),
+    tr_later("1 entry cannot be read"),
+    tr_later("{amount} entries cannot be read"),
+    tr_later("entries are missing after number {number}"),
+    tr_later("1 entry was changed"),
+    tr_later(
+        "An entry of this chat was changed by something else than this program, or by a fault "
+        "of the disk. It is shown and used as stored now."
+    ),
+    tr_later(
+        "{amount} entries of this chat were changed by something else than this program, or by "
+        "a fault of the disk. They are shown and used as stored now."
+    ),
+    tr_later("The last turn ended in the middle of a tool call. That was repaired."),
+    tr_later("The last turn ended in the middle of {number} tool calls. That was repaired."),
+    tr_later("This message was sent or taken back by now."),
+    tr_later("A summary cannot be empty. Undo it instead."),
+    tr_later(
+        "Traces could not be sent to {address}. Check the address in the settings; the program "
+        "works on without them."
+    ),
+    tr_later("{name} changed since {words_when}. Nothing was changed."),
+    tr_later("{name} was deleted since {words_when}. Nothing was changed."),
+    tr_later("the draft was made"),
+    tr_later("{name} exists by now. Nothing was changed."),
+    tr_later("{name} leads to {target} by now. Nothing was changed."),
+    tr_later("{name} changed this moment. Nothing was changed."),
+    tr_later("{name} is no ordinary file. Nothing was changed."),
+    tr_later("{name} changed again. Nothing was done."),
+    tr_later("{name} has this text already. Discard the draft."),
+    tr_later("There is no file {name} any more."),
+    tr_later("{name} is not kept any more and cannot be restored."),
+    tr_later("{name} could not be kept, so it is not deleted."),
+    tr_later("{name} is no text file."),
+    tr_later("{name} is read-only."),
+    tr_later("{name} is too big to be kept for undo ({size})."),
+    tr_later("Nothing is known of files that this turn changed."),
+    tr_later("{name} has {size}; {most} is the most for one file."),
+    tr_later(
+        "{name} has {size}; {most} is the most for one file. Name its path in the message: the "
+        "agent can read parts of it."
+    ),
+    tr_later("The files have {size} together; a message takes {most}. Send some of them later."),
+    tr_later("{name} is locked with a password. Save it without one, then attach it again."),
+    tr_later("{name} has too many pixels to be opened. Make it smaller first."),
+    tr_later(
+        "“{name}” is no name for an agent. Use words of letters and digits, {most} characters "
+        "at most."
+    ),
+    tr_later("There is an agent {name} already. Choose another name."),
+    tr_later("{name} changed on disk. Nothing was written."),
+    tr_later("{name} was deleted on disk."),
+    tr_later("“{entry}” cannot be masked. Known are {known}, and NAME=PATTERN for your own."),
+    tr_later("Timed out after {seconds} s."),
+    tr_later("{amount} entries were changed"),
+    tr_later("{words_reason} Remove it, or choose another model."),
+    # Titles of providers, and what the shipped agents do
+    tr_later("Built-in model"),
+    tr_later("OpenAI-compatible"),
+    tr_later("The model alone, with no tools and no instructions"),
+    tr_later("Writes and edits texts, notes and documentation"),
+    tr_later("Reads, changes and tests code in the folder"),
+    tr_later("Reviews code and drafts without changing anything"),
+    tr_later("Finds and compares what the files say, with sources"),
+    tr_later("Answers questions and looks things up in the folder"),
 )
 """Values stand in braces; those whose names begin with ``words`` are texts of the engine too,
-and an ``amount`` is a number with English commas.
+and those that begin with ``amount`` are numbers with English commas.
 
 Of two that match, the first counts.
 """
@@ -309,7 +456,7 @@ def _whole(text: str) -> str:
 def _value(name: str, text: str) -> str:
     if name.startswith("words"):
         return tr_engine(text)
-    if name == "amount" and re.fullmatch(r"[\d,]+(\.\d+)?", text):
+    if name.startswith("amount") and re.fullmatch(r"[\d,]+(\.\d+)?", text):
         whole, _, part = text.replace(",", "").partition(".")
         return decimal(float(f"{whole}.{part or 0}"), len(part))
     return text

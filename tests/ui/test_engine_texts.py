@@ -8,6 +8,7 @@ from pathlib import Path
 
 import studio
 from studio.agent.budget import OverBudget
+from studio.agent.loop.user_messages import describe_end
 from studio.agent.permission.rule_suggestions import warning_about
 from studio.domain.agents import Caps
 from studio.domain.permissions import Rule
@@ -33,22 +34,28 @@ def letters(text: str) -> int:
     return len(re.findall("[A-Za-z]", re.sub(r"\{\w+\}", "", text)))
 
 
+def fits(template: str, parts: list[str]) -> bool:
+    """Whether a text with these parts around its values can be what the template stands for."""
+    pattern = ".*".join(map(re.escape, parts))
+    return all(part in template for part in parts) and bool(
+        re.fullmatch(pattern, template, re.DOTALL)
+    )
+
+
 def test_each_template_is_one_that_the_engine_writes() -> None:
     package = Path(studio.__file__).parent
     paths = [path for room in ROOMS for path in (package / room).rglob("*.py")]
     texts = {text for path in paths for text in composed(path)}
+    for file in (package.parent / "resources" / "agents").glob("*.md"):
+        texts |= set(re.findall(r"^description: (.+)$", file.read_text("utf-8"), re.M))
     starts = {text[:1].upper() + text[1:] for text in texts if "\0" not in text}
-    patterns = [
-        re.compile(".*".join(map(re.escape, text.split("\0"))), re.DOTALL)
-        for text in texts
-        if letters(text) > 2
-    ]
+    pieces = [text.split("\0") for text in texts if letters(text) > 2]
     gone: list[str] = []
     for template in TEMPLATES:
         start = template.partition(" {")[0]  # “your rule”, put before the rule
         written = start[:1].upper() + start[1:] in starts or letters(template) < 3
         written |= template.rpartition("}")[2] in starts  # “ or more”
-        if not written and not any(pattern.fullmatch(template) for pattern in patterns):
+        if not written and not any(fits(template, parts) for parts in pieces):
             gone.append(template)
     assert not gone, "\n".join(gone)
 
@@ -66,6 +73,15 @@ def test_values_are_put_into_the_translation() -> None:
         assert [tr_engine(text) for text in found] == [
             "1 Zeile", "1.200 Zeilen", "3 Einträge", "2 Treffer oder mehr",
         ]  # fmt: skip
+        damage = "This chat can only be read: 1 entry cannot be read. Continue in a new chat."
+        assert tr_engine(damage).startswith("Dieser Chat lässt sich nur lesen: 1 Eintrag ist nicht")
+        assert tr_engine(describe_end("cancelled", "")) == "Angehalten."
+        assert tr_engine("There is no provider demo. Known are openai.").startswith(
+            "Es gibt keinen"
+        )
+        for file in Path(studio.__file__).parents[1].glob("resources/agents/*.md"):
+            (words,) = re.findall(r"^description: (.+)$", file.read_text("utf-8"), re.M)
+            assert tr_engine(words) != words
         assert tr_engine("A text of nobody.") == "A text of nobody."
     assert tr_engine(said) == said
 

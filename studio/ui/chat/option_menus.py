@@ -57,15 +57,17 @@ def model_items(engine: Engine, providers: Sequence[str], current: str) -> list[
                 MenuItem(model_key(name, one.id), one.title, detail=_window(one)) for one in offered
             ]
     first = sections.pop(chosen, [])
-    items = [MenuItem("", PROVIDER_TITLES[chosen]), *first] if first else []
+    items = [MenuItem("", tr_engine(PROVIDER_TITLES[chosen])), *first] if first else []
     if current and all(item.key != current for item in first):
         items = [MenuItem(current, model), *items]
     if sum(map(len, sections.values())) <= MOST_FLAT:
         for name, section in sections.items():
-            items += [MenuItem("", PROVIDER_TITLES[name]), *section]
+            items += [MenuItem("", tr_engine(PROVIDER_TITLES[name])), *section]
     elif sections:
         items.append(MenuItem("", tr("Other providers")))
-        items += [MenuItem(n, PROVIDER_TITLES[n], items=tuple(s)) for n, s in sections.items()]
+        items += [
+            MenuItem(n, tr_engine(PROVIDER_TITLES[n]), items=tuple(s)) for n, s in sections.items()
+        ]
     return [*items, MenuItem("", ""), MenuItem(OPEN_SETTINGS, tr("Providers and models…"))]
 
 
@@ -172,7 +174,9 @@ class OptionMenus(QObject):
         """The agents, and below them the modes of the next turns."""
         options, button = self._model.options, self._composer.agent
         mode = options.turn_mode or ""
-        items = [MenuItem(one.name, one.name, detail=one.about) for one in options.agents]
+        items = [
+            MenuItem(one.name, one.name, detail=tr_engine(one.about)) for one in options.agents
+        ]
         button.set_items([*items, *turn_mode_items(mode)])
         chosen = next((one for one in options.agents if one.name == options.agent), None)
         limits = (tr_engine(chosen.whose), tr(ROLE_LIMITS[chosen.role])) if chosen else ()

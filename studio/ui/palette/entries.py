@@ -16,6 +16,7 @@ from PySide6.QtGui import QAction, QKeySequence
 
 from studio.ui.app.actions import COMMANDS, MENUS, Action, MenuEntry, WindowActions, menu_entries
 from studio.ui.chat.page import ChatPage
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import age, short_path
 from studio.ui.pages.registry import PAGES
 from studio.ui.settings import registry as settings_registry
@@ -282,7 +283,7 @@ class Entries(QObject):
                 agent.name,
                 agent.icon,
                 lambda name=agent.name: options.choose_agent(name),
-                agent.description,
+                tr_engine(agent.description),
                 agent.hue,
             )
             for agent in options.agents
@@ -299,7 +300,7 @@ class Entries(QObject):
                 model.title,
                 "cpu",
                 lambda provider=provider, name=model.id: options.choose_model(provider, name),
-                PROVIDER_TITLES.get(provider, provider),
+                tr_engine(PROVIDER_TITLES.get(provider, provider)),
             )
             for provider in engine.connected
             for model in engine.offered(provider)

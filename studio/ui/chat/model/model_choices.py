@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from studio.ui.engine_texts import tr_engine
+
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.domain.models import ModelInfo
@@ -56,7 +58,7 @@ def model_choices(engine: Engine, provider: str, model: str) -> list[ModelChoice
             found.append(
                 ModelChoice(
                     name,
-                    about.title,
+                    tr_engine(about.title),
                     one,
                     local=about.local and not hosted,
                     favourite=f"{name}/{one.id}" in favourites,

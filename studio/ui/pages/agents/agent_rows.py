@@ -91,7 +91,9 @@ class AgentIndex:
         unsaved = self._library.unsaved()
         places: dict[Origin, list[AgentRow]] = {key: [] for key, _ in SECTIONS}
         for path, one in agents.items():
-            row = AgentRow(path, one.name, one.description, one.icon, one.hue, one.origin)
+            row = AgentRow(
+                path, one.name, tr_engine(one.description), one.icon, one.hue, one.origin
+            )
             places[one.origin].append(_marked(row, trusted=one.trusted, unsaved=path in unsaved))
         own = {path for path in unsaved if path.parent == self._library.own}
         others: list[tuple[Origin, set[Path]]] = [

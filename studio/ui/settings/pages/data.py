@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from studio.domain.errors import StudioError
 from studio.storage.paths import Paths
+from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import number, short_path
 from studio.ui.settings.bars import FillBar, Part, ShareBar
 from studio.ui.settings.chats_dialog import ChatsDialog
@@ -344,7 +345,7 @@ class DataPage(SettingsPage):
         try:
             self.said.show_text(await work)
         except (StudioError, ValueError) as error:
-            self.said.show_text(str(error))
+            self.said.show_text(tr_engine(str(error)))
 
     def _ended(self, task: asyncio.Task[None], work: Coroutine[Any, Any, str], what: str) -> None:
         work.close()  # it never began if it was cancelled at once

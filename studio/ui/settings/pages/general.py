@@ -18,6 +18,7 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.settings import LanguageName, Settings
 from studio.ui.chat.model.spelling import AUTOMATIC, OFF, OWN_WORDS, Spelling
 from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
+from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined
@@ -177,7 +178,7 @@ class GeneralPage(SettingsPage):
 
     def _add_new_chats(self) -> None:
         rows = FormCard(self.theme)
-        providers = [MenuItem(name, title) for name, title in PROVIDER_TITLES.items()]
+        providers = [MenuItem(name, tr_engine(title)) for name, title in PROVIDER_TITLES.items()]
         self._provider = Combo(
             self.theme, tr("Default provider"), "", 200, [_automatic(), *providers]
         )

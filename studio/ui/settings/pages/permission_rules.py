@@ -274,7 +274,7 @@ class RuleList(QWidget):
         try:
             rule = parse_rule(self.field.text().strip(), self._engine.tools(), self.verdict.verdict)
         except StudioError as error:
-            self._show_problem(str(error))
+            self._show_problem(tr_engine(str(error)))
             return
         work = self._store(rule, self.where.current, self._edited)
         self._tasks.start(self._then_reload(work))

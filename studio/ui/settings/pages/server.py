@@ -170,7 +170,7 @@ class ClientRules(QWidget):
         try:
             rule = str(parse_rule(self.field.text().strip(), self._tools(), verdict))
         except StudioError as error:
-            self._show_problem(str(error))
+            self._show_problem(tr_engine(str(error)))
             return
         stored = self._settings.server_rules
         if rule not in stored.get(verdict, []):
