@@ -35,6 +35,7 @@ from studio.ui import translation
 from studio.ui.chat.suggestions import SuggestionButton
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.pages.drafts.page import DraftsPage
+from studio.ui.pages.search.page import SearchPage
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.registry import PAGES
 from studio.ui.theme import Theme
@@ -46,12 +47,13 @@ from studio.ui.translation import tr
 from support.other_program import other_program
 from support.pixels import pixels
 from support.waiting import HANG, until
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone", "language")
 __all__ = ["alone"]
 
 LARGE, SMALL = QSize(1440, 900), QSize(1100, 700)
+LEAST, LARGE_TEXT = QSize(1000, 640), 1.6
 HOUR, DAY = 3600.0, 86400.0
 CHATS = (
     ("Release notes for 2.4", "Writer", 0.5 * HOUR, "running", False),
@@ -118,10 +120,13 @@ USED = Usage(inp=76_200, cache_read=58_000, out=1_200)
 
 @pytest.fixture
 def language() -> Generator[None]:
-    """The language that is asked for. What tests look for on screen they look up."""
+    """The language and direction that are asked for. What tests look for on screen they look up."""
     translation.use(os.environ.get("AGENT_STUDIO_LANGUAGE", "en"))
+    if os.environ.get("AGENT_STUDIO_DIRECTION") == "rtl":
+        QGuiApplication.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     yield
     translation.use("en")
+    QGuiApplication.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
 
 
 @pytest.fixture
@@ -240,6 +245,7 @@ class Photographer:
                     assert image.save(f"{self.folder}/{name}-{key}.png")
                 self.check(image, size)
                 taken[key] = image
+        await self._show_large(name)
         return taken
 
     async def show(self, name: str) -> None:
@@ -253,6 +259,25 @@ class Photographer:
             assert len(set(pixels(image.scaled(240, 150)))) > 40, name
             if self.folder:
                 assert image.save(f"{self.folder}/{name}-{theme}-{image.width()}.png")
+        await self._show_large(name)
+
+    async def _show_large(self, name: str) -> None:
+        """The same with the largest text in a small window, where somebody wants the pictures."""
+        if not self.folder:
+            return
+        window, dialog = self.person.window, self.person.window.preferences.dialog
+        size, inner = window.size(), dialog.size() if dialog is not None else None
+        window.theme.set(scale=LARGE_TEXT)
+        window.resize(LEAST)
+        await until(lambda: window.size() == LEAST)
+        await settled()
+        theme = "dark" if window.theme.dark else "light"
+        assert self._grab(whole=True).save(f"{self.folder}/{name}-{theme}160-{LEAST.width()}.png")
+        window.theme.set(scale=1.0)
+        window.resize(size)
+        if dialog is not None and inner is not None:
+            dialog.resize(inner)
+        await until(lambda: window.size() == size)
 
     async def frame(self) -> QImage:
         await settled()
@@ -273,10 +298,15 @@ class Photographer:
         painter.end()
         assert film.save(f"{self.folder}/{name}-light-{film.width()}.png")
 
-    def _grab(self) -> QImage:
-        """What the screen shows; the offscreen one shows no two windows, so they are put together."""
+    def _grab(self, *, whole: bool = False) -> QImage:
+        """What the screen shows; the offscreen one shows no two windows, so they are put together.
+
+        With ``whole`` also what a dialog covers beside the window.
+        """
         window, dialog = self.person.window, self.person.window.preferences.dialog
         place = window.geometry()
+        if whole and dialog is not None and dialog.isVisible():
+            place = place.united(dialog.frameGeometry()) & window.screen().geometry()
         if QGuiApplication.platformName() == "xcb":
             QGuiApplication.sync()
             taken = window.screen().grabWindow(0, *place.getRect())
@@ -909,6 +939,51 @@ async def test_pages_and_lists(tmp_path: Path, atlas: Path) -> None:
             await until(dialog.isVisible)
             await pictures.show(f"28-settings-{entry.key}")
         dialog.close()
+
+
+@on_window_loop
+async def test_search_messages_and_groups(tmp_path: Path, atlas: Path) -> None:
+    """27: hits over all chats, a message's row, its versions; groups, the bin, all keys."""
+    script = [
+        Turn(Text("Without **jitter** all clients come back together. " + FINDING), usage=USED),
+        Turn(Text("Jitter spreads the waits evenly between zero and the cap."), usage=USED),
+    ]
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures, window = Photographer(person), person.window
+        person.say("Why does our retry add random jitter?")
+        await person.done()
+        first = person.session.info.id
+        person.press(Key.Key_Up)
+        person.composer.set_text("Why does our retry add random jitter? Show me the maths.")
+        person.press(Key.Key_Return)
+        await until(lambda: person.session.info.id != first)
+        await person.done()
+        viewport = person.view.canvas_viewport
+        viewport.focus_on(len(viewport.canvas.items) - 1)
+        person.view.setFocus(Qt.FocusReason.TabFocusReason)
+        await until(viewport.show_message_row)
+        await pictures.show("27-row")
+        engine = person.engine
+        for number, group in ((1, "Release 2.4"), (2, "Release 2.4"), (3, "Maths")):
+            await engine.store.update(f"chat{number}", group_name=group)
+        await engine.store.update("chat4", pinned=True)
+        for number in (8, 9):
+            await engine.store.update(f"chat{number}", archived=True)
+        await window.chat_list.refresh()
+        window.sidebar.chats.closed.clear()
+        await pictures.show("27-groups")
+        person.press(Key.Key_F, CTRL | SHIFT)
+        page = await until(
+            lambda: isinstance(one := window.pages.currentWidget(), SearchPage) and one
+        )
+        await until(page.field.hasFocus)
+        await pictures.show("27-search-empty")
+        person.type("agent:Coder jitter")
+        await until(lambda: page.found.lines)
+        await pictures.show("27-search")
+        person.type(" nowhere")
+        await until(lambda: not page.found.lines and page.under.isVisible())
+        await pictures.show("27-search-nothing")
 
 
 @on_window_loop
