@@ -28,7 +28,6 @@ class _Line(PaintedWidget):
         self._text, self._keys = text, keys
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(joined((text, native(keys))))
-        theme.changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(240), self.theme.height(28))

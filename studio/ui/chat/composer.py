@@ -223,7 +223,6 @@ class ContextRing(PaintedWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self._part: float | None = None
-        theme.changed.connect(self.updateGeometry)
 
     def set_part(self, part: float | None, tooltip: str = "") -> None:
         self._part = part

@@ -133,7 +133,7 @@ class ChoiceRow(QStyledItemDelegate):
         paint_text(painter, t, QRectF(left, rect.top(), room, rect.height()), title, "ui")
         left += t.metrics("ui").horizontalAdvance(title) + t.px(8)
         tag = tr("Used here") if row.used else ""
-        end = right - t.px(12) - (tag_width(t, tag) + t.px(8) if tag else 0)
+        end = right - (tag_width(t, tag) + t.px(8) if tag else 0)
         if end - left > t.px(30):
             whose = elided(t.metrics("small"), row.provider_title, end - left)
             place = QRectF(left, rect.top(), end - left, rect.height())
@@ -237,6 +237,7 @@ class ModelPicker(PaintedWidget):
         self._place()
         self.show()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.list.scrollToTop()
         self.list.choose(lambda one: one is self.current)  # it may be out of view
 
     def refresh(self) -> None:

@@ -45,10 +45,15 @@ class QueueRow(PaintedWidget):
         self.send.setAccessibleName(f"{send}: {text}")
         self.remove = IconButton(theme, "x", tr("Take back"), size=24, icon_size=14, parent=self)
         self.remove.setAccessibleName(tr("Take back: {text}").format(text=text))
-        margins = (theme.px(38), 0, theme.px(8), 0)
-        parts = ((self.message, 1), self.send, self.remove)
-        row_of(parts, spacing=theme.px(6), margins=margins, on=self)
-        self.setFixedHeight(max(theme.height(28), theme.px(34)))
+        self._row = row_of(((self.message, 1), self.send, self.remove), on=self)
+        self.follow()
+
+    def follow(self) -> None:
+        """Take the lengths of the present text size."""
+        px = self.theme.px
+        self._row.setSpacing(px(6))
+        self._row.setContentsMargins(px(38), 0, px(8), 0)
+        self.setFixedHeight(max(self.theme.height(28), px(34)))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
@@ -131,7 +136,7 @@ class QueueView(PaintedWidget):
 
     def _restyle(self) -> None:
         for row in self.rows:
-            row.setFixedHeight(max(self.theme.height(28), self.theme.px(34)))
+            row.follow()
         self._space()
         self.changed.emit()
         self.update()

@@ -139,7 +139,7 @@ class AuditPage(Page):
         """The state that is looked for; no state's name for any."""
         self._chooser: QFileDialog | None = None
         self.field = Field(theme, tr("Filter by words"), icon="search")
-        self.field.setClearButtonEnabled(True)
+        self.field.offer_clear()
         self.field.textChanged.connect(lambda _: self.refresh())
         self.state = Combo(theme, tr("State"), width=170)
         self.state.set_items(

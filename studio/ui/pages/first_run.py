@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QShowEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
@@ -140,23 +140,31 @@ class _Start(QWidget):
             "Your chats stay on this computer. Messages go only to the provider you choose."
         )
         middle = Qt.AlignmentFlag.AlignHCenter
+        self._theme, self._logo = theme, Logo(theme)
         column = QVBoxLayout(self)
         column.setSpacing(0)
         column.addStretch(10)
         for widget, space in (
-            (Logo(theme), 18),
+            (self._logo, 18),
             (Label(theme, tr("Welcome to Agent Studio"), "display"), 4),
             (Label(theme, line, "body", "text2"), 24),
             (self.demo, 10),
             (self.key, 10),
             (self.ollama, 16),
             (self.builtin, 0),
-            (Label(theme, about, "small", "text3"), 18),
-            (Label(theme, private, "small", "text2"), 0),
         ):
             column.addWidget(widget, 0, middle)
             column.addSpacing(space)
+        for words, ink, space in ((about, "text3", 18), (private, "text2", 0)):
+            label = Label(theme, words, "small", ink, wrap=True)
+            label.setAlignment(middle)
+            column.addWidget(label)
+            column.addSpacing(space)
         column.addStretch(11)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._logo.setVisible(self.height() >= self._theme.px(500))
 
 
 class _KeyPage(QWidget):
@@ -339,12 +347,12 @@ class FirstRun(PaintedWidget):
             await self._keep_key(name, key, session_only)
         except KeychainUnavailable as error:
             page.status.set(tr("Key works"), "ok")
-            self._fail(str(error), page.field.error)
+            self._fail(tr_engine(str(error)), page.field.error)
             page.session.show()
             page.add.hide()
         except StudioError as error:
             page.status.set(tr("{title} key").format(title=title), "off")
-            self._fail(str(error), str(error))
+            self._fail(tr_engine(str(error)), str(error))
         else:
             page.status.set(tr("Key works"), "ok")
             self._tested = ""

@@ -35,7 +35,6 @@ class ShareBar(PaintedWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        theme.changed.connect(self.updateGeometry)
 
     def show_parts(self, parts: Sequence[Part], share: float = 1.0) -> None:
         """The parts fill ``share`` of the bar; more than 1 is a full one."""
@@ -105,7 +104,6 @@ class FillBar(PaintedWidget):
         super().__init__(theme)
         self._share, self._ink = 0.0, "accent"
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.updateGeometry)
 
     def show_share(self, share: float, name: str, ink: str = "accent") -> None:
         """``share`` of the whole, from 0; more than 1 is a full bar. ``ink`` is a token."""

@@ -134,7 +134,6 @@ class Sidebar(PaintedWidget):
         self.setAccessibleName(tr("Sidebar"))
 
         self.field = Field(theme, tr("Search chats"), icon="search")
-        self.field.setClearButtonEnabled(False)
         self.field.textChanged.connect(self._typed)
         self._rows: dict[str, NavRow] = {}
         places = [("new", tr("New chat"), "square-pen")]

@@ -119,7 +119,7 @@ class FoldingButton(PaintedButton):
 class Button(FoldingButton):
     """A button with words; ``keycap`` shows the key that does the same.
 
-    It can be folded if it has an icon.
+    Folded it is its icon alone; without an icon only the key goes.
     """
 
     def __init__(
@@ -152,15 +152,18 @@ class Button(FoldingButton):
 
     def folded_size(self) -> QSize:
         height = self.theme.height(28)
-        return QSize(height, height)
+        return QSize(height, height) if self._icon else self._words_size(keycap=False)
 
     def wide_size(self) -> QSize:
+        return self._words_size(keycap=True)
+
+    def _words_size(self, *, keycap: bool) -> QSize:
         t = self.theme
         pad = 2 if self._kind == "link" else t.px(12)
         width = t.metrics("ui_medium").horizontalAdvance(self.text()) + 2 * pad
         if self._icon:
             width += t.px(16) + t.px(6)
-        if self._keycap and t.keycaps:
+        if keycap and self._keycap and t.keycaps:
             width += keycaps_width(t, self._keycap) + t.px(8) - t.px(6)
         return QSize(width, t.height(24 if self._kind == "link" else 28))
 
@@ -203,7 +206,7 @@ class Button(FoldingButton):
         painter.drawText(
             text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text()
         )
-        if self._keycap and t.keycaps:
+        if self._keycap and t.keycaps and not self.folded:
             at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)
             paint_keycaps(painter, t, QPointF(at, rect.center().y()), self._keycap, filled)
 

@@ -69,7 +69,11 @@ class PaintedWidget(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
-        theme.changed.connect(self.update)
+        theme.changed.connect(self._theme_changed)
+
+    def _theme_changed(self) -> None:
+        self.updateGeometry()  # a hint is measured in the theme's fonts
+        self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

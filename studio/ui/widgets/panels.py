@@ -14,7 +14,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QFrame,
@@ -26,7 +26,9 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 
+from .buttons import IconButton
 from .painting import (
     TAGS,
     PaintedWidget,
@@ -98,6 +100,7 @@ class Field(QLineEdit):
         self._role = role
         self._icon = icon
         self._error = ""
+        self._clear: IconButton | None = None
         self.setPlaceholderText(placeholder)
         self.setAccessibleName(name or placeholder)
         if secret:
@@ -135,16 +138,45 @@ class Field(QLineEdit):
         t = self.theme
         self.setFont(t.font(self._role))
         side = t.px(9) - FIELD_PADDING
-        self.setTextMargins(side + (t.px(22) if self._icon else 0), 0, side, 0)
+        begin = side + (t.px(22) if self._icon else 0)
+        end = side + (t.px(16) if self._clear is not None else 0)
+        mirrored = self.isRightToLeft()
+        self.setTextMargins(end if mirrored else begin, 0, begin if mirrored else end, 0)
         self.setMinimumHeight(t.height(30))
+        self._place_clear()
         self.update()
+
+    def offer_clear(self) -> None:
+        """Show a cross at the end of the field while it has text; a click empties the field."""
+        self._clear = IconButton(self.theme, "x", tr("Clear"), 22, 14, self, clicked=self.clear)
+        self._clear.setCursor(Qt.CursorShape.ArrowCursor)
+        self._clear.hide()
+        self.textChanged.connect(lambda text: self._clear and self._clear.setVisible(bool(text)))
+        self._follow()
+
+    def _place_clear(self) -> None:
+        if self._clear is not None:
+            size, gap = self._clear.sizeHint(), self.theme.px(4)
+            x = gap if self.isRightToLeft() else self.width() - size.width() - gap
+            y = (self.height() - size.height()) // 2
+            self._clear.setGeometry(x, y, size.width(), size.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_clear()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LayoutDirectionChange:
+            self._follow()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self._icon:
             t, side = self.theme, self.theme.px(16)
             painter = QPainter(self)
-            box = QRectF(t.px(10), (self.height() - side) / 2, side, side)
+            x = self.width() - t.px(10) - side if self.isRightToLeft() else t.px(10)
+            box = QRectF(x, (self.height() - side) / 2, side, side)
             t.paint_icon(painter, box, self._icon, "text2")
             painter.end()
 

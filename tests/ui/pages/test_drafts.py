@@ -109,6 +109,39 @@ async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_a_small_window_shows_the_list_or_a_draft(tmp_path: Path) -> None:
+    """At the largest text size nothing is cut, and nobody approves what they do not see."""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        title = person.window.chat.header.title
+        person.window.theme.set(scale=1.6)
+        await until(lambda: title.width() >= title.sizeHint().width())
+        page = await page_of(person)
+        person.window.resize(1000, 640)
+        detail = page.detail
+        await until(lambda: detail.list_button.isVisible() and not page.list.isVisible())
+        person.press(Key.Key_J)
+        await shows(page, "Delete b.txt")
+        buttons = [one for one in detail.buttons.values() if one.isVisible()]
+        places = [one.geometry() for one in buttons]
+        assert len(places) == 2 and not places[0].intersects(places[1])
+        assert all(place.right() < detail.width() for place in places)
+        assert all(
+            place.width() >= one.sizeHint().width()
+            for place, one in zip(places, buttons, strict=True)
+        )
+        person.click(detail.list_button)
+        assert page.list.isVisible() and not detail.isVisible() and person.focused() is page.list
+        person.press(Key.Key_A)
+        assert detail.isVisible() and paths(page) == ["c.bin", "b.txt", "a.txt"]
+        person.click(detail.list_button)
+        at = page.list.visualRect(page.list.drafts.index(2)).center()
+        QTest.mouseClick(page.list.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        await shows(page, "Write a.txt")
+        assert detail.isVisible() and not page.list.isVisible()
+
+
+@on_window_loop
 async def test_a_conflict_shows_three_sides_and_the_way_out(tmp_path: Path) -> None:
     """T-5: never overwritten; the merged text becomes a new draft."""
     async with at_window(tmp_path, "anthropic", SCRIPT) as person:

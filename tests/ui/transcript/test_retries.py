@@ -19,6 +19,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Text
+from studio.domain.sessions import Versions
 from studio.domain.transcript import Transcript
 from studio.ui.transcript import model
 from studio.ui.transcript.items.turn_items import RetryItem
@@ -196,6 +197,22 @@ def test_a_conversation_that_is_too_long_is_a_full_chat(shown: TranscriptWindow)
     assert item.name == "This chat is full. It needs 212k tokens. Sonnet takes 200k."
     assert item.hits[0].text == "Compact and continue" and item.hits[0].style == "primary"
     assert model.context_full(EndBlock("token_limit", "It fills the model's context."))
+
+
+def test_large_text_in_a_small_window_cuts_nothing_off(shown: TranscriptWindow) -> None:
+    """Buttons break the line, and the switch of versions keeps its place beside the bubble."""
+    shown.view.context.versions = lambda turn, kind: Versions(("a", "b"), 1)
+    shown.view.theme.set(scale=1.6)
+    shown.view.resize(520, 600)
+    shown.ask("Why does our retry add random jitter? Show me the maths for five tries.")
+    shown.tell(Failed("too_long", "It needs 212k tokens. Sonnet takes 200k.", "", "anthropic"))
+    card, message = shown.view.canvas.items[-1], shown.view.canvas.items[0]
+    shown.view.theme.set(scale=1.0)
+    width = 520.0
+    rows = {hit.rect.top() for hit in card.hits}
+    assert len(card.hits) == 3 and len(rows) > 1
+    assert all(hit.rect.right() < width and hit.rect.bottom() < card.height for hit in card.hits)
+    assert message.hits and all(hit.rect.left() >= 0 for hit in message.hits)
 
 
 def test_what_was_said_can_be_edited_and_branched_from(

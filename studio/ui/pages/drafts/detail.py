@@ -22,6 +22,7 @@ from studio.ui.widgets import (
     Button,
     Card,
     Hairline,
+    IconButton,
     Label,
     Mark,
     OverlayBar,
@@ -58,6 +59,8 @@ class DraftDetail(PaintedWidget):
     wanted = Signal(str)
     """``approve``, ``edit``, ``discard``, ``undo``, ``merge`` or ``anew``."""
     chat_wanted = Signal()
+    list_wanted = Signal()
+    """Show the list of drafts, which has no room beside this one."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -71,8 +74,11 @@ class DraftDetail(PaintedWidget):
 
     def _header(self) -> QWidget:
         t, head = self.theme, QWidget()
-        head.setFixedHeight(t.px(48))
+        self._head = head
         self.title = Title(t, head)
+        self.list_button = IconButton(t, "list", tr("All drafts"))
+        self.list_button.clicked.connect(lambda: self.list_wanted.emit())
+        self.list_button.hide()
         self.buttons = {
             "discard": Button(t, tr("Discard"), "ghost", keycap="D"),
             "edit": Button(t, tr("Edit…"), keycap="E"),
@@ -83,9 +89,18 @@ class DraftDetail(PaintedWidget):
         }
         for name, button in self.buttons.items():
             button.clicked.connect(lambda _=False, name=name: self.wanted.emit(name))
-        parts = ((self.title, 1), *self.buttons.values())
-        row_of(parts, spacing=t.px(8), margins=(t.px(20), 0, t.px(12), 0), on=head)
+        parts = (self.list_button, (self.title, 1), *self.buttons.values())
+        folding = tuple(self.buttons.values())
+        self._head_row = row_of(parts, on=head, folding=folding)
+        t.changed.connect(self._follow)
+        self._follow()
         return head
+
+    def _follow(self) -> None:
+        px = self.theme.px
+        self._head.setFixedHeight(px(48))
+        self._head_row.setSpacing(px(8))
+        self._head_row.setContentsMargins(px(20), 0, px(12), 0)
 
     def _body(self) -> QWidget:
         t = self.theme
@@ -109,7 +124,7 @@ class DraftDetail(PaintedWidget):
         self.why = Label(t, "", "ui", "warn", wrap=True)
         self.card = Card(t)
         self.mark = Mark(t, "file-text")
-        self.path = Label(t, "", "code")
+        self.path = Label(t, "", "code", wrap=True)
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.view = Segmented(t, [tr("Unified"), tr("Split")])
         self.sides = Segmented(t, [tr("Three sides"), tr("Merged")])

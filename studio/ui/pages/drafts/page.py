@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QShortcut
+from PySide6.QtGui import QKeySequence, QPainter, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.agent.changes.draft_review import DraftDecision
@@ -20,13 +20,15 @@ from studio.ui.formatting import ago, number
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
-from studio.ui.widgets import Column, Hairline, Label, Segmented
+from studio.ui.widgets import Hairline, Label, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps
 
 from .detail import DraftDetail, ShownDraft
 from .draft_list import DraftList
 
+LIST, LEAST = 300, 420
+"""Widths of the list and the least of a draft beside it, at text size 100 %."""
 _FOOT = (("J", "K"), tr_later("Move")), (("X",), tr_later("Select")), (("?",), tr_later("All keys"))
 
 
@@ -79,7 +81,15 @@ class DraftsPage(Page):
         self.detail = DraftDetail(theme)
         self.detail.wanted.connect(self.do)
         self.detail.chat_wanted.connect(self._open_chat)
-        row_of([self._left(), Hairline(theme, upright=True), (self.detail, 1)], spacing=0, on=self)
+        self._column, self._edge = self._left(), Hairline(theme, upright=True)
+        row_of([self._column, self._edge, (self.detail, 1)], spacing=0, on=self)
+        self.list_wanted = False
+        """Whether the list is to be shown where it has no room beside a draft."""
+        self.detail.list_wanted.connect(lambda: self._want_list(wanted=True))
+        self.list.activated.connect(lambda _: self._want_list(wanted=False))
+        self.list.clicked.connect(lambda _: self._want_list(wanted=False))
+        theme.changed.connect(self._place)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # the keys work while the list is hidden
         for keys, does in (
             ("J", lambda: self.list.step(1)),
             ("K", lambda: self.list.step(-1)),
@@ -95,21 +105,48 @@ class DraftsPage(Page):
             shortcut.activated.connect(does)
 
     def _left(self) -> QWidget:
-        t, left = self._theme, Column(self._theme, 300)
+        t, left = self._theme, QWidget()
         self.count = Label(t, "", "ui", "text2", digits=True)
         self.which = Segmented(t, [tr("Waiting"), tr("Done")])
         self.which.chosen.connect(lambda _: self.refresh())
         head = (Label(t, tr("Drafts"), "heading"), self.count, STRETCH, self.which)
-        top = widget_of(row_of(head, spacing=t.px(7), margins=(t.px(16), 0, t.px(10), 0)))
-        top.setFixedHeight(t.px(48))
-        column_of([top, Hairline(t), (self.list, 1), _Foot(t)], spacing=0, on=left)
+        self._head_row = row_of(head)
+        self._head = widget_of(self._head_row)
+        column_of([self._head, Hairline(t), (self.list, 1), _Foot(t)], spacing=0, on=left)
         return left
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """Give the list a column of its own, or where there is no room all of the page."""
+        px = self._theme.px
+        self._head.setFixedHeight(px(48))
+        self._head_row.setSpacing(px(7))
+        self._head_row.setContentsMargins(px(16), 0, px(10), 0)
+        fits = self.width() - px(LIST) >= px(LEAST)
+        alone = not fits and self.list_wanted
+        if fits:
+            self._column.setFixedWidth(px(LIST))
+        else:
+            self._column.setMinimumWidth(0)
+            self._column.setMaximumWidth(self.width())
+        self.detail.list_button.setVisible(not fits)
+        self._column.setVisible(fits or alone)
+        self._edge.setVisible(fits)
+        self.detail.setVisible(not alone)
+
+    def _want_list(self, *, wanted: bool) -> None:
+        self.list_wanted = wanted
+        self._place()
+        (self.list if self.list.isVisible() else self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     # -- what it shows --------------------------------------------------------------------
 
     def open(self, *target: str) -> None:
         """``target`` is the id of a session and that of a draft, to choose that one."""
-        self.list.setFocus()
+        self._want_list(wanted=False)
         self.refresh((target[0], target[1]) if target and target[1] else None)
 
     async def drafts_changed(self, session: Session) -> None:
@@ -173,6 +210,9 @@ class DraftsPage(Page):
         if self.detail.shown is None or button is None or button.isHidden():
             return
         if not button.isEnabled():
+            return
+        if self.detail.isHidden():  # nobody decides what they do not see
+            self._want_list(wanted=False)
             return
         entries = self.list.marked
         if action in ("approve", "discard", "undo"):

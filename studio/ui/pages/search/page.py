@@ -120,7 +120,7 @@ class SearchPage(Page):
         super().__init__(theme, engine, run)
         words = tr("Search everything in all chats")
         self.field = Field(theme, words, icon="search", role="body")
-        self.field.setClearButtonEnabled(True)
+        self.field.offer_clear()
         self.bar = FilterBar(theme)
         self.found = FoundList(self)
         self._row = FoundRow(theme, self)

@@ -100,7 +100,6 @@ class IconTile(PaintedWidget):
         super().__init__(theme)
         self._icon = icon
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.updateGeometry)
 
     def set(self, icon: str) -> None:
         if icon != self._icon:
@@ -125,7 +124,6 @@ class TitleLine(PaintedWidget):
         self._title, self._more = title, more
         self.setAccessibleName(joined((title, more)))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(120), self.theme.metrics("ui_medium").height())
@@ -163,7 +161,6 @@ class FitMark(PaintedWidget):
         tip = tr("A model takes the size of its file in memory, and a tenth more.")
         self.setToolTip(plain_tip(tip))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
         t = self.theme

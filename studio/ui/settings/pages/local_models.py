@@ -122,7 +122,7 @@ class LocalModelsPage(SettingsPage):
         self.source = Label(self.theme, "", "small", "text2")
         name = tr("Search models on Hugging Face")
         self.words = Field(self.theme, tr("Search models"), "search", name=name)
-        self.words.setClearButtonEnabled(True)
+        self.words.offer_clear()
         self.words.textChanged.connect(lambda _: self._rest.start())
         self.words.returnPressed.connect(self._search)
         self.filter = Segmented(

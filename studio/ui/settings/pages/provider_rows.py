@@ -44,7 +44,7 @@ class SectionHeader(PaintedButton):
     def set_status(self, status: str, state: str) -> None:
         self._status, self._state = status, state
         opened = tr("expanded") if self.isChecked() else tr("collapsed")
-        self.setAccessibleName(joined((self._provider.title, status, opened)))
+        self.setAccessibleName(joined((tr_engine(self._provider.title), status, opened)))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -54,7 +54,7 @@ class SectionHeader(PaintedButton):
         return QSize(160, self.sizeHint().height())
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t, title = self.theme, self._provider.title
+        t, title = self.theme, tr_engine(self._provider.title)
         side = t.px(26)
         tile = QRectF(0, (rect.height() - side) / 2, side, side)
         paint_rounded(painter, tile, 6, t.color("track"))
@@ -173,7 +173,6 @@ class ProgressBar(PaintedWidget):
         self.part = 0.0
         """What is done, from 0 to 1."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.updateGeometry)
 
     def set_part(self, part: float) -> None:
         self.part = max(0.0, min(1.0, part))

@@ -59,7 +59,6 @@ class KeyCaps(PaintedWidget):
         super().__init__(theme)
         self._keys = ""
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.updateGeometry)
 
     def show_keys(self, keys: str) -> None:
         self._keys = keys

@@ -205,7 +205,9 @@ class ApprovalItem(WaitingItem):
         if question.always:
             words = tr("Always allow {names}").format(names=names(question.always))
             actions.append((CardAction("allow_always", words), question.id, "A"))
-        self.hits = button_row(style, left, y, actions)
+        beside = tall + style.px(2) if question.always else 0  # of the button that names where
+        self.hits = button_row(style, left, y, actions, right - beside)
+        y = self.hits[-1].rect.top()
         if question.always:
             beside = self.hits[-1].rect
             where = QRectF(beside.right() + style.px(2), y, tall, tall)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from PySide6.QtCore import QPointF, QRectF
@@ -290,13 +290,23 @@ def _cap_width(style: PaintStyle, keycap: str) -> float:
 
 
 def button_row(
-    style: PaintStyle, x: float, y: float, actions: Sequence[tuple[CardAction, object, str]]
+    style: PaintStyle,
+    x: float,
+    y: float,
+    actions: Sequence[tuple[CardAction, object, str]],
+    end: float = inf,
 ) -> list[Hit]:
-    """Buttons from left to right: what each does, its value, its key."""
+    """Buttons from left to right: what each does, its value, its key.
+
+    What does not fit before ``end`` begins another line.
+    """
     out: list[Hit] = []
+    begin = x
     for action, value, keycap in actions:
         text = tr(action.text)  # those of tables are English yet
         width = button_width(style, text, keycap)
+        if x > begin and x + width > end:
+            x, y = begin, y + style.theme.height(28) + style.px(8)
         rect = QRectF(x, y, width, style.theme.height(28))
         out.append(Hit(rect, action.name, value, text, action.style, keycap=keycap))
         x += width + style.px(8)

@@ -321,14 +321,16 @@ class DraftItem(Item[DraftBlock]):
             ]
             if not self.about.editable:
                 del buttons[1]
-            made = button_row(style, style.px(12), y, [(each, draft, "") for each in buttons])
+            offered = [(each, draft, "") for each in buttons]
+            made = button_row(style, style.px(12), y, offered, context.width - style.px(12))
             self.hits += made
-            y += style.theme.height(28) + style.px(10)
+            y = made[-1].rect.bottom() + style.px(10)
             self._note = tr_engine(block.detail) or tr(_UNTOUCHED[block.draft.action])
             left = made[-1].rect.right() + style.px(12)
             width = context.width - style.px(15) - left
             low = self._foot + 1
-            if style.width("small", self._note) > width:
+            broken = made[-1].rect.top() > made[0].rect.top()
+            if broken or style.width("small", self._note) > width:
                 left, low = style.px(14), y - style.px(4)
                 y += style.px(20)
                 width = context.width - style.px(15) - left

@@ -80,7 +80,13 @@ class UserItem(Item[UserBlock]):
     def lay(self, context: ItemContext) -> None:
         style = context.style
         pad_x, pad_y = style.px(14), style.px(9)
-        most = min(style.px(540), context.width)
+        versions = context.versions(self.block.turn_id, "message")
+        self.switch = None
+        if versions is not None and not self.block.steered:
+            self.switch = VersionSwitch(versions, style)
+        pin = style.px(26 if self.block.pinned else 4)
+        beside = pin + self.switch.width if self.switch is not None else 0
+        most = min(style.px(540), context.width - beside)
         self.leaves, self.places = [], []
         top, room = float(style.px(12)), most - 2 * pad_x
         self._tiles, widest, tall = media_tiles.arrange(self.attached, room, style)
@@ -109,13 +115,8 @@ class UserItem(Item[UserBlock]):
         self._thumbnails = context.thumbnails
         self.height = y + pad_y
         self._bubble = QRectF(left - pad_x, 0, inner + 2 * pad_x, self.height)
-        self.switch = None
-        versions = context.versions(self.block.turn_id, "message")
-        if versions is not None and not self.block.steered:
-            self.switch = VersionSwitch(versions, style)
-            room = style.px(26) if self.block.pinned else style.px(4)
-            x = self._bubble.left() - room - self.switch.width
-            self.switch.place(x, pad_y + style.body_line / 2, style)
+        if self.switch is not None:
+            self.switch.place(self._bubble.left() - beside, pad_y + style.body_line / 2, style)
             self.hits += self.switch.hits
 
     def forget(self) -> None:

@@ -56,8 +56,9 @@ class _WayOnItem(NoteItem[BlockT]):
         ways = () if over or context.read_only else self.ways(context)
         if ways:
             top = self.height + style.px(8)
-            self.hits = button_row(style, 0, top, [(way, None, "") for way in ways])
-            self.height = top + style.theme.height(28)
+            buttons = [(way, None, "") for way in ways]
+            self.hits = button_row(style, 0, top, buttons, context.width)
+            self.height = self.hits[-1].rect.bottom()
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         super().paint(paint, context)
@@ -160,9 +161,10 @@ class FailureItem(CardItem[FailureBlock | EndBlock]):
         y += style.px(7)
         # Only the newest error can still be acted on, and only before the next turn.
         actions = () if self._is_over or context.read_only else card.actions
-        self.hits = button_row(style, left, y, [(action, None, "") for action in actions])
+        buttons = [(action, None, "") for action in actions]
+        self.hits = button_row(style, left, y, buttons, context.width - style.px(12))
         if self.hits:
-            y += style.theme.height(28) + style.px(5)
+            y = self.hits[-1].rect.bottom() + style.px(5)
         self.height = y + style.px(7)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
@@ -230,10 +232,11 @@ class RetryItem(CardItem[RetryBlock]):
         y += style.px(20) + style.px(7)
         self._bar = QRectF(left, y, width, style.px(4))
         y += style.px(4) + style.px(12)
-        hits = button_row(style, left, y, [(action, None, "") for action in _ACTIONS])
+        buttons = [(action, None, "") for action in _ACTIONS]
+        hits = button_row(style, left, y, buttons, context.width - style.px(12))
         waiting = self.block.state == "waiting"
         self.hits = hits if waiting else [hit for hit in hits if hit.action == "stop"]
-        self.height = y + style.theme.height(28) + style.px(12)
+        self.height = hits[-1].rect.bottom() + style.px(12)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         style, begun = context.style, self._begun(context)
