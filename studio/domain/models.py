@@ -99,7 +99,8 @@ class Generation:
     ``output_limit`` is in tokens. ``stop`` lists texts at which an answer ends. ``only``
     names the one tool that has to be called; it and the ``choice`` "required" apply to the
     first request of a turn only, otherwise no turn would end. ``schema`` is the JSON schema
-    of the answer, ``{}`` for any JSON object. Without ``parallel`` a reply may have one call;
+    of the answer, ``{}`` for any JSON object; unless ``corrected`` is off, an answer that does
+    not fit it is asked for again. Without ``parallel`` a reply may have one call;
     if a model makes more, only one is handed over. ``calls`` is the highest number of calls
     of the agent's own tools in a turn. ``seed`` and the penalties for tokens that came before
     reach the servers that know them. An adapter leaves out options that a model refuses.
@@ -113,6 +114,7 @@ class Generation:
     choice: ToolChoice = "auto"
     only: str = ""
     schema: JsonObject | None = field(default=None, hash=False)
+    corrected: bool = True
     parallel: bool = True
     calls: int | None = None
     seed: int | None = None

@@ -41,15 +41,16 @@ class EventMapper:
     """Maps one response: ``feed`` takes every event of its turns, ``end`` is called after them.
 
     ``structured``: only the last step's text is the answer, and nothing is
-    added to it. ``steps``: the steps of the agent's tools become parts too. Without
-    ``all_words`` the words of the last step are the answer. ``forced``: the client wants a
-    call of one of its tools.
+    added to it; that of a ``bare`` model is told as it comes. ``steps``: the steps of the
+    agent's tools become parts too. Without ``all_words`` the words of the last step are the
+    answer. ``forced``: the client wants a call of one of its tools.
     """
 
     def __init__(
         self,
         *,
         structured: bool = False,
+        bare: bool = False,
         steps: bool = False,
         all_words: bool = True,
         forced: bool = False,
@@ -57,6 +58,8 @@ class EventMapper:
         self._structured = structured
         self._held = structured or not all_words
         """Whether words are told only once it is sure that they are the last ones."""
+        self._undecided = structured and bare
+        """Whether nothing was said yet that shows if a code fence has to be taken off."""
         self._forced = forced
         self._steps = steps
         self._words: list[str] = []
@@ -123,8 +126,9 @@ class EventMapper:
         parts: list[ResponsePart] = []
         detail = self._limited()
         if self._structured:
-            self._words = [strip_code_fence("".join(self._words))]
-            parts += [TextPart(text) for text in self._words if text]
+            if self._held:
+                self._words = [strip_code_fence("".join(self._words))]
+                parts += [TextPart(text) for text in self._words if text]
             parts += [ProgressPart(text)] if self._steps and (text := self._not_allowed()) else []
         else:
             if self._held and self._words:
@@ -144,6 +148,9 @@ class EventMapper:
             elif self._words:
                 return [self._add(text.lstrip("\n"))]
         self._words.append(text)
+        if self._undecided and (start := "".join(self._words).lstrip()):
+            self._undecided, self._held = False, start.startswith("`")
+            text = start
         return [] if self._held else [TextPart(text)]
 
     def _add(self, text: str) -> TextPart:

@@ -30,7 +30,7 @@ from .client_policy import PermissionForwarder, client_policy
 from .contract import ApiRequest, BadRequest, ResponsePart, TurnRef
 from .conversation_digest import split_conversation
 from .event_mapper import EventMapper, events_of_response
-from .model_names import resolve_model
+from .model_names import PLAIN, resolve_model
 from .request_body import run_off_loop
 from .session_lookup import SessionLookup, SessionMatch
 
@@ -113,7 +113,7 @@ class Responder:
     ) -> AsyncGenerator[ResponsePart, None]:
         target = await resolve_model(self._engine, request.model, self._folder)
         matched = await self.lookup.find(request, dialect, target)
-        answer = self._new_answer(request, dialect, begun)
+        answer = self._new_answer(request, dialect, begun, bare=target.agent == PLAIN)
         try:
             async with aclosing(self._answer_in(matched, answer)) as parts:
                 async for part in parts:
@@ -140,7 +140,8 @@ class Responder:
         await self.lookup.wait_until_free(place.session_id)
         stored = await self._engine.sessions.store.events(place.session_id)
         events = events_of_response(stored, place.turn_id)
-        answer = self._new_answer(request, dialect, begun)
+        bare = any(isinstance(one, TurnStarted) and one.agent == PLAIN for one in events)
+        answer = self._new_answer(request, dialect, begun, bare=bare)
         earlier = [part for event in events for part in answer.mapper.feed(event)]
         if events and answer.mapper.reason not in CUT_SHORT:
             begun(place)
@@ -163,10 +164,16 @@ class Responder:
             async for part in parts:
                 yield part
 
-    def _new_answer(self, request: ApiRequest, dialect: str, begun: Begun) -> _Answer:
+    def _new_answer(
+        self, request: ApiRequest, dialect: str, begun: Begun, *, bare: bool
+    ) -> _Answer:
+        if bare:  # its client gets what the model says, and pays for one request
+            generation = replace(request.generation, corrected=False)
+            request = replace(request, generation=generation)
         generation, values = request.generation, self._engine.settings.values
         mapper = EventMapper(
             structured=generation.schema is not None,
+            bare=bare,
             steps=values.server_steps,
             all_words=values.server_words,
             forced=generation.choice == "required" and bool(request.tools),

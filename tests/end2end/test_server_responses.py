@@ -205,9 +205,8 @@ async def test_items_of_an_answer_are_named_in_place_of_sent(tmp_path: Path, ste
     ]
     async with served(tmp_path, replies) as (client, made):
         (made.folder / "a.txt").write_text("Rome")
-        values = made.engine.settings.values
-        values.default_provider, values.default_model["openai"] = "openai", "sim-model"
-        values.server_steps = steps
+        _has_agents(made)
+        made.engine.settings.values.server_steps = steps
         asked: Any = {"role": "user", "content": "Weather of the city in a.txt?"}
         first = await client.responses.create(model="agent/Coder", input=[asked], tools=[WEATHER])
         call = first.output[-1]
@@ -281,9 +280,8 @@ async def test_what_an_agent_does_here_is_told_beside_the_answer(tmp_path: Path)
     ]
     async with served(tmp_path, replies) as (client, made):
         (made.folder / "a.txt").write_text("Rome")
-        values = made.engine.settings.values
-        values.default_provider, values.default_model["openai"] = "openai", "sim-model"
-        values.server_steps = True
+        _has_agents(made)
+        made.engine.settings.values.server_steps = True
         asked = "Weather of the city in a.txt?"
         async with client.responses.stream(
             model="agent/Coder", input=asked, tools=[WEATHER]
@@ -380,19 +378,28 @@ class Person(BaseModel):
     age: int
 
 
+def _has_agents(made: EngineHome) -> None:
+    values = made.engine.settings.values
+    values.default_provider, values.default_model["openai"] = "openai", "sim-model"
+
+
 async def test_structured_output_fits_its_schema(tmp_path: Path) -> None:
     """The first try does not fit; the model is told, and the client sees the second only."""
     replies = [Turn(Text("Alice is 31.")), Turn(Text('{"name":"Alice","age":31}'))]
     async with served(tmp_path, replies) as (client, made):
-        got = await client.responses.parse(model=MODEL, input="Who?", text_format=Person)
+        _has_agents(made)
+        got = await client.responses.parse(model="agent/Coder", input="Who?", text_format=Person)
         assert got.output_parsed == Person(name="Alice", age=31)
         assert len(made.asked) == 2
 
 
 async def test_structured_output_streams(tmp_path: Path) -> None:
     replies = [Turn(Text("Alice is 31.")), Turn(Text('{"name":"Alice","age":31}'))]
-    async with served(tmp_path, replies) as (client, _):
-        async with client.responses.stream(model=MODEL, input="Who?", text_format=Person) as stream:
+    async with served(tmp_path, replies) as (client, made):
+        _has_agents(made)
+        async with client.responses.stream(
+            model="agent/Coder", input="Who?", text_format=Person
+        ) as stream:
             final = await stream.get_final_response()
         assert final.output_parsed == Person(name="Alice", age=31)
 
@@ -429,10 +436,11 @@ async def test_an_answer_is_read_again(tmp_path: Path) -> None:
 
 async def test_structured_output_is_read_again_without_the_tries(tmp_path: Path) -> None:
     replies = [Turn(Text("Alice is 31.")), Turn(Text('{"name":"Alice","age":31}'))]
-    async with served(tmp_path, [*replies, Turn(Text("Welcome."))]) as (client, _):
-        got = await client.responses.parse(model=MODEL, input="Who?", text_format=Person)
+    async with served(tmp_path, [*replies, Turn(Text("Welcome."))]) as (client, made):
+        _has_agents(made)
+        got = await client.responses.parse(model="agent/Coder", input="Who?", text_format=Person)
         freely = await client.responses.create(
-            model=MODEL, input="Thanks", previous_response_id=got.id
+            model="agent/Coder", input="Thanks", previous_response_id=got.id
         )
         again = await client.responses.retrieve(got.id)
         assert again.output_text == got.output_text == '{"name":"Alice","age":31}'

@@ -320,21 +320,28 @@ async def test_an_agents_tool_runs_here_and_the_messages_clients_goes_back(tmp_p
 TRIES = [Turn(Text("Alice is 31.")), Turn(Text('{"name": "Alice", "age": 31}'))]
 
 
+def _has_agents(server: RunningServer) -> None:
+    values = server.house.engine.settings.values
+    values.default_provider, values.default_model[PROVIDER] = PROVIDER, "sim-model"
+
+
 async def test_a_structured_chat_answer(tmp_path: Path) -> None:
-    """What does not fit is tried again, and the client sees what does."""
+    """What does not fit is tried again by an agent, and the client sees what does."""
     async with chatting(tmp_path, TRIES) as (client, server):
+        _has_agents(server)
         got = await client.chat.completions.parse(
-            model=MODEL, messages=ALICE, response_format=Person
+            model="agent/Coder", messages=ALICE, response_format=Person
         )
         assert got.choices[0].message.parsed == Person(name="Alice", age=31)
         assert len(server.house.asked) == 2
 
 
 async def test_a_structured_messages_answer(tmp_path: Path) -> None:
-    """What does not fit is tried again, and the client sees what does."""
+    """What does not fit is tried again by an agent, and the client sees what does."""
     async with messaging(tmp_path, TRIES) as (client, server):
+        _has_agents(server)
         got = await client.messages.parse(
-            model=MODEL, max_tokens=99, messages=ALICE, output_format=Person
+            model="agent/Coder", max_tokens=99, messages=ALICE, output_format=Person
         )
         assert got.parsed_output == Person(name="Alice", age=31)
         assert len(server.house.asked) == 2

@@ -371,6 +371,26 @@ async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path) -> None:
     assert "schema" in answer.outcome.detail
 
 
+async def test_a_bare_model_is_asked_once_and_told_as_it_speaks(tmp_path: Path) -> None:
+    """The provider holds it to the schema; what does not fit is the client's to judge."""
+    script = [
+        Turn(Says('{"sum": '), Says("3}")),
+        Turn(Says("It is 3.")),
+        Turn(Says('```json\n{"sum": 3}\n```')),
+    ]
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
+        texts: list[list[str]] = []
+        for _ in script:
+            answer = await answered(responder_of(home), call_of(home, "Go", schema=SUM))
+            assert answer.outcome.stop == "end"
+            texts.append([part.text for part in answer.parts if isinstance(part, TextPart)])
+        assert ["".join(one) for one in texts] == ['{"sum": 3}', "It is 3.", '{"sum": 3}']
+        assert len(texts[0]) > 1, "it is streamed"
+        assert len(home.asked) == len(script)
+        form: Any = home.asked[0].json["response_format"]
+        assert form["json_schema"]["schema"] == SUM
+
+
 async def test_the_models_limit_is_a_length(tmp_path: Path) -> None:
     answer = await one(tmp_path, [Turn(Says("Once upon"), stop="max_tokens")])
     assert (answer.outcome.stop, answer.text) == ("length", "Once upon")

@@ -197,7 +197,7 @@ class TurnBuilder:
         )
         state = TurnState()
         guards: list[Guard] = [RepetitionGuard(self._undo.found), WrapUpGuard(limits, budget)]
-        if schema is not None:
+        if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))
         events = TurnEvents(session.record, state, guards)
         self.parent = ParentTurn(budget, access.policy, access.guard, events.emit)
