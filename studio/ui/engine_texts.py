@@ -65,6 +65,8 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Hugging Face could not be reached. Check the network."),
     tr_later("What Hugging Face answered could not be read."),
     tr_later("The list of recommended models cannot be read."),
+    tr_later("{name} is a part of a model. Choose {first} in the settings."),
+    tr_later("A part of the model is missing: {name}. Get it again."),
     # Limits and ends of turns
     tr_later("Your limit of {words} for one turn is reached."),
     tr_later("Your limit of {words} for this chat is reached."),

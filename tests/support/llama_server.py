@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import struct
@@ -32,11 +33,11 @@ async def llama_server(gguf: Path) -> AsyncIterator[Running]:
         await model.aclose()
 
 
-def random_gguf(file: Path, seed: int) -> Path:
+def random_gguf(file: Path, seed: int, parts: int = 1) -> Path:
     """A model of random weights: a llama of one layer that speaks in bytes.
 
     Written by the GGUF specification, version 3: what it says is noise, broken
-    UTF-8 included.
+    UTF-8 included. Of several ``parts`` the first is returned.
     """
     chance = random.Random(seed)
     width, heads, hidden, context = 32, 2, 64, 8192
@@ -73,18 +74,39 @@ def random_gguf(file: Path, seed: int) -> Path:
         ("blk.0.ffn_up.weight", (width, hidden)),
         ("blk.0.ffn_down.weight", (hidden, width)),
     ]
+    made = [(name, shape, _noise(chance, shape)) for name, shape in tensors]
+    if parts == 1:
+        file.write_bytes(_gguf(facts, made))
+        return file
+    each = -(-len(made) // parts)
+    for part in range(parts):
+        split: list[tuple[str, int, object]] = [
+            ("split.no", UINT16, part),
+            ("split.count", UINT16, parts),
+            ("split.tensors.count", INT32, len(made)),
+        ]
+        own = [*facts, *split] if part == 0 else split
+        whole = _gguf(own, made[part * each : (part + 1) * each])
+        file.with_stem(f"{file.stem}-{part + 1:05d}-of-{parts:05d}").write_bytes(whole)
+    return file.with_stem(f"{file.stem}-00001-of-{parts:05d}")
+
+
+def _noise(chance: random.Random, shape: tuple[int, ...]) -> bytes:
+    count = math.prod(shape)
+    return _aligned(array("f", (chance.gauss(0, 1) for _ in range(count))).tobytes())
+
+
+def _gguf(
+    facts: list[tuple[str, int, object]], tensors: list[tuple[str, tuple[int, ...], bytes]]
+) -> bytes:
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(facts))
     head += b"".join(_fact(*fact) for fact in facts)
     data = b""
-    for name, shape in tensors:
+    for name, shape, values in tensors:
         head += _text(name) + struct.pack("<I", len(shape))
         head += struct.pack(f"<{len(shape)}Q", *shape) + struct.pack("<IQ", 0, len(data))
-        count = 1
-        for size in shape:
-            count *= size
-        data += _aligned(array("f", (chance.gauss(0, 1) for _ in range(count))).tobytes())
-    file.write_bytes(_aligned(head) + data)
-    return file
+        data += values
+    return _aligned(head) + data
 
 
 def smollm2_gguf(file: Path, layers: int = 30, template: Path | None = None) -> Path:
@@ -128,9 +150,9 @@ def smollm2_gguf(file: Path, layers: int = 30, template: Path | None = None) -> 
     return file
 
 
-UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9
+UINT16, UINT32, INT32, FLOAT32, STRING, ARRAY = 2, 4, 5, 6, 8, 9
 MANY = 0x100
-_FORMATS = {UINT32: "<I", INT32: "<i", FLOAT32: "<f"}
+_FORMATS = {UINT16: "<H", UINT32: "<I", INT32: "<i", FLOAT32: "<f"}
 
 
 def _aligned(data: bytes) -> bytes:

@@ -78,6 +78,9 @@ async def _get(engine: Engine, console: Console, name: str) -> int:
 
     def tell(download: Download) -> None:
         nonlocal told
+        if download.state == "waiting" and told < 0:
+            told = 0
+            console.say("Another program is getting it. This waits until that is done.")
         tenth = TENTHS * download.done // download.size if download.size else -1
         if download.state == "fetching" and tenth > told:
             told = tenth

@@ -140,11 +140,11 @@ class LocalModelProvider(CompatibleProvider):
                 LOCAL,
                 id=file.id,
                 name=file.title,
-                context_window=file.facts.context(memory),
-                tools=file.facts.tools,
+                context_window=file.facts and file.facts.context(memory),
+                tools=file.facts and file.facts.tools,
             )
             for file in (model_files(self._folder) if self._folder is not None else [])
-            if file.path != chosen and file.facts is not None and file.facts.chats
+            if file.path != chosen and file.runs
         ]
         return [first, *fetched]
 

@@ -21,7 +21,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.providers.http import Http
 from studio.providers.memory import Memory
-from studio.providers.model_files.gguf import NotGguf, read_facts
+from studio.providers.model_files.gguf import NotGguf, part_files, read_facts
 
 if TYPE_CHECKING:
     import httpx2
@@ -229,7 +229,7 @@ class ModelProcess:
             "context": self.context(),
             "threads": 1 if own else min(MOST_THREADS, max(1, (os.cpu_count() or 2) - 1)),
         }
-        gigabytes = gguf.stat().st_size // 10**9
+        gigabytes = sum(part.stat().st_size for part in part_files(gguf)) // 10**9
         seconds = self._start_seconds + gigabytes * _SECONDS_A_GIGABYTE
         process = subprocess.Popen(
             [sys.executable, "-m", "studio.providers.local_model.server"],
@@ -283,6 +283,13 @@ def packaged_gguf() -> Path:
 
 
 def _check(gguf: Path) -> None:
+    parts = part_files(gguf)
+    if gguf != parts[0]:
+        raise ConfigurationError(
+            f"{gguf.name} is a part of a model. Choose {parts[0].name} in the settings."
+        )
+    if gguf.exists() and (missing := [part.name for part in parts if not part.exists()]):
+        raise ConfigurationError(f"A part of the model is missing: {missing[0]}. Get it again.")
     try:
         with gguf.open("rb") as file:
             start = file.read(4)

@@ -23,11 +23,13 @@ import studio
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import JsonObject, as_count, as_object, as_text
+from studio.files.file_lock import lock
 
-from .folder import Source, delete, place_of
+from .folder import Source, delete, lock_of, part_of, place_of
+from .gguf import part_files
 from .hub import endpoint
 
-State: TypeAlias = Literal["asking", "fetching", "checking", "paused", "failed", "done"]
+State: TypeAlias = Literal["asking", "waiting", "fetching", "checking", "paused", "failed", "done"]
 Fault: TypeAlias = Literal[
     "offline", "damaged", "gated", "refused", "missing", "space", "disk", "unchecked", "ended"
 ]
@@ -44,7 +46,8 @@ FAULT_WORDS: dict[str, str] = {
     "unchecked": "Its owner gives no checksum, so it was not fetched.",
     "ended": "The download ended by itself.",
 }
-RUNNING = ("asking", "fetching", "checking")
+RUNNING = ("asking", "waiting", "fetching", "checking")
+_STEPS: dict[str, State] = {"waiting": "waiting", "checking": "checking"}
 _SPEED_SECONDS = 4.0
 
 
@@ -138,9 +141,7 @@ class Downloads:
         key = _key(source)
         await self._stop(key)
         gone = self._now.pop(key, None)
-        path = await asyncio.to_thread(place_of, folder, source)
-        if not await asyncio.to_thread(path.exists):
-            await asyncio.to_thread(delete, path)
+        await asyncio.to_thread(_delete_begun, folder, source)
         if gone is not None:
             self._tell(replace(gone, state="paused", done=0))
 
@@ -245,7 +246,7 @@ class Downloads:
             now = replace(now, state="failed", done=done, size=size, speed=0.0)
             self._show(replace(now, fault=fault, detail=detail))
         else:
-            state: State = "checking" if line.get("step") == "checking" else "fetching"
+            state = _STEPS.get(as_text(line.get("step")), "fetching")
             speed = _speed(running.seen, done) if state == "fetching" else 0.0
             self._show(replace(now, state=state, done=done, size=size, speed=speed))
 
@@ -270,6 +271,23 @@ def fault_text(download: Download) -> str:
     if download.fault == "disk" and download.detail:
         return f"{words.rstrip('.')}: {download.detail}."
     return words
+
+
+def _delete_begun(folder: Path, source: Source) -> None:
+    """Delete what was fetched, unless it is a whole model or another program goes on with it."""
+    path = place_of(folder, source)
+    if not folder.is_dir():
+        return
+    with lock_of(path).open("a") as file:
+        free = True
+        with suppress(OSError):
+            free = lock(file.fileno())
+        parts = part_files(path)
+        if free and all(part.exists() for part in parts):
+            for part in parts:
+                part_of(part).unlink(missing_ok=True)
+        elif free:
+            delete(path)
 
 
 def _key(source: Source) -> str:

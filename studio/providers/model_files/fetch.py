@@ -3,8 +3,9 @@
 The first line of standard input is a JSON object: ``repo``, ``file``, ``folder``, ``name`` (of
 the file here), ``sha256`` (of what was begun), ``title``, ``endpoint``, ``token`` and ``waits``
 (seconds before each further try). Lines of JSON on standard output tell how far it is:
-``{"step": "fetching" | "checking", "done": …, "size": …}``, at the end ``{"path": …}`` or
-``{"fault": …, "words": …, "done": …, "size": …}``. The process ends when standard input does.
+``{"step": "waiting" | "fetching" | "checking", "done": …, "size": …}``, at the end
+``{"path": …}`` or ``{"fault": …, "words": …, "done": …, "size": …}``. The process ends when
+standard input does.
 """
 
 from __future__ import annotations
@@ -18,14 +19,29 @@ import shutil
 import sys
 import threading
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
+from studio.files.file_lock import lock
 from studio.files.folders import private_folder
 
-from .folder import Source, delete, part_of, place_of, read_source, write_source
-from .gguf import MAGIC
+from .folder import (
+    Source,
+    begun_files,
+    delete,
+    is_whole,
+    lock_of,
+    part_of,
+    place_of,
+    read_source,
+    record_of,
+    write_source,
+)
+from .gguf import MAGIC, part_files, parts_of
+
+T = TypeVar("T")
 
 _PIECE = 1 << 20
 _SECONDS = 20.0
@@ -67,153 +83,196 @@ def say(line: dict[str, object]) -> None:
 
 
 class _Fetching:
-    """One download, from what there is of it to a file that was checked."""
+    """One download, from what there is of it to a model that was checked."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self._order = order
         self._folder = Path(order["folder"])
         self._wanted = Source(order["repo"], order["file"], title=order["title"])
+        self._waits: list[float] = list(order["waits"])
         self._told = 0.0
+        self._before = self._whole = 0
+        """Bytes of the parts that are done, and of all parts."""
+        self._url = ""
         self._summed = hashlib.sha256()
-        """Of what was written, all ``done`` bytes of it."""
-        self.done = self.size = 0
+        """Of what was written of the present part, all ``_done`` bytes of it."""
+        self._done = self._size = 0
+
+    @property
+    def done(self) -> int:
+        return self._before + self._done
+
+    @property
+    def size(self) -> int:
+        return self._whole
 
     def run(self) -> Path:
-        """Returns the file; raises Fault."""
+        """Returns the file, the first where there are several parts; raises Fault."""
         try:
             private_folder(self._folder)
             path = place_of(self._folder, self._wanted)
-            return self._run(path)
+            with lock_of(path).open("a") as file:
+                self._wait_for(file.fileno(), path)
+                try:
+                    self._fetch_all(path)
+                finally:
+                    if is_whole(path) or not record_of(path).exists():  # nothing was begun
+                        with suppress(OSError):
+                            lock_of(path).unlink(missing_ok=True)
+            return path
         except OSError as error:
             raise Fault("disk", error.strerror or str(error)) from error
 
-    def _run(self, path: Path) -> Path:
-        digest = self._ask(path)
+    def _wait_for(self, file: int, path: Path) -> None:
+        """Wait while another program fetches the model, and tell how far it is."""
+        with suppress(OSError):  # some folders have no locks
+            while not lock(file):
+                begun = next((one for one in begun_files(self._folder) if one.path == path), None)
+                if begun is not None:
+                    self._before, self._whole = begun.done, begun.source.size
+                self._tell("waiting")
+                time.sleep(_TELL)
+        self._before = 0
+
+    def _fetch_all(self, path: Path) -> None:
+        paths, files = part_files(path), parts_of(self._wanted.file)
+        known = [self._trying(lambda file=file: self._ask(file)) for file in files]
+        self._whole = sum(size for _, size in known)
+        for place, file, (digest, size) in zip(paths, files, known, strict=True):
+            before = read_source(place)
+            if before is not None and before.sha256 != digest:
+                part_of(place).unlink(missing_ok=True)
+            counted = self._whole if place == path else size
+            title = self._wanted.title
+            write_source(place, Source(self._wanted.repo, file, counted, digest, title))
+        self._check_room(paths)
+        for place, file, (digest, size) in zip(paths, files, known, strict=True):
+            self._done, self._size, self._summed = 0, size, hashlib.sha256()
+            self._url = self._url_of(file)
+            self._fetch(place, digest)
+            self._before, self._done = self._before + size, 0
+
+    def _fetch(self, path: Path, digest: str) -> None:
+        """Fetch one file, or the rest of it."""
         if self._is_here(path, digest):
-            return path
+            return
         part = part_of(path)
-        self._check_room(part)
-        waits = list(self._order["waits"])
         with part.open("r+b" if part.exists() else "w+b") as file:
             self._begin(file)
-            while self.done < self.size:
-                before = self.done
-                try:
-                    self._receive(file)
-                except Fault as fault:
-                    if fault.fault != "offline":
-                        raise
-                    if self.done > before:
-                        waits = list(self._order["waits"])
-                    if not waits:
-                        raise
-                    time.sleep(waits.pop(0))
+            while self._done < self._size:
+                self._trying(lambda: self._receive(file))
             self._tell("checking", always=True)
             file.flush()
             os.fsync(file.fileno())
             file.seek(0)
             is_model = file.read(len(MAGIC)) == MAGIC
         if self._summed.hexdigest() != digest or not is_model:
-            if path.exists():  # what was fetched before stays
-                part.unlink(missing_ok=True)
-            else:
+            part.unlink(missing_ok=True)
+            if not any(one.exists() for one in part_files(path)):  # what is here already stays
                 delete(path)
-            self.done = 0
+            self._done = 0
             raise Fault("damaged")
         part.replace(path)
-        return path
 
-    def _ask(self, path: Path) -> str:
-        """The file's digest, from its repository. What was begun of another one is deleted."""
+    def _trying(self, work: Callable[[], T]) -> T:
+        """Do something again where the network fails, also after each time that bytes came."""
+        waits, before = list(self._waits), self._done
+        while True:
+            try:
+                return work()
+            except Fault as fault:
+                if self._done > before:
+                    waits, before = list(self._waits), self._done
+                if fault.fault != "offline" or not waits:
+                    raise
+                time.sleep(waits.pop(0))
+
+    def _ask(self, file: str) -> tuple[str, int]:
+        """Digest and size of a file, from its repository."""
         with _hub_faults():
             found = _hub().get_hf_file_metadata(
-                self._url(), token=self._order["token"] or False, timeout=_SECONDS
+                self._url_of(file), token=self._order["token"] or False, timeout=_SECONDS
             )
-        digest, self.size = (found.etag or "").lower(), found.size or 0
-        if not _SHA256.fullmatch(digest) or not self.size:
+        digest, size = (found.etag or "").lower(), found.size or 0
+        if not _SHA256.fullmatch(digest) or not size:
             raise Fault("unchecked")
-        before = read_source(path)
-        if before is not None and before.sha256 != digest:
-            part_of(path).unlink(missing_ok=True)
-        title = self._wanted.title
-        source = Source(self._wanted.repo, self._wanted.file, self.size, digest, title)
-        write_source(path, source)
-        return digest
+        return digest, size
 
     def _is_here(self, path: Path, digest: str) -> bool:
         """Whether the file was fetched before and is whole."""
-        if not path.exists() or path.stat().st_size != self.size:
+        if not path.exists() or path.stat().st_size != self._size:
             return False
         found = hashlib.sha256()
         with path.open("rb") as file:
             while piece := file.read(_PIECE):
                 found.update(piece)
-                self.done += len(piece)
+                self._done += len(piece)
                 self._tell("checking")
         whole = found.hexdigest() == digest
-        self.done = self.size if whole else 0
+        self._done = self._size if whole else 0
         return whole
 
-    def _check_room(self, part: Path) -> None:
-        have = part.stat().st_size if part.exists() else 0
-        self.done = min(have, self.size)
+    def _check_room(self, paths: list[Path]) -> None:
+        now = [part_of(path) if part_of(path).exists() else path for path in paths]
+        have = sum(one.stat().st_size for one in now if one.exists())
+        self._done = min(have, self._whole)
         free = shutil.disk_usage(self._folder).free
-        needed = self.size - self.done + _ROOM
+        needed = self._whole - self._done + _ROOM
         if free < needed:
             raise Fault("space", str(needed - free))
 
     def _begin(self, file: BinaryIO) -> None:
         """Read what there is; too much of it is none."""
-        self.done = 0
+        self._done = 0
         while piece := file.read(_PIECE):
             self._summed.update(piece)
-            self.done += len(piece)
+            self._done += len(piece)
             self._tell("checking")
-        if self.done > self.size:
+        if self._done > self._size:
             self._begin_anew(file)
 
     def _begin_anew(self, file: BinaryIO) -> None:
         file.seek(0)
         file.truncate()
-        self._summed, self.done = hashlib.sha256(), 0
+        self._summed, self._done = hashlib.sha256(), 0
 
     def _receive(self, file: BinaryIO) -> None:
         """Write what comes behind what there is."""
         hub = _hub()
         headers: dict[str, str] = hub.utils.build_hf_headers(token=self._order["token"] or False)
         headers["accept-encoding"] = "identity"
-        if self.done:
-            headers["range"] = f"bytes={self.done}-"
+        if self._done:
+            headers["range"] = f"bytes={self._done}-"
         with (
             _hub_faults(),
             hub.get_session().stream(
-                "GET", self._url(), headers=headers, timeout=_SECONDS, follow_redirects=True
+                "GET", self._url, headers=headers, timeout=_SECONDS, follow_redirects=True
             ) as answer,
         ):
-            if answer.status_code == 416 and self.done:  # more was begun than the file has
+            if answer.status_code == 416 and self._done:  # more was begun than the file has
                 self._begin_anew(file)
                 return
             hub.utils.hf_raise_for_status(answer)
-            begins = f"bytes {self.done}-"
+            begins = f"bytes {self._done}-"
             resumed = answer.headers.get("content-range", "").startswith(begins)
-            if self.done and not (answer.status_code == 206 and resumed):
+            if self._done and not (answer.status_code == 206 and resumed):
                 self._begin_anew(file)
                 if answer.status_code == 206:
                     return
             for piece in answer.iter_bytes():
-                if self.done + len(piece) > self.size:
-                    self.done, self._summed = self.size, hashlib.sha256()
+                if self._done + len(piece) > self._size:
+                    self._done, self._summed = self._size, hashlib.sha256()
                     return  # more than there is: nothing of it is right
                 file.write(piece)
                 self._summed.update(piece)
-                self.done += len(piece)
+                self._done += len(piece)
                 self._tell("fetching")
-        if self.done < self.size:
+        if self._done < self._size:
             raise Fault("offline")
 
-    def _url(self) -> str:
-        source = self._wanted
-        url: str = _hub().hf_hub_url(source.repo, source.file, endpoint=self._order["endpoint"])
+    def _url_of(self, file: str) -> str:
+        repo, endpoint = self._wanted.repo, self._order["endpoint"]
+        url: str = _hub().hf_hub_url(repo, file, endpoint=endpoint)
         return url
 
     def _tell(self, step: str, always: bool = False) -> None:

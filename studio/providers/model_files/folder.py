@@ -2,6 +2,8 @@
 
 Beside ``NAME.gguf`` lies ``NAME.gguf.json``, the record of where it came from; while it is
 fetched the file is ``NAME.gguf.part``. A file without a record was put there by the person.
+Each part of a model in several parts is such a file; the first stands for the model.
+``.NAME.gguf.lock`` is locked by the program that fetches the model.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from studio.domain.jsonvalue import JsonObject, as_count, as_object, as_text
 from studio.files.atomic_write import write_atomically
 
-from .gguf import ModelFacts, NotGguf, read_facts
+from .gguf import ModelFacts, NotGguf, part_files, read_facts, without_part
 
 SUFFIX, PART, RECORD = ".gguf", ".gguf.part", ".gguf.json"
 _QUANTIZATION = re.compile(
@@ -27,7 +29,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}\.gguf")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a repository; ``size`` in bytes and ``sha256`` are empty where not known."""
+    """A model of a repository, by its file or the first of its parts.
+
+    ``size`` in bytes, of all parts, and ``sha256`` of the one file are empty where not known.
+    """
 
     repo: str
     file: str
@@ -50,16 +55,25 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A file that can be run. ``facts`` is None for one that cannot be read."""
+    """A model that can be run. ``facts`` is None for one that cannot be read.
+
+    ``path`` is its first part, ``size`` that of all; ``missing`` says how many are not there.
+    """
 
     path: Path
     size: int
     source: Source | None
     facts: ModelFacts | None
+    missing: int = 0
 
     @property
     def id(self) -> str:
         return self.path.name.removesuffix(SUFFIX)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is all there, can be read, and was made for conversations."""
+        return self.facts is not None and self.facts.chats and not self.missing
 
     @property
     def title(self) -> str:
@@ -76,27 +90,48 @@ class BegunFile:
 
 
 def model_files(folder: Path) -> list[ModelFile]:
-    """The files by name; none where there is no such folder. Blocks."""
+    """The models by name; none where there is no such folder. Blocks."""
+    begun = {one.path for one in begun_files(folder)}
     found: list[ModelFile] = []
     for path in sorted(folder.glob(f"*{SUFFIX}"), key=lambda one: one.name.lower()):
+        parts = part_files(path)
+        if path != parts[0] or (len(parts) > 1 and path in begun):
+            continue
         with suppress(OSError):
             facts = None
             with suppress(NotGguf):
                 facts = read_facts(path)
-            found.append(ModelFile(path, path.stat().st_size, read_source(path), facts))
+            here = _sizes(parts)
+            missing = len(parts) - len(here)
+            found.append(ModelFile(path, sum(here), read_source(path), facts, missing))
     return found
 
 
 def begun_files(folder: Path) -> list[BegunFile]:
     """Downloads that were begun and have a record, by name. Blocks."""
     found: list[BegunFile] = []
-    for part in sorted(folder.glob(f"*{PART}")):
-        path = part.with_name(part.name.removesuffix(".part"))
-        source = read_source(path)
+    for record in sorted(folder.glob(f"*{RECORD}")):
+        path = record.with_name(record.name.removesuffix(".json"))
+        parts = part_files(path)
+        if path != parts[0] or is_whole(path):
+            continue
         with suppress(OSError):
-            if source is not None:
-                found.append(BegunFile(path, part.stat().st_size, source))
+            now = [part_of(one) if part_of(one).exists() else one for one in parts]
+            source, done = read_source(path), _sizes(now)
+            if source is not None and done:
+                found.append(BegunFile(path, sum(done), source))
     return found
+
+
+def is_whole(path: Path) -> bool:
+    """Whether no part of a model is missing or still being fetched, from its first part."""
+    parts = part_files(path)
+    return all(part.exists() for part in parts) and not any(part_of(one).exists() for one in parts)
+
+
+def _sizes(files: list[Path]) -> list[int]:
+    """The sizes of those that are there."""
+    return [file.stat().st_size for file in files if file.exists()]
 
 
 def read_source(path: Path) -> Source | None:
@@ -140,10 +175,18 @@ def record_of(path: Path) -> Path:
     return path.with_name(path.name + ".json")
 
 
+def lock_of(path: Path) -> Path:
+    """What the program locks that fetches a model, by its first part."""
+    return path.with_name(f".{path.name}.lock")
+
+
 def delete(path: Path) -> None:
-    """Delete a file, its begun download and its record. Raises OSError."""
-    for one in (path, part_of(path), record_of(path)):
-        one.unlink(missing_ok=True)
+    """Delete a model by its first part, with begun downloads and records. Raises OSError."""
+    for part in part_files(path):
+        for one in (part, part_of(part), record_of(part)):
+            one.unlink(missing_ok=True)
+    with suppress(OSError):  # another program may have it open
+        lock_of(path).unlink(missing_ok=True)
 
 
 def quantization(name: str) -> str:
@@ -154,5 +197,6 @@ def quantization(name: str) -> str:
 
 def title_of(name: str) -> str:
     """“Qwen3 4B” from “Qwen3-4B-Q4_K_M” or “Qwen3-4B-GGUF”."""
-    text = _QUANTIZATION.sub("", re.sub(r"(?i)[-_.]?gguf$", "", name))
+    whole = without_part(f"{name}{SUFFIX}").removesuffix(SUFFIX)
+    text = _QUANTIZATION.sub("", re.sub(r"(?i)[-_.]?gguf$", "", whole))
     return re.sub(r"[-_\s]+", " ", text).strip(" .") or name

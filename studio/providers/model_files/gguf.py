@@ -1,11 +1,15 @@
 """GGUF: reads what a model file says of its model, by the specification of version 2 and 3.
 
+A large model may be in several parts, ``NAME-00001-of-00003.gguf`` and so on: the first part
+says what the model is, and stands for all of them.
+
 Reads the head of the file only, never more than ``_MOST`` bytes of it: a file from the
 network may claim anything.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +23,9 @@ CONTEXT_CAP = 32_768
 """Tokens: on a processor, reading a longer text takes minutes."""
 CONTEXT_UNKNOWN = 8_192
 """Tokens, where the file does not say what its model can read."""
+
+_PART = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
+_MOST_PARTS = 500
 
 _MOST = 64 * 1024 * 1024
 _MOST_ENTRIES = 65_536
@@ -43,7 +50,7 @@ class ModelFacts:
 
     metadata: JsonObject
     size: int
-    """Bytes of the file."""
+    """Bytes of the file, with all its parts."""
 
     @property
     def family(self) -> str:
@@ -70,6 +77,26 @@ class ModelFacts:
         return fitting_context(min(window, CONTEXT_CAP), each, self.size, memory)
 
 
+def parts_of(name: str) -> list[str]:
+    """The names of all parts of a model in order, from that of any part; else the name alone."""
+    found = _PART.search(name)
+    count = int(found[2]) if found else 1
+    if not found or not 1 <= int(found[1]) <= count <= _MOST_PARTS:
+        return [name]
+    before, after = name[: found.start()], name[found.end() :]
+    return [f"{before}-{part:05d}-of-{found[2]}{after}" for part in range(1, count + 1)]
+
+
+def without_part(name: str) -> str:
+    """“Big-Q4_K_M.gguf” from “Big-Q4_K_M-00001-of-00003.gguf”."""
+    return _PART.sub("", name)
+
+
+def part_files(file: Path) -> list[Path]:
+    """The files of a model, from any of them; they may be missing."""
+    return [file.with_name(name) for name in parts_of(file.name)]
+
+
 def speaks_of_tools(template: str) -> bool:
     """Whether a chat template writes the tools that are on offer."""
     return "tools" in template
@@ -82,7 +109,8 @@ def read_facts(file: Path) -> ModelFacts:
             raise NotGguf(f"{file.name} is not a GGUF file")
         reader = _Reader(opened)
         try:
-            return ModelFacts(reader.metadata(), file.stat().st_size)
+            size = sum(part.stat().st_size for part in part_files(file) if part.exists())
+            return ModelFacts(reader.metadata(), size)
         except (struct.error, UnicodeDecodeError, RecursionError) as error:
             raise NotGguf(f"{file.name} is damaged") from error
 

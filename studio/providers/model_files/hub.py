@@ -1,7 +1,7 @@
 """The hub: searches Hugging Face for models that run here, and reads the recommended ones.
 
 Of each repository one file is offered: the one whose weights have about four bits, which is
-the usual balance of size and quality; a model in several parts is left out.
+the usual balance of size and quality. A model in several parts is offered by its first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import importlib
 import json
 import os
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from studio.domain.jsonvalue import Json, JsonObject, as_count, as_object, as_ob
 from studio.providers.http import import_alone
 
 from .folder import SUFFIX, Source, quantization, title_of
-from .gguf import speaks_of_tools
+from .gguf import parts_of, speaks_of_tools
 
 T = TypeVar("T")
 
@@ -32,7 +31,6 @@ FOUND = 12
 _AT_ONCE = 6
 _SECONDS = 10.0
 _PREFERRED = ("Q4_K_M", "UD-Q4_K_XL", "MXFP4", "Q4_K_S", "IQ4_XS", "Q4_0", "Q5_K_M", "Q8_0")
-_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 _LICENCES = {"apache-2.0": "Apache 2.0", "mit": "MIT", "other": "", "unknown": ""}
 
 
@@ -180,9 +178,10 @@ def _model(session: _Session, info: JsonObject) -> HubModel | None:
     chosen = choose({path: as_count(file.get("size")) for path, file in files.items()})
     if not chosen:
         return None
-    stored = as_object(files[chosen].get("lfs"))
+    parts = [as_object(files[part].get("lfs")) for part in parts_of(chosen)]
     owner, _, name = repo.partition("/")
-    size, digest = as_count(stored.get("size")), as_text(stored.get("oid"))
+    size = sum(as_count(part.get("size")) for part in parts)
+    digest = as_text(parts[0].get("oid")) if len(parts) == 1 else ""
     template = as_object(info.get("gguf")).get("chat_template")
     tags = info.get("tags")
     return HubModel(
@@ -195,21 +194,29 @@ def _model(session: _Session, info: JsonObject) -> HubModel | None:
 
 
 def choose(sizes: dict[str, int]) -> str:
-    """The file to offer, of names and their sizes; empty where there is none."""
-    names = [name for name in sizes if _runs(name)]
+    """The file to offer, of names and their sizes; empty where there is none.
+
+    Of a model in parts the first, where none is missing.
+    """
+    whole = {name: parts_of(name) for name in sizes if _runs(name)}
+    names = [
+        name
+        for name, parts in whole.items()
+        if name == parts[0] and all(part in sizes for part in parts)
+    ]
     by_kind: dict[str, str] = {}
     for name in names:
         by_kind.setdefault(quantization(name), name)
     for kind in _PREFERRED:
         if kind in by_kind:
             return by_kind[kind]
-    return min(names, key=lambda name: sizes[name], default="")
+    return min(names, key=lambda name: sum(sizes[part] for part in whole[name]), default="")
 
 
 def _runs(name: str) -> bool:
-    """Whether a file is a model in one part, and no part of one that sees or drafts."""
+    """Whether a file is of a model, and no part of one that sees or drafts."""
     base = name.rsplit("/", 1)[-1].lower()
-    other = _PART.search(base) or "mmproj" in base or "imatrix" in base
+    other = "mmproj" in base or "imatrix" in base
     try:
         return base.endswith(SUFFIX) and not other and bool(Source("", name).name)
     except ValueError:

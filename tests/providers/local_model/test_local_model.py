@@ -45,7 +45,7 @@ from studio.providers.local_model.prompt import (
     sensible,
 )
 from studio.providers.memory import CONTEXT_LEAST, Memory
-from studio.providers.model_files.gguf import CONTEXT_CAP, read_facts
+from studio.providers.model_files.gguf import CONTEXT_CAP, part_files, read_facts
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.builtin_jobs import JOBS
@@ -362,11 +362,14 @@ async def test_models_that_were_fetched_are_listed_and_run(tmp_path: Path) -> No
     """Each by its own template and within its own window; one is in memory at a time."""
     (tmp_path / "SmolLM2-135M-Q4_K_M.gguf").symlink_to(packaged_gguf())
     random_gguf(tmp_path / "noise.gguf", seed=3)
+    parted = random_gguf(tmp_path / "parted.gguf", seed=3, parts=3)
     (tmp_path / "broken.gguf").write_bytes(b"GGUF")
     provider = LocalModelProvider(ModelProcess(None, RESOURCES, dict(os.environ)), tmp_path)
     try:
         listed = {info.id: info for info in await provider.models()}
-        assert list(listed) == ["smollm2-135m", "noise", "SmolLM2-135M-Q4_K_M"]
+        names = ["noise", parted.stem, "SmolLM2-135M-Q4_K_M"]
+        assert list(listed) == ["smollm2-135m", *names]
+        assert listed[parted.stem].title == "parted"
         assert (listed["noise"].tools, listed["noise"].context_window) == (True, 8192)
         fetched = listed["SmolLM2-135M-Q4_K_M"]
         assert (fetched.title, fetched.tools) == ("SmolLM2 135M", False)
@@ -374,12 +377,17 @@ async def test_models_that_were_fetched_are_listed_and_run(tmp_path: Path) -> No
         small = Request("smollm2-135m", history, tools=TOOLS)
         assert "changed nothing" in (await ask(provider, small))[1]
         running: list[Path | None] = []
-        for name in ("noise", "SmolLM2-135M-Q4_K_M"):
+        for name in names:
             reply, _ = await ask(provider, Request(name, history, tools=TOOLS[:1], output_limit=8))
             assert reply.usage.input > 0
             used = [provider._model, *provider._others.values()]
             running += [one.chosen for one in used if one.process is not None]
-        assert [one and one.stem for one in running] == ["noise", "SmolLM2-135M-Q4_K_M"]
+        assert [one and one.stem for one in running] == names
+        part_files(parted)[1].unlink()
+        await provider._others[parted].aclose()
+        with pytest.raises(ConfigurationError, match="missing: parted-00002-of-00003"):
+            await ask(provider, Request(parted.stem, history))
+        assert parted.stem not in {info.id for info in await provider.models()}
         (tmp_path / "noise.gguf").unlink()
         with pytest.raises(ConfigurationError, match="not on this computer"):
             await ask(provider, Request("noise", history))

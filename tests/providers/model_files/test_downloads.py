@@ -21,6 +21,7 @@ from studio.providers.model_files.folder import (
     part_of,
     quantization,
     read_source,
+    record_of,
     title_of,
 )
 from studio.providers.model_files.gguf import NotGguf, read_facts
@@ -197,6 +198,86 @@ async def test_downloads_leave_the_threads_of_the_program_free(
         await downloads.pause(SOURCE)
 
 
+PARTS = [f"big-Q4_K_M-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
+
+
+async def test_a_model_in_parts_is_one_model(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    """It is found, fetched, gone on with, checked and deleted as one."""
+    parts = dict(zip(PARTS, (gguf, b"GGUF second", b"GGUF third part"), strict=True))
+    size = sum(map(len, parts.values()))
+    repo = hub.repos["mill/big-GGUF"] = HubRepo(dict(parts), TEMPLATE)
+    [found] = await Hub().search("big")
+    assert (found.source.file, found.source.size, found.source.sha256) == (PARTS[0], size, "")
+
+    # It breaks off in the second part, and goes on there another time.
+    (tmp_path / "tiny-Q4_K_M.gguf").write_bytes(gguf)
+    repo.cut_at = [len(gguf), 6, 6, 6, 6]
+    downloads.start(found.source, tmp_path)
+    with pytest.raises(DownloadFailed, match="The network went away"):
+        await downloads.ended(found.source)
+    [begun] = begun_files(tmp_path)
+    assert (begun.done, begun.source.size) == (len(gguf) + 6, size)
+    assert (begun.path.name, begun.source.title) == (PARTS[0], "big")
+    assert [file.id for file in model_files(tmp_path)] == ["tiny-Q4_K_M"]
+    repo.cut_at = []
+    hub.requests.clear()
+    seen: list[Download] = []
+    downloads.subscribe(seen.append)
+    downloads.start(begun.source, tmp_path)
+    done = await downloads.ended(begun.source)
+    assert done.path == tmp_path / PARTS[0] and done.size == size
+    assert asked(hub) == ["bytes=6-", ""], "the first part is not fetched again"
+    told = [one.done for one in seen[1:]]
+    assert told == sorted(told)
+    assert {name: (tmp_path / name).read_bytes() for name in PARTS} == parts
+    assert not begun_files(tmp_path)
+
+    big, _ = model_files(tmp_path)
+    assert (big.id, big.title, big.size) == (PARTS[0].removesuffix(".gguf"), "big", size)
+    assert big.runs and big.facts is not None and big.facts.size == size
+    (tmp_path / PARTS[1]).write_bytes(b"GGUF wrong!")
+    repo.wrong = b"GGUF wrong!"
+    with pytest.raises(DownloadFailed, match="damaged"):
+        downloads.start(found.source, tmp_path)
+        await downloads.ended(found.source)
+    assert (tmp_path / PARTS[0]).read_bytes() == gguf, "what was sound stays"
+    (tmp_path / PARTS[1]).unlink()
+    assert len(begun_files(tmp_path)) == 1, "it can be gone on with"
+    record_of(tmp_path / PARTS[0]).unlink()  # as if the person had put it there
+    big, _ = model_files(tmp_path)
+    assert big.missing == 1 and not big.runs
+    delete(big.path)
+    assert [one.name for one in tmp_path.iterdir()] == ["tiny-Q4_K_M.gguf"]
+
+
+async def test_two_programs_that_fetch_one_model_do_not_disturb_each_other(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    """The second sees how far the first is, goes on if that stops, and deletes nothing of it."""
+    repo = hub.repos["mill/tiny-GGUF"]
+    repo.rate = 2_000.0
+    other = Downloads(os.environ, waits=(0.05,))
+    try:
+        downloads.start(SOURCE, tmp_path)
+        await until(lambda: any(one.done > 0 for one in downloads.all))
+        other.start(SOURCE, tmp_path)
+        await until(lambda: any(one.state == "waiting" and one.done for one in other.all))
+        assert other.all[0].size == len(gguf)
+        await other.cancel(SOURCE, tmp_path)
+        assert part_of(tmp_path / NAME).exists() and downloads.all[0].running
+        other.start(SOURCE, tmp_path)
+        await until(lambda: any(one.state == "waiting" for one in other.all))
+        repo.rate = 0.0
+        await downloads.pause(SOURCE)
+        done = await other.ended(SOURCE)
+        assert done.path is not None and done.path.read_bytes() == gguf
+        assert asked(hub)[-1].startswith("bytes=")
+    finally:
+        await other.aclose()
+
+
 async def test_a_gated_model_says_what_to_do(
     hub: HubSimulator, downloads: Downloads, tmp_path: Path
 ) -> None:
@@ -262,7 +343,11 @@ def test_which_file_of_a_repository_is_offered() -> None:
     names = ["m-Q8_0.gguf", "m-Q4_K_M.gguf", "m-Q2_K.gguf", "mmproj-m-Q4_K_M.gguf"]
     assert choose(dict.fromkeys(names, 1)) == "m-Q4_K_M.gguf"
     assert choose({"a-f32.gguf": 9, "b.gguf": 3}) == "b.gguf"
-    assert choose({"m-Q4_K_M-00001-of-00002.gguf": 1, "m.safetensors": 1}) == ""
+    first, second = "m-Q4_K_M-00001-of-00002.gguf", "m-Q4_K_M-00002-of-00002.gguf"
+    assert choose({first: 1, "m.safetensors": 1}) == "" == choose({second: 1})
+    assert choose({second: 1, first: 1, "m-Q2_K.gguf": 1}) == first
+    assert choose({"a-00001-of-00002.gguf": 2, "a-00002-of-00002.gguf": 2, "b.gguf": 3}) == "b.gguf"
+    assert title_of(first.removesuffix(".gguf")) == "m" and quantization(first) == "Q4_K_M"
     assert quantization("gpt-oss-20b-mxfp4.gguf") == "MXFP4"
     assert title_of("Qwen3-4B-Q4_K_M") == title_of("Qwen3-4B-GGUF") == "Qwen3 4B"
 

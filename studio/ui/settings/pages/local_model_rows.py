@@ -71,6 +71,9 @@ def progress_text(download: Download) -> str:
     if download.state == "asking":
         return tr("Asking Hugging Face…")
     done = part_text(download.done, download.size)
+    if download.state == "waiting":
+        words = tr("Another program is getting it. This waits.")
+        return f"{words} {done}" if download.size else words
     if download.state == "checking":
         return tr("{part}, checking it").format(part=done)
     if download.state == "fetching":

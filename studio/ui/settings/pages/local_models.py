@@ -237,7 +237,7 @@ class LocalModelsPage(SettingsPage):
         self.installed.set_rows(shown)
         self.none.setVisible(not shown)
         ollama = self._ollama or []
-        ready = sum(_runs(file) for file in self._files) + len(ollama)
+        ready = sum(file.runs for file in self._files) + len(ollama)
         size = sum(file.size for file in self._files) + sum(one.size for one in ollama)
         words = tr_plural(
             "{count} ready, {size}", "{count} ready, {size}", ready, size=gigabytes(size)
@@ -248,7 +248,11 @@ class LocalModelsPage(SettingsPage):
     def _file_row(self, file: ModelFile) -> ModelRow:
         facts = file.facts
         words = [quantization(file.path.name)]
-        if facts is None:
+        if file.missing:
+            words.append(
+                tr_plural("{count} part is missing", "{count} parts are missing", file.missing)
+            )
+        elif facts is None:
             words.append(tr("cannot be read"))
         elif not facts.chats:
             words.append(tr("has no chat template"))
@@ -261,7 +265,7 @@ class LocalModelsPage(SettingsPage):
         row.show_default(default)
         row.set_items(
             [
-                MenuItem("default", tr("Use for new chats"), enabled=_runs(file) and not default),
+                MenuItem("default", tr("Use for new chats"), enabled=file.runs and not default),
                 MenuItem("folder", tr("Open folder")),
                 MenuItem("", ""),
                 MenuItem("delete", tr("Delete…")),
@@ -494,10 +498,6 @@ class LocalModelsPage(SettingsPage):
 
 def _key(source: Source) -> str:
     return f"{source.repo}/{source.file}"
-
-
-def _runs(file: ModelFile) -> bool:
-    return file.facts is not None and file.facts.chats
 
 
 def _begun_download(one: BegunFile) -> Download:
