@@ -11,6 +11,7 @@ What commands share:
 - ``console``: prints text, reads answers and piped input, handles signals.
 - ``exit_codes``: the exit codes.
 - ``event_printer``: prints the events of a turn.
+- ``templates``: reads and fills templates of messages.
 - ``turn_driver``: runs a turn, prints it and asks the person.
 - ``json_stream``: prints a turn as documented JSON lines.
 - ``final_answer``: collects the answer of a run, and writes it to a file.

@@ -102,7 +102,7 @@ class DraftEdit:
 
         A text that cannot be stored stays in its file, which the error names.
         """
-        editor = _editor()
+        editor = editor_command("or use --from FILE")
         written = re.sub(r"\r\n|\r", "\n", text).encode()
         path = await asyncio.to_thread(_file, self.entry, written)
         kept = False
@@ -207,14 +207,15 @@ def _drafted(conflict: Conflict) -> str | None:
     return None if kept else about.after
 
 
-def _editor() -> list[str]:
+def editor_command(otherwise: str) -> list[str]:
+    """The person's editor; ConfigurationError where none is set says what to do ``otherwise``."""
     words = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         argv = [word.strip('"') for word in shlex.split(words, posix=sys.platform != "win32")]
     except ValueError:
         raise ConfigurationError(f"The editor “{words}” has a quote without its end.") from None
     if not argv:
-        raise ConfigurationError("No editor is set. Set VISUAL or EDITOR, or use --from FILE.")
+        raise ConfigurationError(f"No editor is set. Set VISUAL or EDITOR, {otherwise}.")
     return argv
 
 

@@ -169,6 +169,14 @@ def option(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"{name} is {takes}, not “{value}”") from None
 
 
+def param(text: str) -> tuple[str, str]:
+    """Parses the value of a template's place: ``language=German``."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise argparse.ArgumentTypeError("the value of a place is NAME=VALUE")
+    return name, value
+
+
 def _share(most: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         if 0 <= (found := float(text)) <= most:

@@ -61,6 +61,18 @@ def _agents(folders: list[Path]) -> list[Named]:
     return list(found.items())
 
 
+def templates(folder: Path) -> list[Named]:
+    """Names and descriptions of templates."""
+    return [(path.stem, _about(path)) for path in sorted(folder.glob("*.md")) if path.is_file()]
+
+
+def _about(path: Path) -> str:
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        about = _ABOUT.search(file.read(4_000).partition("\n---")[0])
+        return about[1] if about else ""
+    return ""
+
+
 def models(fetched: Path, built_in: Path, settings: Path, provider: str) -> list[Named]:
     """Ids of one provider's models, or of all: as last fetched, built in, and the person's own."""
     lists: dict[str, dict[str, str]] = {}

@@ -91,6 +91,11 @@ class Paths:
         return self.config / "agents"
 
     @property
+    def templates(self) -> Path:
+        """The person's templates of messages, one markdown file each."""
+        return self.config / "templates"
+
+    @property
     def tools(self) -> Path:
         """The person's own tools, one Python file each."""
         return self.config / "tools"

@@ -23,6 +23,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``serve``: starts the HTTP server.
 - ``sessions``: finds, shows, renames and deletes sessions, undoes what a turn changed.
 - ``simulate``: starts the provider simulator.
+- ``templates``: lists, shows and edits templates of messages.
 - ``tools``: lists, shows, creates and tries tools.
 - ``usage``: adds up tokens and costs.
 """
@@ -47,6 +48,7 @@ COMMANDS = {
     "audit": "look at every call of a tool, and who allowed it",
     "usage": "add up what requests used and cost",
     "tools": "look at tools, write one, try one",
+    "templates": "keep messages with places, for run -t",
     "agents": "look at agents, write one, check them",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",

@@ -268,6 +268,8 @@ def _stored(action: argparse.Action, line: _Line, paths: Paths, folder: Path) ->
             from studio.providers.registry import PROVIDERS
 
             return [(name, one.title) for name, one in PROVIDERS.items() if one.key != "none"]
+        case _, "TEMPLATE":
+            return completion_index.templates(paths.templates)
         case "config", "KEY":
             from studio.storage.config.settings import field_types
 

@@ -17,6 +17,7 @@ from studio.cli.parser import (
     answerer_options,
     caps,
     option,
+    param,
     permission_option,
     session_options,
     steps,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.cli.console import Console
     from studio.cli.final_answer import FinalAnswer
+    from studio.cli.templates import Template
     from studio.cli.turn_driver import Printer
     from studio.domain.agents import Limits
     from studio.domain.jsonvalue import JsonObject
@@ -131,6 +133,21 @@ def arguments(parser: CommandParser) -> None:
         metavar="NAME=VALUE",
         help="temperature, top_p, max_tokens or stop of the answers; may be repeated",
     )
+    parser.add_argument(
+        "-t",
+        "--template",
+        metavar="TEMPLATE",
+        help="send a template, with the message in its place $input",
+    )
+    parser.add_argument(
+        "-p",
+        "--param",
+        action="append",
+        default=[],
+        type=param,
+        metavar="NAME=VALUE",
+        help="the value of a place of the template; may be repeated",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "-x", "--extract", action="store_true", help="print the first block of code alone"
@@ -162,13 +179,14 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if options.extract and options.schema:
         raise ConfigurationError("With --schema the answer is JSON and has no block of code.")
     machine = _is_for_machines(options)
+    template = await _template(context, options)
     rules = [parse_rule(text, engine.tools()) for text in options.allow]
     rules += [parse_rule(text, engine.tools(), "deny") for text in options.deny]
     output: Path | None = options.output
     if output is not None:
         check_output_path(output)
     schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
-    message = await _message(options, console)
+    message = await _message(options, console, template)
     session = await open_session(engine, options, _say_unless(options.quiet, console))
     for problem in (await engine.agents(Path(session.info.folder))).problems:
         if not options.quiet:
@@ -234,7 +252,21 @@ async def _deleted_afterwards(
             await engine.sessions.delete(session.info.id)
 
 
-async def _message(options: Namespace, console: Console) -> list[Said]:
+async def _template(context: CommandContext, options: Namespace) -> Template | None:
+    """The template, whose choices are now in ``options``; raises ConfigurationError."""
+    if options.template is None:
+        return None
+    import asyncio
+
+    from studio.cli.templates import read_template
+
+    folder = context.paths.templates
+    template = await asyncio.to_thread(read_template, folder, options.template)
+    template.apply(options)
+    return template
+
+
+async def _message(options: Namespace, console: Console, template: Template | None) -> list[Said]:
     """The attachments and the message; raises ConfigurationError if there is neither."""
     from studio.agent.attachments import attach, check_total_size
     from studio.cli.console import (
@@ -247,6 +279,8 @@ async def _message(options: Namespace, console: Console) -> list[Said]:
     from studio.domain.messages import Text
 
     message: str | None = options.message
+    if message is None and template is not None and not template.wants_input:
+        message = ""
     blocks: list[Said] = []
     for path in dict.fromkeys(options.attach):
         if path != STANDARD:
@@ -271,6 +305,8 @@ async def _message(options: Namespace, console: Console) -> list[Said]:
     check_total_size(blocks)
     # An argument that is not UTF-8 has broken characters, which cannot be stored.
     message = message.encode("utf-8", "replace").decode().strip()
+    if template is not None:
+        message = template.fill(message, options.param)
     if not message and not blocks:
         raise ConfigurationError("There is no message. Give one, or pipe one in.")
     return [*blocks, *([Text(message)] if message else [])]
