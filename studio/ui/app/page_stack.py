@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QStackedWidget
 
 from studio.ui.chat.page import ChatPage
@@ -16,6 +17,7 @@ from studio.ui.pages import registry
 from studio.ui.pages.page import Page, Run
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
+from studio.ui.widgets.roles import give_role
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -39,6 +41,7 @@ class PageStack(QStackedWidget):
         self._theme, self._chat, self._sidebar, self._run = theme, chat, sidebar, run
         self._engine: Engine | None = None
         self._made: dict[str, Page] = {}
+        give_role(self, QAccessible.Role.Client)  # else readers say “layered pane” at each turn
         self.addWidget(chat)
 
     def set_engine(self, engine: Engine) -> None:

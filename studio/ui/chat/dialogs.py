@@ -32,8 +32,10 @@ async def edit_text(
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     editor = QPlainTextEdit(dialog)
     editor.setFont(theme.font("editor" if code else "body"))
+    editor.setObjectName("edited")
     editor.setAccessibleName(name)
     editor.setPlainText(text)
+    editor.setTabChangesFocus(True)  # else the keyboard is caught in it
     if code:
         editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
     accept = Button(theme, keep, "primary", parent=dialog)

@@ -259,7 +259,7 @@ class FirstRun(PaintedWidget):
         page.add.clicked.connect(self._add)
         page.session.clicked.connect(lambda: self._add(session_only=True))
         page.back.clicked.connect(self.show_start)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Tab goes through what is on it
 
     def set_ollama(self, text: str, found: bool = True) -> None:
         """What the probe said: “Found, 3 models”, or “Not running”."""

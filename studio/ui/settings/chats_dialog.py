@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWi
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Field, OverlayBar
+from studio.ui.widgets import Button, Field, FocusRing, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class ChatsDialog(QDialog):
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.list.setAccessibleName(tr("Chats"))
         OverlayBar(self.list)
+        FocusRing.of(theme).follow(self.list)
         self.all = Button(theme, tr("Tick all"), clicked=self._tick_shown)
         cancel = Button(theme, tr("Cancel"), clicked=self.reject)
         self.use = Button(theme, "", "primary", clicked=self._pick)

@@ -15,6 +15,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
+    QAccessible,
     QCloseEvent,
     QFocusEvent,
     QKeyEvent,
@@ -44,6 +45,7 @@ from studio.ui.widgets import Column, Hairline, Label, OverlayBar, make_transpar
 from studio.ui.widgets.focus import KEYBOARD
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import paint_rounded, paint_text
+from studio.ui.widgets.roles import give_role
 
 from . import registry
 from .form import SettingsPage
@@ -193,6 +195,7 @@ class SettingsDialog(QDialog):
         self._tasks.on_problem = self._show_problem
         self.setWindowTitle(tr("Settings"))
         self.setModal(False)
+        give_role(self, QAccessible.Role.Window)  # of a dialog readers say every word at once
         self.setMinimumSize(LEAST)
         self._scale = theme.scale
         self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(self._largest_size))

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWi
 
 from studio.ui.theme import Theme, typefaces
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Field, OverlayBar
+from studio.ui.widgets import Button, Field, FocusRing, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 
 PARTS = tuple(f"{family} " for family in typefaces.SHIPPED)
@@ -68,6 +68,7 @@ class FontDialog(QDialog):
         self.list.setAccessibleName(tr("Fonts"))
         self.list.doubleClicked.connect(self._pick)
         OverlayBar(self.list)
+        FocusRing.of(theme).follow(self.list)
         self.use = Button(theme, tr("Use font"), "primary", clicked=self._pick)
         cancel = Button(theme, tr("Cancel"), clicked=self.reject)
         foot = row_of([STRETCH, cancel, self.use], spacing=8)

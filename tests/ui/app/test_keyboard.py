@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -11,22 +13,32 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
+    QDialog,
     QPlainTextEdit,
     QScrollArea,
     QScrollBar,
     QTextEdit,
     QWidget,
 )
+from shiboken6 import isValid
 
+from studio.domain.sessions import SessionInfo
 from studio.simulator import Call, Text, Turn
 from studio.ui.app.key_sheet import KeySheet
+from studio.ui.chat.dialogs import edit_text, trust_box
+from studio.ui.pages.first_run import FirstRun
+from studio.ui.settings.chats_dialog import ChatsDialog
+from studio.ui.settings.font_dialog import FontDialog
+from studio.ui.settings.pages.about import LicenceDialog
 from studio.ui.settings.registry import PAGES as SETTINGS
 from studio.ui.theme import Theme
+from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing
 from support.languages import language
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, alone, at_window, on_window_loop
 
+D = TypeVar("D", bound=QDialog)
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
@@ -79,6 +91,8 @@ def stops(window: QWidget, theme: Theme, where: str) -> list[QWidget]:
 
     The blocks and buttons of a transcript are one after the other in one widget.
     """
+    if controls(window) == [focused()]:
+        return [focused()]
     first = press(Key.Key_Tab)
     found, inside = [first], 0
     while inside < 60:
@@ -200,3 +214,84 @@ async def test_everything_is_reached_by_tab_and_has_a_name(tmp_path: Path) -> No
                 dialog.list.setFocus()
                 check(dialog, theme, f"settings {entry.key}")
             dialog.close()
+
+
+@on_window_loop
+async def test_small_windows_are_reached_by_tab_and_have_names(tmp_path: Path) -> None:
+    """U-1: the first start, the palette, lists over the window, dialogs and questions."""
+    with language("marked"):
+        async with at_window(tmp_path, "anthropic", SCRIPT[:1], first_run=True) as person:
+            window, theme = person.window, person.window.theme
+
+            async def active(dialog: QWidget, where: str) -> None:
+                dialog.activateWindow()
+                await until(dialog.isActiveWindow)
+                check(dialog, theme, where)
+                assert dialog.windowTitle(), where
+                dialog.close()
+                await until(lambda: not isValid(dialog) or not dialog.isVisible())
+                window.activateWindow()
+                await until(window.isActiveWindow)
+
+            first = window.findChild(FirstRun)
+            assert first is not None
+            check(window, theme, "first run")
+            first.show_key_page()
+            first._page.field.setText("a-key-of-nobody")
+            check(window, theme, "first run, key")
+            first.show_start()
+            first._start.demo.click()
+            await until(lambda: not first.isVisible())
+
+            window.show_palette()
+            palette = window._palette
+            assert palette is not None
+            seen = QAccessible.queryAccessibleInterface(palette.list)
+            assert seen.role() == Role.List and "⟦" in seen.text(QAccessible.Text.Name)
+            rows = [seen.child(at).text(QAccessible.Text.Name) for at in range(seen.childCount())]
+            assert len(rows) > 2 and all(rows), rows
+            assert press(Key.Key_Tab) is palette.field, "Tab stays in the box"
+            palette.close_palette()
+
+            program = person.program
+            program.ask_quickly()
+            assert program.quick_ask is not None
+            await active(program.quick_ask, "quick question")
+            info = SessionInfo("s", "One", "/", "Coder", "p", "m", "ask", 0.0, 0.0)
+            await active(
+                shown(ChatsDialog(theme, tr("Export"), [info], str, window)), "list of chats"
+            )
+            await active(shown(FontDialog(theme, "", window, code=True)), "fonts")
+            box = shown(trust_box(window, "/work", ["Effects."]))
+            box.activateWindow()
+            await until(box.isActiveWindow)
+            for one in box.buttons():  # they are the system's own, and show it in their way
+                here, marked = focused(), focused().grab().toImage()
+                press(Key.Key_Tab)
+                assert here in box.buttons() and here is not focused(), one
+                assert here.grab().toImage() != marked and here.text().replace("&", "")
+            box.close()
+            window.activateWindow()
+            await until(window.isActiveWindow)
+            edit = asyncio.ensure_future(
+                edit_text(
+                    theme, "a", window, title="t", name=tr("Draft"), keep=tr("Keep"), code=True
+                )
+            )
+            dialog = await until(lambda: window.findChild(QPlainTextEdit, "edited"))
+            await active(dialog.window(), "edit")
+            assert await edit is None
+
+            window.preferences.open("about")
+            settings = await until(lambda: window.preferences.dialog)
+            for widget, role in ((window.pages, Role.Client), (settings, Role.Window)):
+                assert QAccessible.queryAccessibleInterface(widget).role() == role
+            page = settings.pages["about"]
+            next(iter(page.licences.values())).click()
+            await active(settings.findChild(LicenceDialog), "licence")
+            settings.close()
+
+
+def shown(dialog: D) -> D:
+    dialog.open()
+    return dialog

@@ -15,9 +15,9 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.paths import resources
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Label, Logo, OverlayBar
+from studio.ui.widgets import Button, FocusRing, Label, Logo, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 LICENCES = (
@@ -118,7 +118,9 @@ class LicenceDialog(QDialog):
         self.text = QPlainTextEdit(text)
         self.text.setReadOnly(True)
         self.text.setFont(theme.font("code"))
+        self.text.setAccessibleName(joined((tr("Licences of what ships"), name)))
         OverlayBar(self.text)
+        FocusRing.of(theme).follow(self.text)
         close = Button(theme, tr("Close"), clicked=self.accept)
         foot = row_of([STRETCH, close])
         column_of([(self.text, 1), foot], spacing=10, margins=(14, 14, 14, 14), on=self)
