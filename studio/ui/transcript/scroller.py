@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter
 
+from studio.ui.theme.accents import blend
 from studio.ui.widgets.painting import keycaps_width, paint_keycaps
 
 from .canvas import Anchor, Canvas
@@ -59,13 +60,19 @@ class ScrollBar:
         if thumb.isEmpty():
             return
         strong = self.hover or self.grabbed is not None
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.theme.overlay(34 if strong else 18))
+        over, ground = style.theme.overlay(34 if strong else 18), style.color("surface")
+        ink = QColor(blend(over.rgb() & 0xFFFFFF, over.alphaF(), ground.rgb() & 0xFFFFFF))
         if not strong:
             thumb.adjust(2, 0, 0, 0)
-        painter.drawRoundedRect(thumb, thumb.width() / 2, thumb.width() / 2)
+        wide = thumb.width()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(ink)
+        # One tall shape with curves, or a color to be mixed, takes as long as a page of words.
+        painter.drawPie(QRectF(thumb.left(), thumb.top(), wide, wide), 0, 180 * 16)
+        painter.drawPie(QRectF(thumb.left(), thumb.bottom() - wide, wide, wide), 0, -180 * 16)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.fillRect(thumb.adjusted(0, wide / 2, 0, -wide / 2), ink)
 
 
 def paint_fade(painter: QPainter, style: PaintStyle, rect: QRectF) -> None:

@@ -142,7 +142,9 @@ class LineLayout:
             form = QTextCharFormat()
             form.setBackground(mark)
             ranges.append(span_format(selected[0], selected[1] - selected[0], form))
-        self.layout.draw(painter, QPointF(x, y), ranges)
+        # Only the lines in the area that is painted: of a growing paragraph those at its end.
+        clip = painter.clipBoundingRect().adjusted(0, -self.line, 0, self.line)
+        self.layout.draw(painter, QPointF(x, y), ranges, clip)
         for box in self.boxes:
             line = self.layout.lineForTextPosition(box.start)
             baseline = y + line.y() + line.ascent()
