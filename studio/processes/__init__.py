@@ -2,6 +2,7 @@
 
 - ``bubblewrap``: runs commands in their own namespaces, on Linux.
 - ``daemon_thread``: runs code that may never end, and signals it to stop.
+- ``desk``: copies a folder for a command, so that the folder stays as it is.
 - ``git_hooks_guard``: protects files that make git run programs later, outside the sandbox.
 - ``job_object``: starts processes that end with everything they started, on Windows.
 - ``keeper``: starts processes that end with everything they started, also when this is killed.

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from .desk import Desk
 from .git_hooks_guard import GitHooksGuard
 from .sandbox_mounts import ENVIRONMENT, Launch, TempFolders, VisiblePaths
 
@@ -80,6 +81,7 @@ class Bubblewrap:
     kind = "bubblewrap"
     label = "Sandboxed"
     reason = ""
+    desks = True
 
     def __init__(self, program: str, places: VisiblePaths, *, scoped: bool = True) -> None:
         """``scoped``: abstract sockets are closed to commands with a network, where possible."""
@@ -107,7 +109,7 @@ class Bubblewrap:
         for name in _KERNEL:
             argv += ["--ro-bind-try", name, name]
         for path in sorted(mounts, key=lambda path: len(path.parts)):  # inner ones come later
-            argv += self._mount(mounts[path], str(path), folder)
+            argv += self._mount(mounts[path], str(path), folder, launch.desk)
         for name in ENVIRONMENT:
             argv += ["--unsetenv", name]
         argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
@@ -141,6 +143,9 @@ class Bubblewrap:
             if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
                 mounts[path] = "read"
         mounts[folder] = "write"
+        if (desk := launch.desk) is not None:  # what could be protected is not on it
+            mounts |= {folder / name: "read" for name in desk.shared}
+            kept = ()
         mounts |= _protected(folder, kept)
         # After the rest, which may show parts of them; not where the session's folder is in one.
         for path in places.secrets():
@@ -155,12 +160,14 @@ class Bubblewrap:
         for path in sorted(launch.hidden, key=lambda path: len(path.parts)):
             if path in (folder, *folder.parents) or _inside(path, mounts, "empty", "tmp"):
                 continue
+            if desk is not None and path.is_relative_to(folder) and not desk.has(path):
+                continue  # the mount would make it
             for inner in [one for one in mounts if one.is_relative_to(path)]:
                 del mounts[inner]
             mounts[path] = "empty" if path.is_dir() else "nothing"
         return mounts
 
-    def _mount(self, kind: _Kind, path: str, folder: Path) -> list[str]:
+    def _mount(self, kind: _Kind, path: str, folder: Path, desk: Desk | None) -> list[str]:
         if kind == "empty":
             return ["--tmpfs", path]
         if kind == "tmp":
@@ -171,6 +178,8 @@ class Bubblewrap:
             )
         if kind == "nothing":
             return ["--ro-bind", "/dev/null", path]
+        if desk is not None and path == str(folder):
+            return ["--bind", str(desk.root), path]
         return ["--bind" if kind == "write" else "--ro-bind", path, path]
 
 

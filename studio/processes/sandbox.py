@@ -33,8 +33,8 @@ class Sandbox(Protocol):
     """Runs commands with limited rights.
 
     ``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
-    ``reason`` says why there is none. For each command: ``argv`` and ``rules``, and ``left``
-    once all that it started has ended.
+    ``reason`` says why there is none. ``desks``: it can show a ``Desk``.
+    For each command: ``argv`` and ``rules``, and ``left`` once all that it started has ended.
     """
 
     @property
@@ -43,6 +43,8 @@ class Sandbox(Protocol):
     def label(self) -> str: ...
     @property
     def reason(self) -> str: ...
+    @property
+    def desks(self) -> bool: ...
 
     def argv(self, launch: Launch) -> list[str] | str:
         """The arguments that run a command. Touches the disk."""
@@ -61,6 +63,7 @@ class NoSandbox:
 
     kind = "none"
     label = "Not sandboxed"
+    desks = False
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
@@ -87,6 +90,7 @@ class HidingSandbox:
         self._sandbox = sandbox
         self._hidden = hidden
         self.kind, self.label, self.reason = sandbox.kind, sandbox.label, sandbox.reason
+        self.desks = sandbox.desks
         self.rules, self.left, self.close = sandbox.rules, sandbox.left, sandbox.close
 
     def argv(self, launch: Launch) -> list[str] | str:

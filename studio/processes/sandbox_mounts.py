@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .desk import Desk
+
 PROGRAMS = (
     *(".local/bin", ".local/lib", ".local/pipx", ".local/share/uv", ".local/share/pipx"),
     *(".local/share/virtualenvs", ".local/share/hatch", ".local/share/pypoetry"),
@@ -74,7 +76,8 @@ _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
 class Launch:
     """A command line to run in ``folder``, where alone it can write.
 
-    ``hidden`` are real paths of files and folders that it may not even read.
+    ``hidden`` are real paths of files and folders that it may not even read. With a ``desk``
+    that is what it finds in the folder's place.
     """
 
     command: str
@@ -82,6 +85,7 @@ class Launch:
     environment: Mapping[str, str]
     network: bool = False
     hidden: Sequence[Path] = ()
+    desk: Desk | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Seatbelt:
     kind = "sandbox-exec"
     label = "Sandboxed"
     reason = ""
+    desks = False
 
     def __init__(self, places: VisiblePaths) -> None:
         self._places = places

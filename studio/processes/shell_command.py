@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .daemon_thread import in_daemon_thread
+from .desk import Desk
 from .keeper import GRACE, Keeper, KeptProcess
 from .sandbox import Sandbox
 from .sandbox_mounts import Launch
@@ -114,10 +115,11 @@ async def run_shell(
     sandbox: Sandbox,
     keeper: Keeper,
     network: bool = False,
+    desk: Desk | None = None,
     time_limit: float,
     emit: Callable[[str], None],
 ) -> CommandResult:
-    """Run a command line in the system's shell, without input.
+    """Run a command line in the system's shell, without input; on a desk of the folder, if given.
 
     ``emit`` gets output as it comes, on the event loop. When the command ends,
     takes longer than ``time_limit`` seconds or the caller is cancelled, all
@@ -126,7 +128,7 @@ async def run_shell(
     """
 
     def begin() -> _Command:
-        argv = sandbox.argv(Launch(command, folder, environment, network))
+        argv = sandbox.argv(Launch(command, folder, environment, network, desk=desk))
         try:
             return _begin(argv, folder, environment, sandbox, keeper)
         except BaseException:

@@ -51,8 +51,10 @@ class DraftStore:
 
     def draft_of(self, path: str) -> FileDraft | None:
         """The waiting draft of a file, by its old or its new path; None if there is none."""
-        files = (draft for draft in self.waiting() if isinstance(draft, FileDraft))
-        return next((draft for draft in files if path in draft.paths), None)
+        return next((draft for draft in self.waiting_files() if path in draft.paths), None)
+
+    def waiting_files(self) -> list[FileDraft]:
+        return [draft for draft in self.waiting() if isinstance(draft, FileDraft)]
 
     async def add(
         self,

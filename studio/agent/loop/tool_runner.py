@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
@@ -18,7 +19,7 @@ from studio.agent.permission.policy import target_of
 from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.services import Services
 from studio.domain.agents import Limits
-from studio.domain.drafts import Draft, DraftStatus, FileDraft
+from studio.domain.drafts import Draft, DraftAction, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
     Event,
@@ -114,6 +115,8 @@ class ToolRunner:
         self._track_changes = track_changes
         self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
+        self._drafted: set[tuple[str, str]] = set()
+        """What the drafts of this turn change."""
         self.reads = ReadCache()
 
     def nature(self, name: str) -> tuple[Effect, bool]:
@@ -310,9 +313,10 @@ class ToolRunner:
                 access.workspace,
                 self._emit,
                 self.approvals,
-                tool.spec,
+                self._draft_specs(tool.spec),
                 call.id,
                 permit.approve,
+                self._drafted,
             ),
             emit=self._output_emitter(tool.spec, call),
             ask=ask,
@@ -341,6 +345,16 @@ class ToolRunner:
             if not timer.expired():
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
+
+    def _draft_specs(self, spec: ToolSpec) -> dict[str, ToolSpec]:
+        """The tools whose rules decide about a call's drafts, by what these do.
+
+        What a command writes or deletes is judged as if the tool for that had done it.
+        """
+        judges: dict[str, ToolSpec] = dict.fromkeys(get_args(DraftAction), spec)
+        if spec.effect == "act":
+            judges |= {name: self._tools[name].spec for name in judges if name in self._tools}
+        return judges
 
     def _record_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
         for exposed in self._guard.new_exposures(spec, call, result):
@@ -380,15 +394,23 @@ class _CallDrafts(Drafts):
     workspace: Workspace
     emit: Callable[[Event], None]
     approvals: Approvals
-    spec: ToolSpec
+    specs: Mapping[str, ToolSpec]
     call_id: str
     approve: bool
+    drafted: set[tuple[str, str]]
 
     def draft_of(self, path: str) -> FileDraft | None:
         return self.store.draft_of(path)
 
+    def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
+        waiting = self.store.waiting_files()
+        return [one for one in waiting if bool(one.keys & self.drafted) == of_turn]
+
     async def propose(self, draft: Draft) -> DraftStatus:
-        approve = await self.approvals.allows_draft(self.spec, draft) and self.approve
+        approve = (
+            await self.approvals.allows_draft(self.specs[draft.action], draft) and self.approve
+        )
+        self.drafted.update(draft.keys)
         return await self.store.add(self.call_id, draft, self.workspace, self.emit, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:

@@ -147,6 +147,9 @@ class _TrialDrafts:
         files = (one for one in self.drafts if isinstance(one, FileDraft))
         return next((one for one in files if path in one.paths), None)
 
+    def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
+        return ()
+
     async def propose(self, draft: Draft) -> DraftStatus:
         self.drafts = [*(one for one in self.drafts if not one.keys & draft.keys), draft]
         return "waiting"

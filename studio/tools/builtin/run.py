@@ -8,6 +8,7 @@ from studio.domain.errors import NothingRead
 from studio.processes.sandbox import explain_failure
 from studio.processes.shell_command import CommandResult, run_shell
 from studio.tools import Context, Result, tool
+from studio.tools.drafts.draft_desk import draft_desk
 
 LONGEST = 3600.0
 
@@ -42,19 +43,22 @@ async def run(
     if not 0 < time_limit <= LONGEST:
         raise NothingRead(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
     context.workspace.check()
-    try:
-        ended = await _run_in_editor(context, command, time_limit) or await run_shell(
-            command,
-            folder=context.workspace.root,
-            environment=context.environment,
-            sandbox=context.sandbox,
-            keeper=context.keeper,
-            network=network,
-            time_limit=time_limit,
-            emit=context.emit,
-        )
-    except (OSError, ValueError) as error:
-        raise NothingRead(f"The command cannot be started: {error}") from error
+    async with draft_desk(context) as drafts:
+        try:
+            ended = await _run_in_editor(context, command, time_limit) or await run_shell(
+                command,
+                folder=context.workspace.root,
+                environment=context.environment,
+                sandbox=context.sandbox,
+                keeper=context.keeper,
+                network=network,
+                desk=drafts.desk,
+                time_limit=time_limit,
+                emit=context.emit,
+            )
+        except (OSError, ValueError) as error:
+            raise NothingRead(f"The command cannot be started: {error}") from error
+        about_drafts = await drafts.report(failed=ended.timed_out or ended.code != 0)
     summary = f"stopped after {time_limit:g} s" if ended.timed_out else _code(ended)
     failed = ended.timed_out or ended.code != 0
     output = ended.output.rstrip("\n")
@@ -64,6 +68,8 @@ async def run(
         output += f"\n[{_sentence(ended, time_limit)}]"
         if why := explain_failure(context.sandbox, ended.output, network=network):
             output += f"\n[{why}]"
+    if about_drafts:
+        output += f"\n[{about_drafts}]"
     return Result(output, summary, (command,), failed)
 
 

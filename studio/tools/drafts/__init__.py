@@ -4,6 +4,7 @@
 - ``diff``: compares two texts line by line, as plain data for the views.
 - ``draft_apply``: applies and undoes a draft of any kind, in its folder or record store (T-5).
 - ``draft_conflict``: compares a draft with its file as it is now, and remakes it on top of that.
+- ``draft_desk``: lets a command see the drafts of its turn, and makes drafts of what it writes.
 - ``draft_make``: makes file drafts, and proposes drafts of any kind to the person (T-5).
 - ``record_store``: makes drafts of records, and carries them out in their record store.
 - ``three_way_merge``: merges two changed versions of one text, line by line (T-5).

@@ -23,6 +23,10 @@ class Drafts(Protocol):
         """The draft that waits for a relative path, the file's old or new one; else None."""
         ...
 
+    def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
+        """The drafts of files that wait: those of this turn, or all others."""
+        ...
+
     async def propose(self, draft: Draft) -> DraftStatus:
         """Propose a draft to the person; returns its status, mostly ``waiting``.
 
@@ -40,6 +44,9 @@ class NoDrafts:
 
     def draft_of(self, path: str) -> FileDraft | None:
         return None
+
+    def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
+        return ()
 
     async def propose(self, draft: Draft) -> DraftStatus:
         raise ToolFailed(f"Nobody is here to approve a draft of {draft.describe().name}.")

@@ -197,7 +197,7 @@ async def test_a_later_turn_is_undone_first(tmp_path: Path) -> None:
 
 async def test_drafts_and_turns_agree(tmp_path: Path) -> None:
     """Written in the turn, approved after it, undone alone: the truth is in the file."""
-    script = turns((write("a.txt", "A\n"), write("b.txt", "B\n"), run("echo C >> a.txt")))
+    script = turns((write("a.txt", "A\n"), run("echo C >> a.txt"), write("b.txt", "B\n")))
     async with engine_home(tmp_path, PROVIDER, script) as home:
         (home.folder / "b.txt").write_text("b\n")
         session = await home.session()

@@ -1,0 +1,182 @@
+"""Desk: a copy of a folder that a command works on, so that the folder stays as it is.
+
+Files are cloned where the file system can, else copied. Repositories and what is installed in
+the folder are not copied: a command sees them as they are, and cannot change them. Everything
+here blocks on the disk: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from studio.domain.tools import SKIPPED_FOLDERS
+
+MOST_FILES = 50_000
+MOST_BYTES = 500_000_000
+"""Of the largest folder that is copied."""
+_MADE_AGAIN = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+"""Folders that programs fill by themselves: a desk begins without them."""
+_FICLONE = 0x40049409
+_State: TypeAlias = tuple[int, int, int, int, int]
+
+
+class DeskTooLarge(Exception):
+    """The folder is too large to be copied; the text says what is too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeskChanges:
+    """What was done on a desk: relative paths with forward slashes.
+
+    ``other`` are changes that are not the content of an ordinary file: links, rights.
+    """
+
+    written: list[str] = field(default_factory=list[str])
+    deleted: list[str] = field(default_factory=list[str])
+    other: list[str] = field(default_factory=list[str])
+
+
+class Desk:
+    """A copy of ``folder`` at ``root``; to be removed when it is of no use any more.
+
+    ``shared`` are paths of folders that are not copied, relative to the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(os.path.realpath(folder))
+        self._made = tempfile.TemporaryDirectory(
+            prefix="agent-studio-desk-", ignore_cleanup_errors=True
+        )
+        self.root = Path(os.path.realpath(self._made.name)) / "folder"
+        self.shared: list[str] = []
+        self._states: dict[str, _State] = {}
+
+    @classmethod
+    def lay(cls, folder: Path, contents: Mapping[str, bytes | None]) -> Desk:
+        """Copy a folder, with other ``contents`` at some relative paths; None is no file.
+
+        Raises DeskTooLarge, or OSError if the copy cannot be made.
+        """
+        desk = cls(folder)
+        try:
+            desk._copy()
+            for name, content in contents.items():
+                desk._put(name, content)
+            desk._states = dict(desk._walk())
+        except BaseException:
+            desk.remove()
+            raise
+        return desk
+
+    def changes(self) -> DeskChanges:
+        """What is other than when the desk was laid."""
+        found = DeskChanges()
+        now = dict(self._walk())
+        for name, state in sorted(now.items()):
+            before = self._states.get(name)
+            if before == state:
+                continue
+            ordinary = stat.S_ISREG(state[0])
+            if ordinary and (before is None or before[1:] != state[1:]):
+                found.written.append(name)
+            if not ordinary or (before is not None and before[0] != state[0]):
+                found.other.append(name)
+        found.deleted.extend(sorted(self._states.keys() - now.keys()))
+        return found
+
+    def has(self, path: Path) -> bool:
+        """Whether something is at a path of the folder, on the desk or in what is shared."""
+        name = path.relative_to(self.folder).as_posix()
+        if any(name.startswith(f"{one}/") for one in self.shared):
+            return os.path.lexists(path)
+        return os.path.lexists(self.root / name)
+
+    def remove(self) -> None:
+        self._made.cleanup()
+
+    def _copy(self) -> None:
+        files = size = 0
+        self.root.mkdir(mode=0o700)
+        folders = [""]
+        while folders:
+            place = folders.pop()
+            with os.scandir(self.folder / place) as entries:
+                for entry in entries:
+                    name = f"{place}/{entry.name}" if place else entry.name
+                    target = self.root / name
+                    if entry.is_symlink():
+                        with suppress(OSError):
+                            target.symlink_to(Path(entry.path).readlink())
+                    elif entry.is_dir(follow_symlinks=False):
+                        if entry.name in _MADE_AGAIN:
+                            continue
+                        target.mkdir()
+                        if entry.name in SKIPPED_FOLDERS:
+                            self.shared.append(name)
+                        else:
+                            folders.append(name)
+                    elif entry.is_file(follow_symlinks=False):
+                        files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
+                        if files > MOST_FILES:
+                            raise DeskTooLarge(f"the folder has more than {MOST_FILES:,} files")
+                        if size > MOST_BYTES:
+                            raise DeskTooLarge(f"the folder has more than {MOST_BYTES:,} bytes")
+                        with suppress(PermissionError):
+                            _copy_file(Path(entry.path), target)
+
+    def _put(self, name: str, content: bytes | None) -> None:
+        place = self.root / name
+        # A link that was copied may lead out of the desk.
+        if not Path(os.path.realpath(place.parent)).is_relative_to(self.root):
+            raise OSError(None, f"{name} leads out of the folder")
+        place.unlink(missing_ok=True)
+        if content is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+
+    def _walk(self) -> Iterator[tuple[str, _State]]:
+        """Each file of the desk with its state: mode, inode, length, and both times."""
+        folders = [""]
+        while folders:
+            place = folders.pop()
+            with suppress(OSError), os.scandir(self.root / place) as entries:
+                for entry in entries:
+                    name = f"{place}/{entry.name}" if place else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in SKIPPED_FOLDERS:
+                            folders.append(name)
+                        continue
+                    with suppress(OSError):
+                        # Not DirEntry.stat: on Windows that has no inode.
+                        one = os.lstat(entry.path)
+                        numbers = (one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)
+                        yield name, (one.st_mode, *numbers)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a file with its times and rights; a clone takes no room and no time."""
+    if not _clone(source, target):
+        shutil.copyfile(source, target)
+    shutil.copystat(source, target)
+
+
+def _clone(source: Path, target: Path) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    import fcntl
+
+    with source.open("rb") as old, target.open("wb") as new:
+        try:
+            fcntl.ioctl(new, _FICLONE, old.fileno())
+        except OSError:
+            return False
+    return True

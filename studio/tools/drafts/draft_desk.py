@@ -1,0 +1,166 @@
+"""Draft desk: lets a command see the drafts of its turn, and makes drafts of what it writes.
+
+The command works on a copy of the folder, so nothing that it does there is in the folder
+before the person approves it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from studio.domain.drafts import FileDraft
+from studio.domain.errors import ToolFailed
+from studio.processes.desk import Desk, DeskChanges, DeskTooLarge
+from studio.tools.sdk.context import Context
+from studio.tools.workspace.encodings import decode, encode
+from studio.tools.workspace.text_files import read_whole
+
+from .draft_make import make_delete, make_draft, make_further
+
+MOST = 100
+"""Files that one command may change as drafts."""
+_NAMED = 10
+
+
+class DraftDesk:
+    """What one command sees of the turn's drafts. ``desk`` is None where it sees none of them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.drafts: Sequence[FileDraft] = context.drafts.waiting(of_turn=True)
+        self.unseen: Sequence[FileDraft] = context.drafts.waiting(of_turn=False)
+        self.desk: Desk | None = None
+        self._reason = ""
+
+    async def lay(self) -> None:
+        """Copy the folder with the drafts in it, if there are any."""
+        if not self.drafts:
+            return
+        if not self._context.sandbox.desks:
+            self._reason = "there is no sandbox for that here"
+            return
+        try:
+            self.desk = await asyncio.to_thread(self._lay)
+        except DeskTooLarge as error:
+            self._reason = str(error)
+        except (OSError, ToolFailed) as error:
+            self._reason = f"the folder cannot be copied: {error}"
+
+    async def remove(self) -> None:
+        if self.desk is not None:
+            await asyncio.to_thread(self.desk.remove)
+
+    async def report(self, *, failed: bool) -> str:
+        """Make drafts of what was written; what is to be said of that, and of the drafts."""
+        lines: list[str] = []
+        unseen = [*self.unseen, *(self.drafts if self.desk is None else ())]
+        if unseen:
+            why = f", because {self._reason}" if self._reason else ""
+            lines.append(f"This did not see drafts that wait: {_named(unseen)}{why}.")
+        if self.desk is not None:
+            lines.append(
+                f"This ran on a copy of the folder, with the drafts of this turn: "
+                f"{_named(self.drafts)}. The folder is unchanged."
+            )
+            if failed and self.desk.shared:
+                shared = ", ".join(self.desk.shared[:_NAMED])
+                lines.append(f"There it could not write in {shared}, nor outside the folder.")
+            lines += await self._bring_back(await asyncio.to_thread(self.desk.changes))
+        return " ".join(lines)
+
+    def _lay(self) -> Desk:
+        contents: dict[str, bytes | None] = {}
+        for draft in self.drafts:
+            contents[draft.path] = None
+            if draft.action == "write":
+                contents[draft.path] = encode(draft.after, draft.encoding)
+            elif draft.action == "move":
+                contents[draft.target] = self._moved(draft)
+        return Desk.lay(self._context.workspace.root, contents)
+
+    def _moved(self, draft: FileDraft) -> bytes:
+        if draft.before is not None:
+            return encode(draft.after, draft.encoding)
+        place = self._context.workspace.file(draft.path, write=True)
+        return read_whole(place, draft.path)  # no text, so that it is moved as it is
+
+    async def _bring_back(self, changes: DeskChanges) -> list[str]:
+        made: list[str] = []
+        lost = [*changes.other]
+        for name in [*changes.written, *changes.deleted]:
+            if len(made) >= MOST or _visible(name) != name:
+                lost.append(name)
+                continue
+            try:
+                if await self._draft(name):
+                    made.append(name)
+            except (ToolFailed, OSError):
+                lost.append(name)
+        lines: list[str] = []
+        if made:
+            lines.append(f"What it wrote waits as drafts: {_listed(made)}.")
+        if lost:
+            names = _listed(list(dict.fromkeys(lost)))
+            lines.append(
+                f"Not kept, because no draft can be made of it: {names}. Once the drafts are "
+                "approved, run it again."
+            )
+        return lines
+
+    async def _draft(self, name: str) -> bool:
+        """Make a draft of what is at a path of the desk; False if that is what was there."""
+        assert self.desk is not None
+        context, place = self._context, self.desk.root / name
+        waiting = context.drafts.draft_of(name)
+        if not os.path.lexists(place):
+            if waiting is not None and not waiting.base_digest:  # the file is only a draft yet
+                await context.drafts.withdraw(waiting)
+                return True
+            draft = await asyncio.to_thread(make_delete, context.workspace, name)
+            await context.drafts.propose(draft)
+            return True
+        draft = await asyncio.to_thread(self._written, place, name, waiting)
+        if draft is None:
+            return False
+        await context.drafts.propose(draft)
+        return True
+
+    def _written(self, place: Path, name: str, waiting: FileDraft | None) -> FileDraft | None:
+        text, _ = decode(read_whole(place, name), name)
+        if (
+            waiting is not None
+            and waiting.action != "delete"
+            and name == (waiting.target or waiting.path)
+        ):
+            return None if text == waiting.after else make_further(waiting, text)
+        draft = make_draft(self._context.workspace, name, text)
+        return None if draft.before == text else draft
+
+
+@asynccontextmanager
+async def draft_desk(context: Context) -> AsyncGenerator[DraftDesk]:
+    """A desk for one command; removed at the end."""
+    desk = DraftDesk(context)
+    await desk.lay()
+    try:
+        yield desk
+    finally:
+        await asyncio.shield(desk.remove())
+
+
+def _named(drafts: Sequence[FileDraft]) -> str:
+    return _listed(list(dict.fromkeys(draft.label for draft in drafts)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(_visible, names[:_NAMED])) + more
+
+
+def _visible(name: str) -> str:
+    """The name of a file, which may be no text."""
+    return name.encode("utf-8", "replace").decode()
