@@ -63,6 +63,8 @@ for name in (READ, "Coder, sim-model"):
 
 say("Run it")
 until(lambda: [one for one in heard if one[0] == "said" and one[1].endswith("answer")], "asked")
+buttons = [find("push button", name).get_description() for name in ("Allow once", "Deny")]
+silent = [one.get_name() for one in everything() if one.get_role_name() == "layered pane"]
 press("push button", "Allow once")
 until(lambda: len([one for one in heard if one[0] == "said"]) == 3, "done again")
 row = find("push button", "Ran ")
@@ -73,6 +75,7 @@ names.append(row.get_name())
 controls = ("push button", "check box", "text", "list", "list item", "combo box", "menu item")
 tell(
     actions=actions, read=read, blocks=blocks, names=names,
+    buttons=buttons, silent=silent,
     said=[one[1:] for one in heard if one[0] == "said"],
     unnamed=[
         one.get_role_name() for one in everything()
@@ -121,6 +124,8 @@ async def test_a_chat_with_a_screen_reader(tmp_path: Path) -> None:
     assert done == again == ["Coder is done.", 1], "when the reader is next silent"
     assert asked[0].startswith("Coder wants to run a command, echo hi, ")
     assert asked[0].endswith("needs your answer") and asked[1] == 2, "at once"
+    assert found["buttons"] == [asked[0], ""], "the first one says what is asked, once"
+    assert found["silent"] == [], "Orca would name the pane on each way to the chat"
     assert found["names"] == [
         "Ran echo hi, done, exit 0, collapsed",
         "Ran echo hi, done, exit 0, expanded",

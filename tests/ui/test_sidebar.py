@@ -99,7 +99,8 @@ def test_a_row_says_one_thing_and_says_it_aloud() -> None:
     )[1:]
     assert [row.status for row in rows] == ["waiting", "running", "failed", "unread", "age"]
     assert rows[0].spoken.startswith("A, needs your answer")
-    assert rows[4].spoken == "E, 2h ago"
+    assert rows[4].spoken == "E, 2 h ago"
+    assert grouped([chat("f", 0)], NOW)[1].spoken == "F, just now"
 
 
 def test_no_page_is_offered_that_is_not_there_yet(sidebar: Sidebar) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from studio.ui.theme import Theme, elided
+from studio.ui.theme import Theme, elided, joined
 from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, PaintedButton, Tag, plain_tip
 from studio.ui.widgets.layouts import STRETCH, row_of
@@ -110,7 +110,7 @@ class Header(PaintedWidget):
     def show_session(self, info: SessionInfo, folder: str, demo: bool) -> None:
         """Show a session; ``folder`` is its folder as a person reads it."""
         self.title.set_text(info.title or tr("New chat"))
-        self.folder.set_fact(folder, tr("Folder {folder}").format(folder=folder))
+        self.folder.set_fact(folder, joined((tr("Folder"), folder)))
         self.demo.setVisible(demo)
 
     def show_parent(self, info: SessionInfo | None) -> None:

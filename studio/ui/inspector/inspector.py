@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QAccessible, QPainter
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
 from studio.ui.settings.amount_field import AmountField, dollars
@@ -12,6 +12,7 @@ from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import FocusRing, Hairline, OverlayBar, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
+from studio.ui.widgets.roles import give_role
 
 from .events_page import EventsPage
 from .history_page import HistoryFacts, HistoryPage
@@ -57,6 +58,7 @@ class Inspector(PaintedWidget):
         self.tabs.chosen.connect(self.show_page)
         self._head = widget_of(row_of([self.tabs], margins=(15, 0, 16, 0)))
         self._pages = QStackedWidget()
+        give_role(self._pages, QAccessible.Role.Client)
         parts = (self._head, Hairline(theme), (self._pages, 1))
         column_of(parts, spacing=0, margins=(1, 0, 0, 0), on=self)
 

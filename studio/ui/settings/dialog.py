@@ -205,6 +205,7 @@ class SettingsDialog(QDialog):
         self.list.chosen.connect(self._show_page)
         column_of([self.list], margins=(10, 8, 9, 8), on=left)
         self._stack = QStackedWidget()
+        give_role(self._stack, QAccessible.Role.Client)
         self._message = Label(theme, "", "small", "err", wrap=True)
         self._message.setContentsMargins(24, 0, 24, 10)
         self._message.hide()

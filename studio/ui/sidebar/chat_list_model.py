@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.formatting import age
+from studio.ui.formatting import age, ago
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Index, plain_tip
@@ -45,6 +45,8 @@ class ChatRow:
     session: SessionInfo | None = None
     hit: SearchHit | None = None
     age: str = ""
+    since: str = ""
+    """How long ago something was said last: at the row's end, and as a screen reader says it."""
     section: str = ""
     closed: bool = False
     count: int = 0
@@ -94,8 +96,7 @@ class ChatRow:
             "unread": tr("unread"),
         }
         status = spoken.get(self.status, "")
-        since = tr("{age} ago").format(age=self.age) if self.age else ""
-        return joined((self.title, status, self.origin[1], since))
+        return joined((self.title, status, self.origin[1], self.since))
 
 
 def is_group(section: str) -> bool:
@@ -154,8 +155,11 @@ def grouped(
         hidden = key in closed
         rows.append(ChatRow(title, section=key, closed=hidden, count=count))
         for info in () if hidden else found:
-            shown = age(now - info.updated) if info.updated >= limits[0][1] else ""
-            rows.append(ChatRow(info.title or tr("New chat"), info, age=shown, section=key))
+            row = ChatRow(info.title or tr("New chat"), info, section=key)
+            if info.updated >= limits[0][1]:
+                passed = now - info.updated
+                row = replace(row, age=age(passed), since=ago(passed))
+            rows.append(row)
     return rows
 
 

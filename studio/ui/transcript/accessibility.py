@@ -26,6 +26,7 @@ from studio.ui.translation import tr
 
 from .accessible_text import ItemText
 from .actions import Actions
+from .items.approval_item import WaitingItem
 from .items.base import Hit, Item
 from .items.message_items import AgentItem, TextItem, UserItem
 from .items.tool_item import ToolsItem
@@ -293,7 +294,11 @@ class AccessiblePlace(_Part):
         if kind == QAccessible.Text.Accelerator:
             return hit.keycap
         if kind == QAccessible.Text.Description:
-            return self._item.item.disabled_reason(hit, self._viewport.context)
+            item, context = self._item.item, self._viewport.context
+            reason = item.disabled_reason(hit, context)
+            if not reason and isinstance(item, WaitingItem) and item.stops(context)[0].same(hit):
+                return item.name  # with its first button, a question is read as a whole
+            return reason
         return ""
 
     def role(self) -> QAccessible.Role:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QRectF, QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeySequence, QPainter, QResizeEvent, QShortcut
+from PySide6.QtGui import (
+    QAccessible,
+    QDesktopServices,
+    QKeySequence,
+    QPainter,
+    QResizeEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import QMenu, QSizePolicy, QStackedWidget
 
 from studio.agent.agent_edit import Edit, add_item, quoted, remove_item, set_value
@@ -39,6 +46,7 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
+from studio.ui.widgets.roles import give_role
 
 from .agent_rows import AgentIndex, AgentRow
 from .columns import Columns
@@ -184,6 +192,7 @@ class AgentsPage(Page):
         self.foot.reveal_wanted.connect(self._reveal)
         self.foot.fix_wanted.connect(self._fix)
         self.views = QStackedWidget()
+        give_role(self.views, QAccessible.Role.Client)
         self.views.addWidget(self.editor)
         column_of(
             [self._head, Hairline(t), self.notice, (self.views, 1), self.foot],
