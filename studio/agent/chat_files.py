@@ -13,7 +13,7 @@ import time
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -56,17 +56,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ImportCandidate:
-    """A conversation of a file: new, in a chat already (``session_id``), or without a message."""
+    """A conversation of a file: new, in a chat already (``session_id``), or without a message.
+
+    ``number`` is its place in the file. That of a preview has no messages: see ``chosen``.
+    """
 
     conversation: PortableConversation
     digest: str
     state: Literal["new", "here", "empty"]
     session_id: str = ""
+    number: int = 0
 
     @property
     def title(self) -> str:
         """Its title in one line; may be empty."""
         return " ".join(self.conversation.title.split())
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What the export of another program does not have."""
+        one = self.conversation
+        return one.left_out if isinstance(one, ImportedConversation) else ()
 
 
 class ChatImporter:
@@ -84,13 +94,24 @@ class ChatImporter:
         """
         seen: set[str] = set()
         found: list[ImportCandidate] = []
-        for one in await asyncio.to_thread(lambda: list(ImportFile(path).read())):
+        async for number, one in _numbered(path):
             candidate = await self.check(one)
             if candidate.state == "new" and candidate.digest in seen:
                 candidate = ImportCandidate(one, candidate.digest, "here")
             seen.add(candidate.digest)
-            found.append(candidate)
+            found.append(replace(candidate, conversation=replace(one, messages=()), number=number))
         return found
+
+    async def chosen(
+        self, path: Path, candidates: Sequence[ImportCandidate]
+    ) -> AsyncIterator[ImportCandidate]:
+        """These candidates of a preview with their messages, as they are now."""
+        wanted = {one.number: one.digest for one in candidates}
+        async for number, one in _numbered(path):
+            if number in wanted:
+                now = await self.check(one)
+                if now.digest == wanted[number]:  # the file is still the one that was shown
+                    yield now
 
     async def check(self, one: PortableConversation) -> ImportCandidate:
         """Whether a conversation would be stored now."""
@@ -156,6 +177,15 @@ class ChatImporter:
         """
         known = {info.folder for info in await self._engine.sessions.list(every_version=True)}
         return str(folder) in known and await asyncio.to_thread(folder.is_dir)
+
+
+async def _numbered(path: Path) -> AsyncIterator[tuple[int, PortableConversation]]:
+    """The conversations of a file one by one, each with its place; raises ValueError."""
+    conversations = ImportFile(path).read()
+    number = 0
+    while one := await asyncio.to_thread(next, conversations, None):
+        yield number, one
+        number += 1
 
 
 class ImportFile:

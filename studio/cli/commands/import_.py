@@ -79,17 +79,15 @@ class _Importer:
         self._rows: list[dict[str, object]] = []
 
     async def add(self, path: Path, one: PortableConversation) -> None:
-        from studio.agent.session.import_values import ImportedConversation
-
         found = await self._importer.check(one)
         title = found.title or "Without a title"
         skipped = _SKIPPED.get(found.state, "")
         session_id = found.session_id
         if not skipped:
             session_id = await self._importer.add(found, self._options.folder)
-        missing = list(one.left_out) if isinstance(one, ImportedConversation) else []
+        missing = found.left_out
         row = {"file": str(path), "title": title, "session": session_id, "skipped": skipped}
-        self._rows.append({**row, "left_out": missing})
+        self._rows.append({**row, "left_out": list(missing)})
         if self._options.json:
             return
         if skipped:

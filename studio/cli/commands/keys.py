@@ -158,6 +158,11 @@ async def _read_key(console: Console, name: str) -> str:
     return key
 
 
+def ways_to_give_key(name: str) -> str:
+    """What the person can do where there is no key, as commands."""
+    return f"In a terminal: agent-studio keys set {name}. {_other_ways(name)}"
+
+
 def _other_ways(name: str) -> str:
     from studio.providers.registry import PROVIDERS
 
@@ -178,9 +183,8 @@ async def _test(engine: Engine, console: Console, name: str) -> int:
     key = await engine.providers.key(name)
     if not key and PROVIDERS[name].key == "needed":
         problem = engine.keychain.commands.problem(name)
-        ways = f"agent-studio keys set {name}. {_other_ways(name)}"
         problem = problem or f"There is no API key for {KEY_TITLES[name]}."
-        raise ConfigurationError(f"{problem} Add one: {ways}")
+        raise ConfigurationError(f"{problem} {ways_to_give_key(name)}")
     await engine.providers.test(name, key)
     source = _SOURCES[engine.keychain.source(name) or ("environment" if key else "")]
     console.say(f"{KEY_TITLES[name]} takes the key {source}." if key else "It needs no key.")

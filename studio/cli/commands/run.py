@@ -208,6 +208,10 @@ async def run(context: CommandContext, options: Namespace) -> int:
             if person and code != CANCELLED:
                 await driver.offer_drafts()
         waiting = session.drafts.waiting()
+    if driver.fault == "no_key":
+        from .keys import ways_to_give_key
+
+        console.say(ways_to_give_key(session.info.provider))
     if driver.fault == "not_found":
         info = session.info
         if hint := await engine.model_names.hint(info.model, info.provider):
@@ -245,6 +249,10 @@ async def _deleted_afterwards(
     engine: Engine, session: Session, wanted: bool
 ) -> AsyncGenerator[None]:
     """Delete the session in the end, also where its turn failed, if that is ``wanted``."""
+    from studio.storage.sessions.idempotency import IdempotencyStore
+
+    if wanted:  # also if this program is killed: then by the next server that starts
+        await IdempotencyStore(engine.database).mark_temporary(session.info.id)
     try:
         yield
     finally:

@@ -39,8 +39,9 @@ _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
     "none": (
         "note",
         "this computer has none that can be used",
-        "Set keys as environment variables, like ANTHROPIC_API_KEY, or give them for one session "
-        "in the window. On Linux, gnome-keyring or KeePassXC makes a keychain.",
+        "Set keys as environment variables, like ANTHROPIC_API_KEY, name commands that print them "
+        "(key_command in the settings), or give them for one session in the window. On Linux, "
+        "gnome-keyring or KeePassXC makes a keychain.",
     ),
     "locked": ("warning", "locked", "Unlock it, or set keys as environment variables."),
     "silent": (

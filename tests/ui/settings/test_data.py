@@ -158,6 +158,17 @@ async def test_chats_go_out_are_deleted_and_come_back(tmp_path: Path) -> None:
         assert "2 are here already" in page.preview.facts.text()
         assert not page.preview.take.isEnabled()
 
+        # Of another program's chats it says what the file does not have.
+        said = {"sender": "human", "text": "Green?", "files": [{"file_name": "leaf.png"}]}
+        foreign = place.with_name("conversations.json")
+        foreign.write_text(json.dumps([{"name": "Tea", "chat_messages": [said]}]))
+        page.look_into(str(foreign))
+        await done(page)
+        assert page.preview.titles.stringList() == ["Tea — 1 part is missing"]
+        page.preview.take.click()
+        assert await done(page) == "1 chat was imported."
+        assert "Tea" in await chats(person)
+
 
 @on_window_loop
 async def test_a_turn_that_begins_while_the_person_is_asked_keeps_its_chat(tmp_path: Path) -> None:

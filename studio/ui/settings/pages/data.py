@@ -133,6 +133,7 @@ class PreviewCard(Card):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "sunken", "hair")
         self.candidates: list[ImportCandidate] = []
+        self.path = Path()
         self.file = Label(theme, "", "ui_medium", wrap=True)
         self.facts = Label(theme, "", "small", "text2", wrap=True, digits=True)
         self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self.hide)
@@ -155,6 +156,7 @@ class PreviewCard(Card):
         self.hide()
 
     def show_candidates(self, path: Path, found: list[ImportCandidate]) -> None:
+        self.path = path
         self.candidates = [one for one in found if one.state == "new"]
         here = sum(one.state == "here" for one in found)
         empty = sum(one.state == "empty" for one in found)
@@ -179,9 +181,13 @@ class PreviewCard(Card):
 
 def _row(one: ImportCandidate) -> str:
     title = one.title or tr("Without a title")
-    if one.state == "new":
+    missing = len(one.left_out)
+    if one.state == "new" and not missing:
         return title
-    why = tr("here already") if one.state == "here" else tr("empty")
+    if one.state == "new":
+        why = tr_plural("{count} part is missing", "{count} parts are missing", missing)
+    else:
+        why = tr("here already") if one.state == "here" else tr("empty")
     return tr("{title} — {reason}").format(title=title, reason=why)
 
 
@@ -448,16 +454,16 @@ class DataPage(SettingsPage):
     def _import(self) -> None:
         what = tr("Importing")
         self.preview.hide()
-        self._start(self._take(self.preview.candidates, what), what)
+        self._start(self._take(self.preview.path, self.preview.candidates, what), what)
 
-    async def _take(self, candidates: list[ImportCandidate], what: str) -> str:
+    async def _take(self, path: Path, candidates: list[ImportCandidate], what: str) -> str:
         assert self._importer is not None
-        taken = 0
-        for done, one in enumerate(candidates, 1):
-            now = await self._importer.check(one.conversation)  # another program may have it
-            if now.state == "new":
-                await self._importer.add(now)
+        taken = done = 0
+        async for one in self._importer.chosen(path, candidates):
+            if one.state == "new":  # another program may have it
+                await self._importer.add(one)
                 taken += 1
+            done += 1
             self.work.show_progress(what, done, len(candidates))
         self.preview.candidates = []
         return tr_plural("{count} chat was imported.", "{count} chats were imported.", taken)
