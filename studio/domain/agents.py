@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -105,3 +107,19 @@ class Agent:
     def bare(self) -> bool:
         """Whether it is the model alone, without instructions and tools."""
         return not self.prompt and not self.tools
+
+
+def addressed(text: str, names: Iterable[str]) -> str:
+    """Which agent a message is for: it begins with the agent's name after @; empty if none.
+
+    Blanks in the name are escaped: ``@Deep\\ Researcher``.
+    """
+    if not text.startswith("@"):
+        return ""
+    found = (
+        name
+        for name in names
+        if text.startswith(mention := "@" + name.replace(" ", "\\ "))
+        and not re.match(r"[^\s,.;:!?]|[.:][^\s]", text[len(mention) :])
+    )
+    return max(found, key=len, default="")

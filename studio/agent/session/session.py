@@ -132,6 +132,7 @@ class Session:
         results: Sequence[ToolResult] = (),
         generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
+        mentions: bool = False,
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
 
@@ -139,7 +140,8 @@ class Session:
 
         ``rules`` count for this turn alone, in addition to the agent's and the
         session's; ``mode`` and ``limits`` are the agent's where not given, ``caps``
-        apply in addition to all others (L-14). ``parent`` is the ``as_parent`` of the
+        apply in addition to all others (L-14). With ``mentions`` an agent whose name after @
+        begins the words answers this one turn. ``parent`` is the ``as_parent`` of the
         session whose turn begins this one. ``within`` is the most that the turn may
         do, whatever the rules allow.
 
@@ -166,7 +168,7 @@ class Session:
                 complete = isinstance(envelope.event, TurnComplete) and not self._escalating
 
         unsubscribe = self.subscribe(add)
-        self._work = work = asyncio.ensure_future(self._run(words, message))
+        self._work = work = asyncio.ensure_future(self._run(words, message, mentions))
         work.add_done_callback(lambda _: stream.put_nowait(None))
         try:
             while (envelope := await stream.get()) is not None:
@@ -183,21 +185,22 @@ class Session:
             if not work.cancelled():
                 work.result()
 
-    async def _run(self, said: tuple[Said, ...], message: TurnOptions) -> None:
+    async def _run(self, said: tuple[Said, ...], message: TurnOptions, mentions: bool) -> None:
         """Run the turn for a message, and those of the tiers that take it over."""
-        options, said = message, await self._builder.mask_words(said)
+        agent = await self._builder.agent_named_by(said) if mentions else ""
+        options, said = replace(message, agent=agent), await self._builder.mask_words(said)
         while True:
             await self._one_turn(said, options)
             if self._message is not message or self._journal.closed:
                 return
-            said, options = (), replace(message, limits=None, results=(), escalated=True)
+            said, options = (), replace(options, limits=None, results=(), escalated=True)
 
     async def _one_turn(self, said: tuple[Said, ...], options: TurnOptions) -> None:
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
             said,
-            self.info.agent,
+            options.agent or self.info.agent,
             self.info.provider,
             self.info.model,
             "background",

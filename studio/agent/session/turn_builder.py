@@ -29,7 +29,8 @@ from studio.agent.permission.policy import Policy
 from studio.agent.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
-from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode
+from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed
+from studio.domain.blocks import UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import (
     CompletionReason,
@@ -94,6 +95,8 @@ class TurnOptions:
     results: Sequence[ToolResult] = ()
     generation: Generation = DEFAULT_GENERATION
     caps: Caps = NO_CAPS
+    agent: str = ""
+    """Who answers this turn in place of the session's agent."""
     escalated: bool = False
     """Whether the turn before got stuck, so that the next tier takes over."""
 
@@ -158,6 +161,18 @@ class TurnBuilder:
             return self._content_filter.mask_words(said)
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
+
+    async def agent_named_by(self, said: Sequence[Said]) -> str:
+        """The agent that these words are for, or the last words of the person if these are none."""
+        text = UserBlock("", tuple(said)).text
+        if not said:
+            blocks = reversed(self._session.transcript.blocks)
+            of_person = (one for one in blocks if isinstance(one, UserBlock) and not one.by_agent)
+            text = next((one.text for one in of_person if not one.steered), "")
+        if not text.startswith("@"):
+            return ""
+        agents = await self._services.agents(Path(self._session.info.folder))
+        return addressed(text, agents.by_name)
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
@@ -302,9 +317,10 @@ class TurnBuilder:
         await rules.refresh()  # another program may have changed them
         options = options or TurnOptions()
         given: dict[Layer, Sequence[Rule]] = {"session": rules.known, "turn": options.rules}
-        return await load_agent_setup(
-            self._session.info, self._services, given, options.ceiling, options.tools
-        )
+        info = self._session.info
+        if options.agent:
+            info = replace(info, agent=options.agent)
+        return await load_agent_setup(info, self._services, given, options.ceiling, options.tools)
 
     def _add_client_results(self, results: Sequence[ToolResult]) -> None:
         """Record the results of the calls that the last turn handed over to the client."""
@@ -330,7 +346,7 @@ class TurnBuilder:
         if not routing.on:
             return []
         info, routed = self._session.info, None
-        agent = await self._services.agent(info.agent, Path(info.folder))
+        agent = await self._services.agent(options.agent or info.agent, Path(info.folder))
         if options.escalated:
             routed = await routing.escalate(info, agent, said, options.mode)
             self._session.pending.notes.append(Told("stall", TAKE_OVER))

@@ -392,6 +392,18 @@ class Composer(PaintedWidget):
             self._model.attachments.mention(name)
         self.setFocus()
 
+    def address(self, agent: str) -> None:
+        """Let the message be for an agent, whose name goes before all words."""
+        self.replace_word("")
+        cursor = QTextCursor(self.editor.document())
+        if before := self._model.options.addressed(self.text):
+            units = len(mention_of(before).encode("utf-16-le")) // 2
+            cursor.setPosition(units, QTextCursor.MoveMode.KeepAnchor)
+            cursor.insertText(mention_of(agent))
+        else:
+            cursor.insertText(f"{mention_of(agent)} ")
+        self.setFocus()
+
     def _mention(self, text: str) -> None:
         if text:
             self.editor.insertPlainText(text)
@@ -442,6 +454,8 @@ class Composer(PaintedWidget):
     def _mark_words(self) -> None:
         """Show which names in the text stand for an attached file, and what is misspelt."""
         named = [one.mention for one in self._model.attachments.items if one.mention]
+        if agent := self._model.options.addressed(self.text):
+            named.append(agent)
         check = self.editor.spell_check
         marks: list[QTextEdit.ExtraSelection] = check.marks if check is not None else []
         if not named and not marks and not self.editor.extraSelections():

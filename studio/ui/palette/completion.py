@@ -86,7 +86,16 @@ class Completion(PaintedWidget):
         if files and agents:
             files, agents = files[:BESIDE], agents[:BESIDE]
         rows: list[str | FoundEntry] = [tr("Files"), *files] if files else []
-        return [*rows, tr("Agents: who answers from now on"), *agents] if agents else rows
+        if self._page.model.options.uses_own_folder:
+            rows = self._of_no_folder(query)
+        return [*rows, tr("Agents: who answers this message"), *agents] if agents else rows
+
+    def _of_no_folder(self, query: str) -> list[str | FoundEntry]:
+        """What stands for files in a chat for which no folder was chosen."""
+        folders = self._entries.find_in("folders_here", query, BESIDE)
+        more = self._entries.find_in("no_folder", query, BESIDE)
+        rows: list[str | FoundEntry] = [tr("Folders: choose one to name its files"), *folders]
+        return [*rows, *more] if folders or more else []
 
     def _show(self) -> None:
         assert self._word is not None
@@ -121,11 +130,14 @@ class Completion(PaintedWidget):
             if go_on and entry.name.endswith("/"):
                 self._composer.replace_word(mention_of(entry.name))
                 return
+        elif entry.group == "agents":
+            self._composer.address(entry.name)
         else:
             self._composer.replace_word("")
         self.close_list()
         self._entries.chosen(entry)
-        entry.run()
+        if entry.group != "agents":
+            entry.run()
 
     # Place and look
 

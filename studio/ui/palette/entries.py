@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
 
 Group: TypeAlias = Literal[
-    "actions", "chats", "agents", "models", "folders", "settings", "files", "commands"
+    "actions",
+    "chats",
+    "agents",
+    "models",
+    "folders",
+    "settings",
+    "files",
+    "commands",
+    "folders_here",
+    "no_folder",
 ]
 GROUPS: dict[Group, str] = {
     "actions": tr_later("Actions"),
@@ -134,6 +143,8 @@ class Entries(QObject):
             self._put("agents", self._of_agents())
             self._put("models", self._of_models(engine))
             self._put("folders", self._of_folders(engine))
+            self._put("folders_here", self._of_folders_here(engine))
+            self._put("no_folder", self._of_no_folder())
         options = self._chat.model.options
         folder = "" if options.uses_own_folder else options.folder
         if folder != self._folder:
@@ -317,6 +328,23 @@ class Entries(QObject):
                 tr("New chat in this folder"),
             )
             for folder in engine.settings.values.recent_folders
+        ]
+
+    def _of_folders_here(self, engine: Engine) -> list[Entry]:
+        """Folders that the chat on screen can be given."""
+        choose, line = self._chat.model.options.choose_folder, tr("Work in this folder")
+        return [
+            Entry("folders_here", one, short_path(one), "folder", partial(choose, one), line)
+            for one in engine.settings.values.recent_folders
+        ]
+
+    def _of_no_folder(self) -> list[Entry]:
+        """What else there is to do in a chat without a folder of the person's."""
+        menus, files = self._chat.menus, self._chat.composer.attachments
+        folder, attach = tr("Choose folder…"), tr("Attach files…")
+        return [
+            Entry("no_folder", "folder", folder, "folder-open", menus.choose_folder),
+            Entry("no_folder", "files", attach, "paperclip", files.choose_files),
         ]
 
     def _of_files(self, folder: Path) -> list[Entry]:

@@ -9,9 +9,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from studio.domain.blocks import UserBlock
+from studio.domain.blocks import AgentBlock, UserBlock
 from studio.domain.messages import File
 from studio.simulator import Text, Turn
+from studio.storage.config.settings import SettingsFile
 from studio.ui.palette.completion import Completion
 from studio.ui.palette.entries import FoundEntry
 from support.languages import language
@@ -107,7 +108,7 @@ async def test_files_folders_and_agents_are_named_after_an_at_sign(tmp_path: Pat
             assert offered(person) == [], name
             composer.set_text(composer.text.split(f"@{name}")[0])
 
-        # Esc closes it for this word; an agent answers from now on, and is no part of the text.
+        # Esc closes it for this word; an agent answers this message alone, which begins with its name.
         person.type("@rev")
         await until(lambda: offered(person) == ["Reviewer"])
         person.press(Key.Key_Escape)
@@ -120,8 +121,8 @@ async def test_files_folders_and_agents_are_named_after_an_at_sign(tmp_path: Pat
         QTest.mouseClick(
             box(person).list.viewport(), Qt.MouseButton.LeftButton, pos=middle(person, "Reviewer")
         )
-        await until(lambda: person.window.chat.model.options.agent == "Reviewer")
-        assert "@rev" not in composer.text and editor.hasFocus()
+        assert composer.text.startswith("@Reviewer ") and "@rev" not in composer.text
+        assert editor.hasFocus() and len(editor.extraSelections()) == 3
 
         await until(lambda: not person.window.chat.model.attachments.reading)
         person.press(Key.Key_Return)
@@ -133,7 +134,14 @@ async def test_files_folders_and_agents_are_named_after_an_at_sign(tmp_path: Pat
         sent = json.dumps(person.exchanges[0].json)
         assert "This is src/app.py." in sent and "This is src/deep/two words.md." in sent
         assert r"See @src/app.py and @src/deep/two\\ words.md" in sent
-        assert person.session.info.agent == "Reviewer" and not attached(person)
+        assert person.session.info.agent == "Coder" and not attached(person)
+        assert [one.agent for one in person.blocks(AgentBlock)] == ["Reviewer"]
+        person.say("And now?")
+        await person.done(2)
+        assert [one.agent for one in person.blocks(AgentBlock)] == ["Reviewer", "Coder"]
+        systems = [json.dumps(one.json["system"]) for one in person.exchanges]
+        assert "You review code" in systems[0] and "careful software engineer" in systems[1]
+        assert not person.simulator.violations
 
         # A file that became a link out of the folder is refused when it is chosen.
         person.type("@notes")
@@ -230,3 +238,31 @@ def middle(person: Person, title: str) -> QPoint:
         n for n, row in enumerate(rows) if not isinstance(row, str) and row.entry.title == title
     )
     return box(person).list.visualRect(box(person).results.index(at)).center()
+
+
+@on_window_loop
+async def test_without_a_folder_there_are_folders_agents_and_files_to_attach(
+    tmp_path: Path,
+) -> None:
+    recent = tmp_path / "recent"
+    recent.mkdir()
+    (recent / "plan.md").write_text("Plan.")
+
+    def setup(file: SettingsFile) -> None:
+        file.values.last_folder = str(tmp_path / "gone")
+        file.values.recent_folders = [str(recent)]
+
+    async with at_window(tmp_path, "anthropic", [], setup=setup) as person:
+        options = person.window.chat.model.options
+        await until(lambda: options.uses_own_folder)
+        person.type("@")
+        await until(lambda: offered(person))
+        found = offered(person)
+        assert found[0].endswith("recent") and found[1:3] == ["Choose folder…", "Attach files…"]
+        assert "Coder" in found
+        heads = [row for row in box(person).results.rows if isinstance(row, str)]
+        assert heads[0] == "Folders: choose one to name its files"
+        person.press(Key.Key_Return)
+        assert options.folder == str(recent) and not person.composer.text
+        person.type("@")
+        await until(lambda: offered(person)[:1] == ["plan.md"])

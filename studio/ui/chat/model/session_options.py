@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.domain.agents import addressed
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.ui.formatting import folder_name
 from studio.ui.translation import tr, tr_later
@@ -145,6 +146,10 @@ class SessionOptions:
         """Icon and hue of an agent; a plain one if the agent is not there any more."""
         agent = next((agent for agent in self.agents if agent.name == name), None)
         return (agent.icon, agent.hue) if agent else ("bot", "slate")
+
+    def addressed(self, text: str) -> str:
+        """The agent that a message is for alone; empty if it is for the chat's agent."""
+        return addressed(text, (agent.name for agent in self.agents))
 
     # A new chat, and its session
 

@@ -205,7 +205,8 @@ class TurnRunner:
         done, session = False, run.session
         run.begun, run.waiting_since, run.asked_at = time.monotonic(), None, None
         run.failed_at, run.quiet_since = "", time.monotonic()
-        async for envelope in session.turn(message, mode=mode or self.modes.get(session.info.id)):
+        mode = mode or self.modes.get(session.info.id)
+        async for envelope in session.turn(message, mode=mode, mentions=True):
             event = envelope.event
             run.quiet_since = time.monotonic()
             if isinstance(event, RetryScheduled):
