@@ -1,100 +1,119 @@
-"""Edit tool: drafts the replacement of part of a file."""
+"""Edit tool: drafts the replacement of parts of a file (C-4)."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from studio.domain.errors import NothingRead
 from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, make_draft, tool
+from studio.tools.drafts.diff import diff
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
-from studio.tools.sdk.result import plural
-from studio.tools.workspace.text_files import line_end, with_line_end
+from studio.tools.workspace.text_replace import replace
+
+SHOWN = 40
+"""Lines of the changed text that a result shows."""
+WIDE = 500
+"""Characters of such a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One replacement; ``all`` is for every place where ``old`` is."""
+
+    old: str
+    new: str
+    all: bool = False
 
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
 async def edit(
-    context: Context, path: str, old: str, new: str, replace_all: bool = False
+    context: Context,
+    path: str,
+    old: str | None = None,
+    new: str | None = None,
+    replace_all: bool = False,
+    edits: list[Edit] | None = None,
 ) -> Result:
-    """Replace text in a file. Makes a draft that the person approves before it is written;
-    further edits build on the draft. The old text must be in the file exactly once, spaces
-    and line breaks included, unless replace_all is true.
+    """Replace text in a file, in one place (old and new) or in several (edits). Makes a draft
+    that the person approves before it is written; further edits build on the draft. Each old
+    text must be in the file exactly once, unless all places are meant. Several edits are made
+    in order, all of them or none.
 
     path: The file, relative to the working folder.
     old: The text to replace, exactly as read shows it, with enough lines to be unique.
     new: The text to put in its place.
     replace_all: Replace every place where the old text is.
+    edits: Several replacements in this file, each with old, new and, for every place, all.
     """
-    if not old:
-        raise NothingRead("“old” is empty. To write a whole file use write.")
-    if old == new:
-        raise NothingRead("“old” and “new” are the same.")
+    asked = _asked(old, new, edits, every=replace_all)
     waiting = await pending_draft(context, path)
-    draft = await asyncio.to_thread(_draft, context.workspace, path, waiting, old, new, replace_all)
-    return await propose(context, draft)
+    draft, about = await asyncio.to_thread(_draft, context.workspace, path, waiting, asked)
+    result = await propose(context, draft)
+    return Result(f"{result.value}\n{about}", result.summary, result.sources)
+
+
+def _asked(
+    old: str | None, new: str | None, edits: list[Edit] | None, *, every: bool
+) -> Sequence[Edit]:
+    if edits and (old or new):
+        raise NothingRead("Give either “old” and “new”, or “edits”, not both.")
+    asked = edits or [Edit(old or "", new or "", every)]
+    for number, one in enumerate(asked, 1):
+        where = f"Edit {number} of {len(asked)}: " if len(asked) > 1 else ""
+        if not one.old:
+            raise NothingRead(f"{where}“old” is empty. To write a whole file use write.")
+        if one.old == one.new:
+            raise NothingRead(f"{where}“old” and “new” are the same.")
+    return asked
 
 
 def _draft(
-    workspace: Workspace, path: str, waiting: FileDraft | None, old: str, new: str, every: bool
-) -> FileDraft:
+    workspace: Workspace, path: str, waiting: FileDraft | None, edits: Sequence[Edit]
+) -> tuple[FileDraft, str]:
+    """The draft, and what is told of it: how the texts were found, and the changed lines."""
     if waiting is not None:
-        return make_further(waiting, replaced(waiting.after, path, old, new, every=every))
-    workspace.file(path, write=True)  # says what is wrong with the path
-    text = read_current(workspace, path)[1] or ""
-    return make_draft(workspace, path, replaced(text, path, old, new, every=every))
+        before = waiting.after
+        after, notes = edited(before, path, edits)
+        draft = make_further(waiting, after)
+    else:
+        workspace.file(path, write=True)  # says what is wrong with the path
+        before = read_current(workspace, path)[1] or ""
+        after, notes = edited(before, path, edits)
+        draft = make_draft(workspace, path, after)
+    return draft, "\n".join([*notes, *_changed_lines(before, after)])
 
 
-def replaced(text: str, name: str, old: str, new: str, *, every: bool = False) -> str:
-    """``text`` with ``old`` replaced; ToolFailed that helps if it is not there just once.
+def edited(text: str, name: str, edits: Sequence[Edit]) -> tuple[str, list[str]]:
+    """``text`` after all edits, and how copies differed that were not exact.
 
-    Models write ``\\n``: where all lines of the file end in another way both sides are read
-    so, and where its lines end in several ways ``old`` is looked for with each.
+    Raises ToolFailed, which names the edit, where one cannot be made.
     """
-    end = line_end(text)
-    if end in ("\r\n", "\r"):
-        old, new = with_line_end(old, end), with_line_end(new, end)
-    count = text.count(old)
-    if count == 0 and end is None and "\r\n" in text:
-        old, new = with_line_end(old, "\r\n"), with_line_end(new, "\r\n")
-        count = text.count(old)
-    if count == 0:
-        raise ToolFailed(_not_found(text, name, old))
-    if count > 1 and not every:
-        lines = ", ".join(str(line) for line in _places(text, old))
-        raise ToolFailed(
-            f"“old” is {plural(count, 'time')} in {name} (lines {lines}). Give more lines "
-            "around it so that it is there once, or set replace_all."
-        )
-    return text.replace(old, new)
+    notes: list[str] = []
+    for number, one in enumerate(edits, 1):
+        try:
+            made = replace(text, name, one.old, one.new, every=one.all)
+        except ToolFailed as error:
+            if len(edits) == 1:
+                raise
+            raise ToolFailed(
+                f"Edit {number} of {len(edits)}: {error} None of the edits was made."
+            ) from error
+        text = made.text
+        if made.ignored:
+            which = f"edit {number}" if len(edits) > 1 else "“old”"
+            lines = f"line {made.first}" if made.first == made.last else ""
+            lines = lines or f"lines {made.first}-{made.last}"
+            notes.append(f"In {lines} {which} was found but for {made.ignored}.")
+    return text, notes
 
 
-def _places(text: str, old: str) -> list[int]:
-    """The line numbers of the first few matches."""
-    found: list[int] = []
-    index = text.find(old)
-    while index >= 0 and len(found) < 10:
-        found.append(text.count("\n", 0, index) + 1)
-        index = text.find(old, index + len(old))
-    return found
-
-
-def _not_found(text: str, name: str, old: str) -> str:
-    """What is there instead, so that the next try can be right."""
-    start = f"“old” is not in {name}."
-    wanted = [line.strip() for line in old.strip().splitlines()]
-    lines = text.splitlines()
-    bare = [line.strip() for line in lines]
-    # One search in one text takes time for each line once, whatever was asked for.
-    before, found, _ = "\n".join(["", *bare, ""]).partition("\n".join(["", *wanted, ""]))
-    if wanted and found:
-        number = before.count("\n")
-        there = "\n".join(lines[number : number + len(wanted)])
-        return (
-            f"{start} Lines {number + 1}-{number + len(wanted)} differ from it only in "
-            f"spaces or line breaks; the file has:\n{there}"
-        )
-    first = next((line for line in wanted if line), "")
-    if first in bare:
-        number = bare.index(first)
-        there = "\n".join(lines[number : number + len(wanted)][:20])
-        return f"{start} Its first line is line {number + 1}, but what follows is:\n{there}"
-    return f"{start} Read the file and copy the text exactly."
+def _changed_lines(before: str, after: str) -> list[str]:
+    """The changed lines as they are now, numbered, with three around them (C-10)."""
+    rows = [row for row in diff(before, after, 3) if row.kind != "del"]
+    lines = ["…" if row.kind == "fold" else f"{row.new_no}\t{row.text[:WIDE]}" for row in rows]
+    lines = lines[lines[:1] == ["…"] : len(lines) - (lines[-1:] == ["…"])]
+    if len(lines) <= SHOWN:
+        return lines
+    return [*lines[:SHOWN], f"[… {len(lines) - SHOWN} more lines …]"]

@@ -21,6 +21,8 @@ from functools import cached_property
 from typing import (
     Any,
     Literal,
+    NotRequired,
+    Required,
     TypeAlias,
     TypedDict,
     Union,
@@ -100,7 +102,15 @@ def _literal(values: tuple[Any, ...]) -> JsonObject:
 def _record(hint: Any) -> JsonObject:
     hints = get_type_hints(hint)
     if is_typeddict(hint):
-        required = [name for name in hints if name in hint.__required_keys__]
+        # __required_keys__ does not know those whose hint is a text (PEP 563).
+        full = get_type_hints(hint, include_extras=True)
+        marks = {name: get_origin(one) for name, one in full.items()}
+        required = [
+            name
+            for name in hints
+            if marks[name] is Required
+            or (name in hint.__required_keys__ and marks[name] is not NotRequired)
+        ]
     else:
         required = [
             field.name

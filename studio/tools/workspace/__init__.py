@@ -10,4 +10,5 @@
 - ``notes``: keeps what agents note about a folder, as markdown files.
 - ``pdf``: extracts the text of PDF files.
 - ``text_files``: opens ordinary files only, and reads big ones in pieces.
+- ``text_replace``: replaces text that a model copied, not always exactly.
 """

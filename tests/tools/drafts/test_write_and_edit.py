@@ -24,11 +24,11 @@ from studio.tools import (
     write_draft,
 )
 from studio.tools.builtin.ask import ask
-from studio.tools.builtin.edit import edit, replaced
+from studio.tools.builtin.edit import edit
 from studio.tools.builtin.write import write
 from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff, word_marks
 from studio.tools.workspace.encodings import encode
-from support.cpu_cost import grows_linearly
+from studio.tools.workspace.text_replace import replace
 
 patient = settings(
     deadline=None,
@@ -225,6 +225,43 @@ async def test_edits_build_on_the_draft(tmp_path: Path) -> None:
         await call(write, tmp_path, box, path="a", content="one two three")
 
 
+async def test_several_edits_are_one_draft_or_none(tmp_path: Path) -> None:
+    """C-4, C-10."""
+    lines = [f"line {n}" for n in range(1, 31)]
+    (tmp_path / "a").write_text("\n".join(lines))
+    box = Box()
+    edits = [
+        {"old": "line 2\nline 3", "new": "two"},
+        {"old": "two\nline 4", "new": "two \nfour"},
+        {"old": "line 1", "new": "Line 1", "all": True},
+        {"old": "two\nfour", "new": "two\n4"},
+    ]
+    result = await call(edit, tmp_path, box, path="a", edits=edits)
+    (draft,) = box.seen
+    after = ["Line 1", "two ", "4", *lines[4:]]
+    after = [line.replace("line 1", "Line 1") for line in after]
+    assert draft.after == "\n".join(after)
+    said = result.text.split("\n")
+    assert said[0].startswith("Draft of a made") and "not written" in said[0]
+    assert said[1] == "In lines 2-3 edit 4 was found but for blanks at line ends."
+    assert said[2:5] == ["1\tLine 1", "2\ttwo ", "3\t4"]
+    assert said[-1] == "21\tline 22"
+
+    for broken, words in (
+        ([*edits, {"old": "nowhere", "new": "x"}], "Edit 5 of 5: “old” is not in a. .*None of the"),
+        ([{"old": "x", "new": "y"}, {"old": "", "new": "y"}], "Edit 2 of 2: “old” is empty"),
+    ):
+        with pytest.raises(ToolFailed, match=words):
+            await call(edit, tmp_path, Box(), path="a", edits=broken)
+    with pytest.raises(ToolFailed, match="not both"):
+        await call(edit, tmp_path, box, path="a", old="x", new="y", edits=edits)
+    assert len(box.seen) == 1
+
+    many = [{"old": f"line {n}\n", "new": f"{'x' * 900}\n{n}\n"} for n in range(20, 30)]
+    result = await call(edit, tmp_path, Box(), path="a", edits=many)
+    assert len(result.text) < 12_000
+
+
 async def test_line_ends_of_the_file_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one\r\ntwo\r\nthree\r\n")
@@ -239,25 +276,13 @@ def test_a_failed_edit_helps() -> None:
     text = "def a():\n    return 1\n\n\ndef b():\n    return 1\n"
     for old, words in (
         ("return 1", r"2 times in f \(lines 2, 6\)"),
-        ("def a():\n  return 1", "Lines 1-2 differ from it only in spaces"),
+        ("  def a():\nreturn 1", "Lines 1-2 differ from it only in spaces"),
         ("def b():\n    return 2", "Its first line is line 5, but what follows is:\ndef b"),
         ("class X", "Read the file and copy the text exactly"),
     ):
         with pytest.raises(ToolFailed, match=words):
-            replaced(text, "f", old, "new")
-    assert replaced(text, "f", "return 1", "return 3", every=True).count("return 3") == 2
-
-
-@pytest.mark.parametrize("line", ["a", "", "return 1", "  a\r"])
-def test_what_a_huge_edit_wants_is_looked_for_in_linear_time(line: str) -> None:
-    def text(size: int) -> str:
-        return f"{line}\n" * size
-
-    def fail(text: str) -> None:
-        with pytest.raises(ToolFailed):
-            replaced(text, "f", f"{text[: len(text) // 2]}b", "new")
-
-    assert grows_linearly(text, fail, 20_000)
+            replace(text, "f", old, "new")
+    assert replace(text, "f", "return 1", "return 3", every=True).text.count("return 3") == 2
 
 
 async def test_ask_passes_the_answer_on(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, Required, TypedDict
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +23,16 @@ from studio.tools.sdk.argument_check import check
 
 # The computer may be busy with other things.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Named(TypedDict):
+    name: str
+    note: NotRequired[str]
+
+
+class Placed(Named, total=False):
+    at: Required[int]
+    up: int
 
 
 @dataclass
@@ -151,6 +161,19 @@ async def test_wrong_arguments_are_named(context: Context, given: Any, words: st
 def test_several_faults_are_named_at_once() -> None:
     with pytest.raises(ToolFailed, match=r"“count”.*“deep”"):
         look_.check({"path": "a", "count": "x", "deep": "y"})
+
+
+def test_what_a_dictionary_may_lack_is_not_required() -> None:
+    """T-1: also where the hints are texts, as the marks of this file are."""
+
+    @tool(effect="read")
+    def place(places: list[Placed]) -> str:
+        """Place them."""
+        return ""
+
+    place.check({"places": [{"name": "a", "at": 1}]})
+    with pytest.raises(ToolFailed, match=r"“places\[0\].at” is missing"):
+        place.check({"places": [{"name": "a", "note": "b"}]})
 
 
 def test_schemas_of_others() -> None:

@@ -15,7 +15,7 @@ from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.processes.daemon_thread import Stop
 from studio.tools import Context, Workspace, make_delete, make_draft, undo_draft, write_draft
-from studio.tools.builtin.edit import edit, replaced
+from studio.tools.builtin.edit import edit
 from studio.tools.builtin.read import read
 from studio.tools.builtin.search import search
 from studio.tools.builtin.write import write
@@ -25,6 +25,7 @@ from studio.tools.workspace import text_files
 from studio.tools.workspace.encodings import NotText, decode, encode, encoding_of
 from studio.tools.workspace.grep import Query
 from studio.tools.workspace.grep import search as search_files
+from studio.tools.workspace.text_replace import replace
 from support.tool_calls import call
 
 TEXT = "Größe: 5 m\r\nStraße “A”\r\n"
@@ -151,7 +152,7 @@ def test_an_edit_changes_the_bytes_of_its_place_and_no_other(
         raise
     assert encode(text, told) == whole
     assume(text == before + old + after and text.count(old) == 1)
-    changed = encode(replaced(text, "a", old, new), told)
+    changed = encode(replace(text, "a", old, new).text, told)
     head, tail = encode(before, told), encode(after, told)
     mark = len(encode("", told))
     assert changed == head + encode(new, told)[mark:] + tail[mark:]
@@ -207,7 +208,7 @@ async def test_a_character_that_the_encoding_lacks_is_named(tmp_path: Path) -> N
     ],
 )
 def test_new_lines_end_as_those_of_the_file(text: str, old: str, new: str, wanted: str) -> None:
-    assert replaced(text, "a", old, new) == wanted
+    assert replace(text, "a", old, new).text == wanted
 
 
 async def test_a_long_line_is_read_to_its_end(tmp_path: Path) -> None:

@@ -1,0 +1,408 @@
+"""Text replacement: puts a new text in place of one that a model copied, not always exactly (C-5).
+
+A model's copy may differ from the file in what it does not see or does not count. ``replace``
+tries these in turn, each with those before it, and takes the first that finds the text:
+exactly; line ends; blanks at line ends; one uniform change of indentation; typographic quotes,
+dashes and blanks. A text that is found in several places is refused, and nothing is ever found
+by likeness. What the copy and the new text have in common stays as the file has it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from studio.domain.errors import ToolFailed
+from studio.tools.sdk.result import plural
+
+_BLANKS = " \t"
+_PLACES = 10
+"""Places that are looked at, and named in a message."""
+_ALIGNED = 2_000
+"""Lines or characters of texts that are compared piece by piece; longer ones count as new."""
+_TYPOGRAPHIC = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u200a\u202f\u3000", " "),
+    }
+)
+"""One character for one, so that a place in the changed text is one in the text."""
+_NUMBERED = re.compile(r"[ \t]*(\d+)(\t|\u2192|\|[ ]?|:[ ])(.*)", re.DOTALL)
+_ELIDED = re.compile(
+    r"""(?ix)
+    (?: \# | // | /\* | <!-- | -- | ; | % | \{/\* )? \s* (?P<dots>\.{3} | \u2026)? [\s(\[]*
+    (?: the \s+ )?
+    (?: rest | remaining | remainder | existing | unchanged | other | previous | same )
+    \b [\w\s,']{0,60} [)\]]? \s* (?P<more>\.{3} | \u2026)? \s* (?: \*/ \}? | --> )? """
+)
+_UNCHANGED = re.compile(
+    r"(?i)(?:\#|//|/\*|<!--|\().{0,40}"
+    r"\b(?:rest|remaining|everything else|other)\b.{0,40}"
+    r"\b(?:unchanged|as before|stays?|remains?|is the same)\b"
+)
+_UNITS = ("\t", "    ", "  ", "        ", "   ")
+
+Reindent = Callable[[str], str | None]
+"""The indentation of a line of the new text, as the file has it; None where that is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A text after a replacement, which began in line ``first`` and ended in line ``last`` of
+    the text before. ``ignored`` says in what the copy differed, "" if in nothing."""
+
+    text: str
+    first: int
+    last: int
+    count: int = 1
+    ignored: str = ""
+
+
+def replace(text: str, name: str, old: str, new: str, *, every: bool = False) -> Replaced:
+    """``text`` with ``old`` replaced; ToolFailed that helps where it is not there just once.
+
+    ``every`` replaces all places of a text that is there exactly, or but for line ends.
+    """
+    _refuse_elision(old, new)
+    copied, put = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    lines = _split(text)
+    if (found := _in_text(text, name, (old, new), "", every=every)) is not None:
+        return found
+    if (found := _in_text(text, name, (copied, put), "line ends", every=every)) is not None:
+        return found
+    plain_copy, plain_put = _without_numbers(copied, put)
+    wanted = _split(plain_copy, "\n")
+    if any(line.strip() for line, _ in wanted):
+        for ignored, find, plain in (
+            ("line numbers", _same_lines, str),
+            ("blanks at line ends", _same_lines, _trimmed),
+            ("indentation", _reindented_lines, _trimmed),
+            ("typographic characters", _same_lines, _typed),
+            ("indentation and typographic characters", _reindented_lines, _typed),
+        ):
+            places = find(lines, wanted, plain)
+            if len(places) > 1:
+                raise ToolFailed(_ambiguous(name, [place.at + 1 for place in places], ignored))
+            if places:
+                return _put(lines, wanted, plain_put, places[0], ignored)
+    found = _in_text(text, name, (copied, put), "typographic characters", every=False)
+    if found is not None:
+        return found
+    raise ToolFailed(_not_found(text, name, plain_copy))
+
+
+def _in_text(
+    text: str, name: str, pair: tuple[str, str], ignored: str, *, every: bool
+) -> Replaced | None:
+    """The text with the pair's first replaced wherever in a line it begins; None if it is not
+    there. What is ``ignored`` is "", line ends, or these and typographic characters."""
+    old, new = pair
+    searched, removed = text, list[int]()
+    if ignored:
+        searched = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+        removed = [m.start() - n for n, m in enumerate(re.finditer("\r\n", text))]
+    if ignored == "typographic characters":
+        places = _all(searched.translate(_TYPOGRAPHIC), old.translate(_TYPOGRAPHIC))
+    else:
+        places = _all(searched, old)
+    if not places:
+        return None
+    numbers = [searched.count("\n", 0, place) + 1 for place in places[:_PLACES]]
+    if len(places) > 1 and not every:
+        raise ToolFailed(_ambiguous(name, numbers, ignored))
+    if any(b - a < len(old) for a, b in pairwise(places)):
+        raise ToolFailed(f"The places of “old” in {name} overlap. Give more of the text.")
+    pieces: list[str] = []
+    at = 0
+    for place in places:
+        # Each line end that was shortened before a place moves it.
+        start, end = (i + bisect_left(removed, i) for i in (place, place + len(old)))
+        there = text[start:end]
+        pieces += [text[at:start], _with_ends(text, start, there, _kept(old, there, new))]
+        at = end
+    pieces.append(text[at:])
+    last = numbers[0] + old.rstrip("\n").count("\n")
+    # Models write one kind of line end everywhere: nothing to tell them.
+    told = "" if ignored == "line ends" else ignored
+    return Replaced("".join(pieces), numbers[0], last, len(places), told)
+
+
+def _all(text: str, old: str) -> list[int]:
+    """Where ``old`` begins; overlapping places too, as long as they are few."""
+    found: list[int] = []
+    index = text.find(old)
+    while index >= 0:
+        found.append(index)
+        index = text.find(old, index + (1 if len(found) < _PLACES else len(old)))
+    return found
+
+
+def _with_ends(text: str, start: int, there: str, new: str) -> str:
+    """``new`` with the line ends of what it replaces, one after the other; more as the last."""
+    kind = "\r\n|\n" if "\n" in text else "\r"
+    ends = re.findall(kind, there)
+    if not ends:
+        ends = re.findall(kind, text[start + len(there) :])[:1] or re.findall(kind, text)[-1:]
+    if not ends:
+        return new
+    lines = new.replace("\r\n", "\n").split("\n")
+    ends += [ends[-1]] * len(lines)
+    ends[len(lines) - 1 :] = [""]
+    return "".join(line + end for line, end in zip(lines, ends, strict=True))
+
+
+def _kept(old: str, there: str, new: str) -> str:
+    """``new``, with the characters of the file where ``old`` has them in another form."""
+    there = there.replace("\r\n", "\n")
+    if there == old or len(there) != len(old) or max(len(old), len(new)) > _ALIGNED:
+        return new
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return "".join(there[a:b] if kind == "equal" else new[c:d] for kind, a, b, c, d in changes)
+
+
+Line = tuple[str, str]
+"""A line, and how it ends."""
+
+
+def _split(text: str, end: str = "") -> list[Line]:
+    """The lines of a text; the last may be without an end. They end in ``end`` or, where that
+    is "", as a file's do."""
+    end = end or ("\r\n|\n" if "\n" in text else "\r")
+    lines: list[Line] = []
+    at = 0
+    for match in re.finditer(end, text):
+        lines.append((text[at : match.start()], match[0]))
+        at = match.end()
+    if at < len(text):
+        lines.append((text[at:], ""))
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Lines from ``at`` on, counting from 0. The first one's ``indent`` stays where the copy
+    has none of it; "" otherwise."""
+
+    at: int
+    reindent: Reindent = str
+    indent: str = ""
+
+
+def _trimmed(line: str) -> str:
+    return line.rstrip(_BLANKS)
+
+
+def _typed(line: str) -> str:
+    return line.translate(_TYPOGRAPHIC).rstrip(_BLANKS)
+
+
+def _same_lines(
+    lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], str]
+) -> list[_Place]:
+    """Places where all lines are the same in their ``plain`` form."""
+    return [_Place(at) for at in _find(lines, wanted, plain)]
+
+
+def _reindented_lines(
+    lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], str]
+) -> list[_Place]:
+    """Places where the lines differ in their indentation, all in the same way."""
+    found: list[_Place] = []
+    for at in _find(lines, wanted, lambda line: plain(line).lstrip(_BLANKS)):
+        there = [line for line, _ in lines[at : at + len(wanted)]]
+        pairs = [
+            (_indent(line), _indent(copy))
+            for line, (copy, _) in zip(there, wanted, strict=True)
+            if copy.strip()
+        ]
+        begins_after_indentation = bool(wanted[0][0].strip()) and not pairs[0][1]
+        if (reindent := _uniform(pairs)) is not None:
+            found.append(_Place(at, reindent))
+        elif begins_after_indentation and (reindent := _uniform(pairs[1:])) is not None:
+            found.append(_Place(at, reindent, pairs[0][0]))
+    return found
+
+
+def _find(lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], str]) -> list[int]:
+    """The indexes of the first lines from which on all of ``wanted`` follow."""
+    whole = "\n".join(["", *(plain(line) for line, _ in lines), ""])
+    copy = "\n".join(["", *(plain(line) for line, _ in wanted), ""])
+    found: list[int] = []
+    index = whole.find(copy)
+    while index >= 0 and len(found) < _PLACES:
+        found.append(whole.count("\n", 0, index))
+        index = whole.find(copy, index + 1)
+    return found
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(_BLANKS))]
+
+
+def _uniform(pairs: Sequence[tuple[str, str]]) -> Reindent | None:
+    """How the indentations of a copy (second) become those of the file (first); None if each
+    line would need a change of its own."""
+    there = min((file for file, _ in pairs), key=len)
+    copied = min((copy for _, copy in pairs), key=len)
+    moved = all(
+        file.startswith(there)
+        and copy.startswith(copied)
+        and file[len(there) :] == copy[len(copied) :]
+        for file, copy in pairs
+    )
+    other_kind = bool(there and copied) and set(there) != set(copied)
+    if moved and not other_kind:
+        return lambda indent: _moved(indent, copied, there)
+    # Tabs for blanks, or another number of blanks a level. That needs no guess where levels
+    # stay as they are.
+    for shifted in (False, True):
+        for of_copy in _UNITS:
+            for of_file in _UNITS:
+                levels = [(_level(f, of_file), _level(c, of_copy)) for f, c in pairs]
+                steps = {None if f is None or c is None else f - c for f, c in levels}
+                step = steps.pop() if len(steps) == 1 else None
+                if of_copy != of_file and step is not None and (shifted or step == 0):
+                    return _levels(of_copy, of_file, step)
+    return None
+
+
+def _levels(of_copy: str, of_file: str, step: int) -> Reindent:
+    def reindent(indent: str) -> str | None:
+        level = _level(indent, of_copy)
+        return None if level is None or level + step < 0 else of_file * (level + step)
+
+    return reindent
+
+
+def _level(indent: str, unit: str) -> int | None:
+    level, rest = divmod(len(indent), len(unit))
+    return level if not rest and indent == unit * level else None
+
+
+def _moved(indent: str, copied: str, there: str) -> str | None:
+    if indent.startswith(copied):
+        return there + indent[len(copied) :]
+    less = len(copied) - len(indent)
+    if copied.startswith(indent) and len(set(copied + there)) == 1 and less <= len(there):
+        return there[: len(there) - less]
+    return None
+
+
+def _put(
+    lines: Sequence[Line], wanted: Sequence[Line], new: str, place: _Place, ignored: str
+) -> Replaced:
+    """The text of ``lines`` with ``new`` in place of those that ``wanted`` was found as."""
+    at, after = place.at, place.at + len(wanted)
+    there = lines[at:after]
+    copies = [line for line, _ in wanted]
+    news = [line for line, _ in _split(new, "\n")]
+    ends = [end for _, end in (*there, *lines[at - 1 : at]) if end] or ["\n"]
+    put: list[Line] = []
+    for a, b, c, d in _aligned(copies, news):
+        if copies[a:b] == news[c:d]:
+            put += there[a:b]
+            continue
+        for n, line in enumerate(news[c:d]):
+            begun = place.indent if c + n == 0 else ""
+            if line.strip() and not begun:
+                begun = place.reindent(_indent(line))
+            if begun is None:
+                raise ToolFailed(
+                    f"“old” is at lines {at + 1}-{after} with another indentation, and how "
+                    "“new” is to be indented there is open. Copy the indentation of the file."
+                )
+            words, end = line.lstrip(_BLANKS), ends[0]
+            if n < b - a:
+                file, end = there[a + n][0].strip(_BLANKS), there[a + n][1] or end
+                words = _kept(copies[a + n].strip(_BLANKS), file, words)
+            put.append((begun + words, end))
+    # The last line ends as it did: a model counts the line end with the text or not.
+    text = "".join(line + (end or ends[0]) for line, end in put[:-1])
+    text += put[-1][0] if put else ""
+    if put or not wanted[-1][1]:
+        text += there[-1][1]
+    whole = [*(line + end for line, end in lines[:at]), text]
+    whole += [line + end for line, end in lines[after:]]
+    return Replaced("".join(whole), at + 1, after, ignored=ignored)
+
+
+def _aligned(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
+    """Which lines of ``old`` became which of ``new``."""
+    if max(len(old), len(new)) > _ALIGNED:
+        return [(0, len(old), 0, len(new))]
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [(a, b, c, d) for _, a, b, c, d in changes]
+
+
+def _without_numbers(old: str, new: str) -> tuple[str, str]:
+    """Both texts without the line numbers that were copied with ``old``."""
+    lines = old.split("\n")
+    matches = [_NUMBERED.fullmatch(line) for line in lines if line.strip()]
+    if not matches or None in matches:
+        return old, new
+    found = [match for match in matches if match is not None]
+    numbers = [int(match[1]) for match in found]
+    marks = {match[2].strip(" ") for match in found}
+    if len(marks) > 1 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return old, new
+    mark = marks.pop()
+
+    def plain(line: str) -> str:
+        match = _NUMBERED.fullmatch(line)
+        return match[3] if match is not None and match[2].strip(" ") == mark else line
+
+    bare_old, bare_new = ("\n".join(map(plain, text.split("\n"))) for text in (old, new))
+    return bare_old, bare_new
+
+
+def _refuse_elision(old: str, new: str) -> None:
+    """Raise ToolFailed for a new text that stands for lines it leaves out."""
+    had = {line.strip() for line in old.splitlines()}
+    for line in new.splitlines():
+        words = line.strip()
+        if len(words) > 120 or words in had:
+            continue
+        match = _ELIDED.fullmatch(words)
+        if (match and (match["dots"] or match["more"])) or _UNCHANGED.match(words):
+            raise ToolFailed(
+                f"“new” has “{words}” in it, which would be written as it stands. Give all "
+                "lines, or a smaller “old” with only the lines that change."
+            )
+
+
+def _ambiguous(name: str, numbers: Sequence[int], ignored: str) -> str:
+    lines = ", ".join(str(number) for number in numbers)
+    but = f" but for {ignored}" if ignored else ""
+    return (
+        f"“old” is {plural(len(numbers), 'time')} in {name}{but} (lines {lines}). Give more "
+        "lines around it so that it is there once, or say that all are meant."
+    )
+
+
+def _not_found(text: str, name: str, old: str) -> str:
+    """What is there instead, so that the next try can be right."""
+    start = f"“old” is not in {name}."
+    wanted = [line.strip() for line in old.strip().splitlines()]
+    lines = text.splitlines()
+    bare = [line.strip() for line in lines]
+    # One search in one text takes time for each line once, whatever was asked for.
+    before, found, _ = "\n".join(["", *bare, ""]).partition("\n".join(["", *wanted, ""]))
+    if wanted and found:
+        number = before.count("\n")
+        there = "\n".join(lines[number : number + len(wanted)])
+        return (
+            f"{start} Lines {number + 1}-{number + len(wanted)} differ from it only in "
+            f"spaces or line breaks; the file has:\n{there}"
+        )
+    first = next((line for line in wanted if line), "")
+    if first in bare:
+        number = bare.index(first)
+        there = "\n".join(lines[number : number + len(wanted)][:20])
+        return f"{start} Its first line is line {number + 1}, but what follows is:\n{there}"
+    return f"{start} Read the file and copy the text exactly."
