@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QContextMenuEvent, QImage, QTextCharFormat
 from PySide6.QtWidgets import QApplication, QMenu
 
+from studio.domain.errors import StorageError
 from studio.ui.chat.model.enchant import Enchant
 from studio.ui.chat.model.spelling import Spelling, Word, pick_languages, words_in
 from support.waiting import until
@@ -85,6 +86,10 @@ def test_words_of_one_s_own_are_known_to_all_windows(dictionary: None, tmp_path:
     assert "en_US" in one.languages()
     (tmp_path / "a" / "own.txt").unlink()
     assert misspelt(one) == ["teh", "Wrd"]
+    (tmp_path / "a" / "own.txt").mkdir()  # what cannot be read is in nobody's way
+    assert misspelt(one) == ["teh", "Wrd"]
+    with pytest.raises(StorageError, match=r"own\.txt cannot be written"):
+        one.add("wrd")
 
 
 def marked(person: Person) -> list[str]:

@@ -6,6 +6,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,7 +129,8 @@ class Spelling:
             picked = pick_languages(setting, wanted, enchant.languages) if enchant else []
             if enchant is None or not picked:
                 return []
-            self._read_own()
+            with suppress(OSError):  # else they would be told of it at every pause
+                self._read_own()
             return [one for one in words_in(text) if not self._knows(enchant, picked, one.text)]
 
     def suggestions(self, word: str, setting: str, wanted: Sequence[str]) -> list[str]:
@@ -180,7 +182,7 @@ class Spelling:
         return self._known[key]
 
     def _read_own(self) -> None:
-        """Read the person's words where the file is another than last time."""
+        """Read the person's words where the file is another than last time; raises OSError."""
         try:
             status = self._file.stat()
         except FileNotFoundError:

@@ -166,10 +166,10 @@ class GeneralPage(SettingsPage):
         rows = FormCard(self.theme)
         names = [MenuItem("system", tr("As on the desktop"))]
         names += [MenuItem(*one) for one in LANGUAGES.items()]
-        self._language = Combo(self.theme, tr("Language"), "", 160, names)
+        self._language = Combo(self.theme, tr("Language"), "", 220, names)
         self._language.chosen.connect(self._language_chosen)
         rows.add(tr("Language"), self._language, tr("From the next start on."))
-        self._spelling = Combo(self.theme, tr("Spelling"), "", 160, self._spelling_items([]))
+        self._spelling = Combo(self.theme, tr("Spelling"), "", 220, self._spelling_items([]))
         self._spelling.chosen.connect(self._spelling_chosen)
         self._spelling_line = rows.add(
             tr("Spelling"), self._spelling, tr("Marks misspelt words in your messages.")
