@@ -240,6 +240,16 @@ def test_tools_that_are_not_allowed_are_not_offered() -> None:
     assert got.generation.choice == "required"
 
 
+def test_tools_among_the_items_are_offered_too() -> None:
+    """Codex has them there for models that it knows."""
+    space: JsonObject = {"type": "namespace", "name": "functions", "tools": [PATCH, WEATHER]}
+    item: JsonObject = {"type": "additional_tools", "role": "developer", "tools": [space]}
+    got = asked(input=[item, {"role": "user", "content": "Go"}], tools=[{"type": "web_search"}])
+    assert [tool.name for tool in got.tools] == ["functions__patch", "functions__weather"]
+    assert 'start: "x"+' in got.tools[0].description
+    assert len(got.messages) == 1
+
+
 def message(*parts: JsonObject, role: str = "user") -> list[JsonObject]:
     return [{"role": role, "content": list(parts)}]
 

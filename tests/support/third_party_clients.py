@@ -24,6 +24,14 @@ PACKAGES = {
     "schemathesis": ("schemathesis==4.32.5",),
 }
 
+NODE_PACKAGES = {
+    "codex": ("@openai/codex@0.169.0",),
+    "claude": ("@anthropic-ai/claude-code@2.1.197",),
+    "opencode": ("opencode-ai@1.18.33",),
+    "vercel": ("ai@7.0.173", "@ai-sdk/openai@3.0.141"),
+}
+"""Some have hundreds of megabytes."""
+
 
 def installed_client(name: str) -> Path:
     """The folder of a peer's commands; its environment is made when first needed."""
@@ -41,6 +49,22 @@ def installed_client(name: str) -> Path:
             assert done.returncode == 0, done.stderr
             stamp.write_text(wanted)
     return home / "env" / "bin"
+
+
+def installed_node_client(name: str) -> Path:
+    """The folder ``node_modules`` with a client of Node; installed when first needed."""
+    home = PEERS / name
+    home.mkdir(parents=True, exist_ok=True)
+    stamp = home / "ready"
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = " ".join(NODE_PACKAGES[name])
+        if not stamp.exists() or stamp.read_text() != wanted:
+            npm = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(home)]
+            done = subprocess.run([*npm, *NODE_PACKAGES[name]], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            stamp.write_text(wanted)
+    return home / "node_modules"
 
 
 @dataclass

@@ -73,6 +73,8 @@ class ResponsesInput:
                 self._output(item)
             case "reasoning":
                 pass  # the native history has it
+            case "additional_tools":
+                pass  # they are read with the others
             case "item_reference":
                 if not (name := item.needed("id")).startswith(_REASONING):
                     raise item.refused("id", _NO_ITEM.format(id=name[:100]), "item_not_found")
@@ -348,10 +350,11 @@ def client_names(body: JsonObject) -> dict[str, ClientName]:
 def _each_tool(fields: Fields) -> Iterator[tuple[Fields, str]]:
     """The client's tools, each with its namespace.
 
-    Those that OpenAI runs, or that its models know without a description, are left out: a
-    model here cannot call them, and clients offer them unasked.
+    Codex has them among the items of the input for models that it knows. Those that OpenAI
+    runs, or that its models know without a description, are left out: a model here cannot call
+    them, and clients offer them unasked.
     """
-    for tool in fields.objects("tools"):
+    for tool in (*fields.objects("tools"), *_additional_tools(fields)):
         kind = tool.needed("type")
         if kind == "namespace":
             tool.text("description")
@@ -359,6 +362,13 @@ def _each_tool(fields: Fields) -> Iterator[tuple[Fields, str]]:
                 yield inner, tool.needed("name")
         elif not is_hosted(kind):
             yield tool, ""
+
+
+def _additional_tools(fields: Fields) -> list[Fields]:
+    if not isinstance(fields.get("input"), list):
+        return []
+    items = (item for item in fields.objects("input") if item.get("type") == "additional_tools")
+    return [tool for item in items for tool in item.objects("tools")]
 
 
 def _tools(fields: Fields) -> ClientTools:
