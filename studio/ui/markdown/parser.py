@@ -191,10 +191,20 @@ class BlockReader:
     """Walks the parser's events once and writes down blocks.
 
     ``base`` is where ``source`` begins in the whole document, inside of ``folds`` folds;
-    ``prefix`` is read before it, for definitions made earlier.
+    ``prefix`` is read before it, for definitions made earlier. In a ``summary`` the tags of
+    HTML for styles are styles.
     """
 
-    def __init__(self, source: str, base: int = 0, prefix: str = "", folds: int = 0) -> None:
+    def __init__(
+        self,
+        source: str,
+        base: int = 0,
+        prefix: str = "",
+        folds: int = 0,
+        *,
+        summary: bool = False,
+    ) -> None:
+        self._in_summary = summary
         self.tops: list[tuple[int, int, int]] = []
         """Where each top-level block starts in the source, its first block's index, and how
         many folds are around it."""
@@ -265,6 +275,8 @@ class BlockReader:
                 self._add(value, start, end, RAISED)
             elif name == "InlineHtml" and self._in_cell and _LINE_BREAK.fullmatch(value):
                 self._add(LINE, start, end)
+            elif self._in_summary and name in ("Html", "InlineHtml"):
+                self._style_by_tag(str(value))
             else:  # Html, InlineHtml: shown as written
                 self._add(str(value), start, end)
         self._flush()
@@ -326,11 +338,32 @@ class BlockReader:
         first = self._span[0]
         self._span = (start if first < 0 else first, end)
 
+    def _style_by_tag(self, tag: str) -> None:
+        """A tag of a summary is not shown; it begins or ends a style."""
+        found = _STYLE_TAG.fullmatch(tag)
+        if found is not None:
+            style = _TAG_STYLES[found[2].lower()]
+            self._style = self._style & ~style if found[1] else self._style | style
+
     def _take(self) -> Cell:
         text = "".join(self._words)
+        if "](data:" in text and (growing := _GROWING_PICTURE.search(text)) and self._at_end():
+            # Its address goes on for pages and ends in a picture.
+            text = text[: growing.start()] + growing[1]
+            size = utf16(text)
+            self._spans = [
+                (start, min(length, size - start), style, url)
+                for start, length, style, url in self._spans
+                if start < size
+            ]
         spans = _with_links(text, self._spans)
         self._words, self._spans, self._size = [], [], 0
         return text, spans
+
+    def _at_end(self) -> bool:
+        """Whether the text that was collected goes to the end of the source."""
+        source = self._source if self._ascii else self._bytes
+        return not source[self._span[1] :].strip()
 
     # -- blocks ---------------------------------------------------------------
 
@@ -445,7 +478,7 @@ class BlockReader:
         at, found = 0, False
         for tag in _FOLD.finditer(text):
             is_end = tag[0].startswith("</")
-            if is_end and self._nesting[-1:] != ["details"]:
+            if is_end and "details" not in self._nesting:
                 continue
             if not is_end and self._nesting.count("details") >= MOST_FOLDS:
                 continue
@@ -453,16 +486,22 @@ class BlockReader:
                 self._html_text(text[at : tag.start()], at, span)
             at, found = tag.end(), True
             if is_end:
-                self._emit("details_end", span, after=tag.start())
-                self._nesting.pop()
+                self._end_fold(span, tag.start())
             else:
-                summary = html.unescape(_TAG.sub("", tag["summary"] or ""))
                 level = int(_OPEN.search(tag["attributes"] or "") is not None)
-                words = " ".join(summary.split())
-                self._emit("details", span, words, level=level, after=tag.start())
+                words, spans = _summary(tag["summary"] or "")
+                self._emit("details", span, words, spans, level=level, after=tag.start())
                 self._nesting.append("details")
         if not found or text[at:].strip():
             self._html_text(text[at:], at, span)
+
+    def _end_fold(self, span: tuple[int, int], after: int) -> None:
+        """End the innermost fold, also from inside a list or quote in it, which goes on."""
+        at = len(self._nesting) - 1 - self._nesting[::-1].index("details")
+        inside = self._nesting[at + 1 :]
+        del self._nesting[at + 1 :]
+        self._emit("details_end", span, after=after)
+        self._nesting[at:] = inside
 
     def _html_text(self, text: str, after: int, span: tuple[int, int]) -> None:
         shown = text.strip("\n").replace("\n", LINE)
@@ -636,6 +675,19 @@ _FOLD = re.compile(
 )
 """The tags of a fold; the last may still be growing."""
 _TAG = re.compile(r"</?[a-z][^<>]*(?:>|\Z)|</?\Z", re.I)
+_STYLE_TAG = re.compile(r"<(/?)(b|strong|i|em|code|kbd|s|del)(?:\s[^<>]*)?>", re.I)
+_TAG_STYLES = {
+    "b": STRONG,
+    "strong": STRONG,
+    "i": EMPHASIS,
+    "em": EMPHASIS,
+    "code": CODE,
+    "kbd": CODE,
+    "s": STRIKE,
+    "del": STRIKE,
+}
+_GROWING_TAG = re.compile(r"</?(?:[a-z][^<>]*)?\Z", re.I)
+_GROWING_PICTURE = re.compile(r"!\[([^\[\]]*)\]\(\s*<?data:[^\s()]*\Z")
 _OPEN = re.compile(r"\sopen\b", re.I)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.\-]*:|[/\\]{2}|[#?]", re.I)
 
@@ -643,6 +695,17 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.\-]*:|[/\\]{2}|[#?]", re.I)
 def _is_local(url: str) -> bool:
     """Whether a picture is a file of this computer, or stands in the text itself."""
     return url.startswith("data:image/") or (bool(url) and not _ELSEWHERE.match(url))
+
+
+def _summary(text: str) -> Cell:
+    """The words of a fold's row with their styles, from markdown or HTML; links are words."""
+    words = " ".join(_GROWING_TAG.sub("", text).split())
+    blocks = BlockReader(words, summary=True).read()
+    plain_one = len(blocks) == 1 and not blocks[0].nesting and not blocks[0].marker
+    if plain_one and blocks[0].kind == "paragraph":
+        spans = ((start, size, style, "") for start, size, style, _ in blocks[0].spans)
+        return blocks[0].text.strip(), tuple(span for span in spans if span[2])
+    return html.unescape(_TAG.sub("", words)).strip(), ()
 
 
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.I)

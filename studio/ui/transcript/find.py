@@ -312,7 +312,7 @@ def texts_of(blocks: Sequence[Block]) -> list[str]:
     for block in blocks:
         if block.kind == "table":
             out += [cell[0] for row in block.rows for cell in row]
-        elif block.kind != "image":  # its words are not painted
+        else:  # a picture is found by the words that describe it
             out.append(block.text)
     return out
 

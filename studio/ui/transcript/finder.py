@@ -19,6 +19,7 @@ from .items.tool_item import ToolsItem
 from .model import awaits_reply
 from .paint_style import PaintStyle
 from .scroller import FADE, ScrollBar, Scroller
+from .text.block_types import PictureLeaf
 from .text.text_layout import mark_text
 
 SLICE = 0.004
@@ -243,6 +244,8 @@ class Finder(QObject):
             x, y = 0.0, item.leaf_top(index)
         else:
             x, y = item.places[index].x(), item.places[index].y()
+        if isinstance(leaf, PictureLeaf):
+            return leaf.row(y)
         if not leaf.laid:
             return QRectF(x, y, self._context.width, leaf.height)
         offset, lines = leaf.layouts()[part]
@@ -294,6 +297,11 @@ class Finder(QObject):
         for index in visible:
             leaf = item.leaves[index] if index < len(item.leaves) else None
             if leaf is None or not leaf.laid:
+                continue
+            if isinstance(leaf, PictureLeaf):
+                found = bool(pattern is not None and pattern.search(leaf.block.text))
+                here = current is not None and current[0] == index
+                leaf.hit = "current" if found and here else "found" if found else ""
                 continue
             counted = any(map(partial(item.shows, index), range(item.span.first, item.span.last)))
             for part, (_, lines) in enumerate(leaf.layouts()):

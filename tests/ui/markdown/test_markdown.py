@@ -33,6 +33,8 @@ PIECES = st.sampled_from(
         "[ref]: http://second\n", "    indented\n", "é ", "日本 ", "🙂 ", "\\*", "&amp; ", "$x$ ", "\t", " ", "\r\n",
         "\\(a_1\\) ", "\\[", "\\]", "\\(", "\\) ", "$$", "$", "\\\\", "x=1 ", "[^1] ", "[^1]: note\n", "[^", "<br>",
         "<details>\n", "<details open><summary>Sum</summary>\n\n", "</details>\n", "<summary>", "</summary>",
+        "<details><summary>A **b** <i>c", "  </details>\n", "- </details>\n", "<b>", "</b>",
+        "![pic](data:image/png;base64,AAAA", "BBBB", ") ", "data:",
         "<details", "https://x.org/a_b ", "www.x.org", "https://", "![pic](a.png) ", "|",
     ]
 )  # fmt: skip
@@ -102,6 +104,43 @@ def test_a_fold_ends_with_the_item_that_it_is_in_and_is_not_endless() -> None:
     assert deepest == MOST_FOLDS
     starts = [b.start for b in parse("<details>" * 5 + "\n\n<details>") if b.kind == "details"]
     assert len(starts) == len({*starts}) == 6
+
+
+def test_a_folds_row_keeps_its_styles() -> None:
+    source = "<details><summary>A **b** `c` <i>d</i> &amp; [e](http://x) <code>f</summary>g"
+    row = parse(source)[0]
+    assert (row.kind, row.text) == ("details", "A b c d & e f")
+    assert [(cut(row.text, s, s + n), style, url) for s, n, style, url in row.spans] == [
+        ("b", STRONG, ""),
+        ("c", CODE, ""),
+        ("d", EMPHASIS, ""),
+        ("f", CODE, ""),
+    ]
+    for title in ("# one", "1. two", "> three"):  # no markdown of blocks in a row
+        assert parse(f"<details><summary>{title}</summary>")[0].text == title
+
+
+def test_a_fold_ends_inside_of_a_list_that_goes_on() -> None:
+    blocks = parse("<details>\n<summary>S</summary>\n\n- a\n\n  </details>\n- b\n\nafter")
+    assert [(b.kind, b.text, b.nesting) for b in blocks] == [
+        ("details", "S", ()),
+        ("paragraph", "a", ("details", "item")),
+        ("details_end", "", ("details",)),
+        ("paragraph", "b", ("item",)),
+        ("paragraph", "after", ()),
+    ]
+
+
+def test_the_address_of_a_picture_in_the_text_is_never_shown() -> None:
+    source = (
+        "See **it** ![a barn](data:image/png;base64,AAAA+/BBBB)\n\n- ![x](data:image/png;base64,C"
+    )
+    stream = MarkdownStream()
+    for at in range(len(source)):
+        stream.update(source[: at + 1])
+        shown = "".join(block.text for block in stream.blocks)
+        assert "base64" not in shown and "image/" not in shown, shown
+    assert [block.text for block in stream.blocks] == ["See it ", "a barn", "x"]
 
 
 def test_pictures_of_this_computer_stand_alone() -> None:

@@ -14,6 +14,7 @@ from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event, TextDelta, ToolFinished, ToolQueued, TurnStarted
 from studio.domain.messages import File, Image, Text
 from studio.domain.transcript import Transcript
+from studio.ui.transcript.find import Wanted
 from studio.ui.transcript.items.message_items import TextItem, UserItem
 from studio.ui.transcript.items.tool_item import ToolsItem
 from studio.ui.transcript.text.block_types import PictureLeaf
@@ -228,6 +229,38 @@ def test_an_answer_shows_pictures_of_the_folder(
     (shown_picture,) = opened.at(0)
     assert shown_picture.image() == WIDE
     assert answer.spoken().text.startswith("Picture: a b.png")
+
+
+def test_a_picture_is_found_by_the_words_that_describe_it(
+    view: TranscriptView, qtbot, tmp_path: Path
+) -> None:
+    (tmp_path / "a.png").write_bytes(WIDE.data)
+    view.context.folder = str(tmp_path)
+    text = "Words.\n\n" * 40 + "![The red barn](a.png)\n\nA barn. " + "More.\n\n" * 40
+    show(view, [*said(Text("Look")), TextDelta(text)])
+    answer = view.canvas.items[-1]
+    assert isinstance(answer, TextItem)
+    view.finder.look_for(Wanted("barn"))
+    qtbot.waitUntil(lambda: view.finder.total == 2, timeout=HANG_MS)
+    view.flush()
+    qtbot.waitUntil(lambda: not answer.awaits_picture, timeout=HANG_MS)
+    index = len(view.canvas.items) - 1
+    (leaf,) = (leaf for leaf in answer.leaves if isinstance(leaf, PictureLeaf))
+    view.grab()
+    assert view.finder.at is not None and leaf.hit == "current"
+    place = view.finder.place(answer, view.finder.at)
+    top = round(view.canvas.top(index) + place.top() - view.scroller.value)
+    assert 0 <= top < view.height() - 40, "it was scrolled to"
+    left = round(view.canvas_viewport.column_left + place.left())
+    warn = view.theme.color("warn").rgb()
+    image = view.viewport().grab().toImage()
+    assert image.pixel(left + 60, top + 1) == warn
+    view.finder.step(1)
+    view.grab()
+    assert leaf.hit == "found"
+    view.finder.clear()
+    view.grab()
+    assert leaf.hit == ""
 
 
 def test_a_picture_that_is_loaded_moves_nothing_in_view(

@@ -6,9 +6,10 @@ import re
 from bisect import bisect_left
 from itertools import pairwise, zip_longest
 from math import ceil
+from typing import Literal
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextLayout, QTextOption
 
 from studio.ui.markdown.parser import Block, Cell, utf16
 from studio.ui.transcript.paint_style import PaintStyle
@@ -177,6 +178,8 @@ class PictureLeaf(Leaf):
     """A picture of the chat's folder, or a row with its name where it cannot be shown."""
 
     over = False
+    hit: Literal["", "found", "current"] = ""
+    """Whether the words that describe it have what is looked for."""
 
     def __init__(self, block: Block, folder: str, thumbnails: Thumbnails) -> None:
         super().__init__(block)
@@ -189,7 +192,7 @@ class PictureLeaf(Leaf):
         return self.block.text or self.picture.name or tr("Picture")
 
     def texts(self) -> list[str]:
-        return []  # its words are not painted as text
+        return [self.block.text]
 
     def links(self) -> list[Link]:
         return []
@@ -249,6 +252,14 @@ class PictureLeaf(Leaf):
             mark = QColor(style.color("accent"))
             mark.setAlpha(40)
             painter.fillRect(rect, mark)
+        if self.hit:
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            ring = "warn" if self.hit == "current" else "accent_text"
+            painter.setPen(QPen(style.color(ring), 3 if self.hit == "current" else 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(rect.adjusted(1.5, 1.5, -1.5, -1.5), 7, 7)
+            painter.restore()
 
     def position(self, x: float, y: float) -> int:
         return 0 if y < self.height / 2 else self.length
