@@ -133,10 +133,59 @@ def burst(app: QApplication) -> None:
     index = transcript.apply(TextDelta(text))
     assert index is not None
     view.changed(index)
-    while getattr(view.canvas.items[-1], "taken", 0) < len(text):
+    while view.canvas.has_unparsed:
         app.processEvents()
     app.processEvents()
     print(f"20,000 tokens at once: CPU {time.process_time() - cpu:.2f} s")
+    view.close()
+
+
+def growth(app: QApplication) -> None:
+    """What the same words cost at the end of a short and of a long message."""
+    piece = prose(random.Random(5), int(1_000 * TOKEN))
+    least: dict[int, float] = {}
+    for tokens in [2_000, 80_000] * 4:
+        view = view_of(app)
+        transcript = Transcript([started()])
+        view.set_transcript(transcript)
+        transcript.apply(TextDelta(prose(random.Random(1), int((tokens - 1_000) * TOKEN)) + "\n\n"))
+        for at in range(
+            -15, len(piece), 15
+        ):  # as much as comes between two updates at 200 a second
+            if at == 0:
+                cpu = time.process_time()
+            elif at > 0:
+                transcript.apply(TextDelta(piece[at : at + 15]))
+            view.changed(len(transcript.blocks) - 1)
+            view.flush()
+            app.processEvents()
+        used = time.process_time() - cpu
+        least[tokens] = min(used, least.get(tokens, used))
+        view.close()
+        view.deleteLater()
+        app.processEvents()
+    short, long = least[2_000], least[80_000]
+    print(
+        f"1,000 tokens at the end of 1,000: {short * 1000:.0f} ms, of 79,000: {long * 1000:.0f} ms"
+    )
+    print(f"  {long / short:.2f} times as much (goal 1.1)")
+
+
+def lasting(app: QApplication) -> None:
+    """Memory after 150,000 tokens in one window, beyond what the first 30,000 took."""
+    view = view_of(app)
+    memory: list[int] = []
+    for number in range(5):
+        transcript = Transcript([started()])
+        view.set_transcript(transcript)
+        text = prose(random.Random(number), int(30_000 * TOKEN))
+        for at in range(0, len(text), 400):
+            transcript.apply(TextDelta(text[at : at + 400]))
+            view.changed(len(transcript.blocks) - 1)
+            view.flush()
+            app.processEvents()
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(f"+{(memory[-1] - memory[0]) / 1024:.0f} MB in 120,000 tokens more")
     view.close()
 
 
@@ -188,6 +237,8 @@ def main() -> None:
     assert isinstance(app, QApplication)
     stream(app, float(sys.argv[1]) if len(sys.argv) > 1 else 5.0)
     burst(app)
+    growth(app)
+    lasting(app)
     opening(app)
 
 

@@ -202,6 +202,8 @@ class TextItem(Item[TextBlock]):
         self._width = 0.0
         self._around: list[tuple[int, ...]] = []
         """The folds that each leaf is in, by where they start in the text."""
+        self._folds: list[tuple[int, DetailsLeaf]] = []
+        """The rows of folds with their indexes."""
         self._opened: frozenset[int] = frozenset()
         """The folds that are open."""
         self._known: set[int] = set()
@@ -267,6 +269,7 @@ class TextItem(Item[TextBlock]):
         if first == 0:
             self._gaps = []
         del self.leaves[first:], self._gaps[first:], self._around[first:]
+        self._folds = [fold for fold in self._folds if fold[0] < first]
         tall: list[float] = []
         for index in range(first, len(blocks)):
             before = self.leaves[index - 1] if index else None
@@ -280,6 +283,7 @@ class TextItem(Item[TextBlock]):
             around = self._around[-1] if self._around else ()
             self._around.append(folds_around(above, around, made.block))
             if isinstance(made, DetailsLeaf):
+                self._folds.append((index, made))
                 self._meet(made, context)
             self._gaps.append(gap(above, made.block, style))
             tall.append(self._tall(index, context))
@@ -287,13 +291,6 @@ class TextItem(Item[TextBlock]):
         self.height = self._heights.total
 
     # -- folds --------------------------------------------------------------------
-
-    @property
-    def _folds(self) -> list[tuple[int, DetailsLeaf]]:
-        """The rows of folds with their indexes."""
-        if "<details" not in self.block.text.lower():
-            return []
-        return [(n, made) for n, made in enumerate(self.leaves) if isinstance(made, DetailsLeaf)]
 
     def _key(self, start: int) -> FoldKey:
         return id(self.block), start
@@ -410,7 +407,7 @@ class TextItem(Item[TextBlock]):
         if not self.block.live:
             height = self.height
             self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
-            self._around, self.hits = [], []
+            self._around, self._folds, self.hits = [], [], []
             self._heights = HeightIndex()
             self.laid, self.height = False, height
 

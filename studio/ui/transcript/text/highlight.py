@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, Signal
 from studio.ui.markdown.parser import utf16
 
 LINES = 8
-"""Lines lexed at once: what is typed now costs at most these."""
+"""Lines lexed at once; what is written now costs its own line, and these when that ends."""
 
 State: TypeAlias = tuple[str, ...]
 Spans: TypeAlias = tuple[tuple[int, int, str], ...]
@@ -70,9 +70,10 @@ class CodeColours(QObject):
         """
         spans: list[tuple[int, int, str]] = []
         base, lines = 0, text.split("\n")
-        for at in range(0, len(lines), LINES):
-            piece = "\n".join(lines[at : at + LINES])
-            if at + LINES < len(lines):
+        last = len(lines) - 1  # the line that is written now: those above it are lexed once
+        for at in [*range(0, last, LINES), last]:
+            piece = "\n".join(lines[at : min(at + LINES, last)] or lines[last:])
+            if at < last:
                 piece += "\n"
             found, state = _lex(language, piece, state)
             spans += [(base + start, size, token) for start, size, token in found]
