@@ -10,14 +10,19 @@ memory does not count.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from studio.providers.memory import Memory
+
+from .gguf import ModelFacts
 
 Fit: TypeAlias = Literal["well", "tight", "not", "unknown"]
 
 _OVERHEAD = 1.1
 _COMFORT = 0.75
+_BYTES_A_SECOND = 20e9
+"""What a usual computer reads from memory."""
 
 
 def needed_bytes(size: int) -> int:
@@ -33,3 +38,13 @@ def fit_of(size: int, memory: Memory | None) -> Fit:
     if needed <= memory.usable * _COMFORT:
         return "well"
     return "tight" if needed <= memory.total - memory.reserve else "not"
+
+
+def estimated_speed(facts: ModelFacts, measured: Iterable[tuple[float, int]] = ()) -> float:
+    """Tokens a second that a model may write here.
+
+    For each token all weights that take part in it are read from memory, so that speed times
+    bytes is much the same for all models. ``measured`` are the speeds and bytes of others.
+    """
+    rates = [speed * size for speed, size in measured if size]
+    return max(rates, default=_BYTES_A_SECOND) / max(1, facts.active_bytes)

@@ -70,6 +70,13 @@ class ModelFacts:
         """Whether it has a chat template; without one it was not made for conversations."""
         return bool(self.metadata.get("tokenizer.chat_template"))
 
+    @property
+    def active_bytes(self) -> int:
+        """Bytes of the weights that take part in a token: of many experts only some do."""
+        count = as_limit(self.metadata.get(f"{self.family}.expert_count")) or 1
+        used = as_limit(self.metadata.get(f"{self.family}.expert_used_count")) or count
+        return self.size * min(used, count) // count
+
     def context(self, memory: Memory | None) -> int:
         """Tokens of context: the model's own window, as far as it fits in memory."""
         window = as_limit(self.metadata.get(f"{self.family}.context_length")) or CONTEXT_UNKNOWN

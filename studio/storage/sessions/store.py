@@ -400,6 +400,11 @@ class SessionStore:
         await self.flush(session_id)
         return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since, sizes))
 
+    async def speeds(self, provider: str) -> dict[str, float]:
+        """Tokens a second of a provider's models, of the fastest of their last answers."""
+        await self.flush("")
+        return await self._db.read(lambda db: usage.speeds(db, provider))
+
     async def ledger(self, session_id: str = "", *, since: float = 0.0) -> list[LedgerEntry]:
         """Every request that was answered, oldest first.
 

@@ -80,6 +80,28 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
     return LedgerEntry(at, turn_id, step, agent, provider, model, used, seconds, sent, cost)
 
 
+SPEED_OF = 5
+"""The newest answers of a model that tell its speed."""
+SPEED_TOKENS = 16
+"""An answer with fewer tokens tells nothing of it."""
+
+
+def speeds(db: Connection, provider: str) -> dict[str, float]:
+    """Tokens a second of a provider's models: of the fastest of the last answers.
+
+    The others waited for the model to be loaded, or read a long text first.
+    """
+    rows = db.execute(
+        """SELECT model, max(output / seconds) FROM (
+            SELECT model, output, seconds,
+            row_number() OVER (PARTITION BY model ORDER BY id DESC) AS back FROM usage
+            WHERE provider = ? AND output >= ? AND seconds > 0
+        ) WHERE back <= ? GROUP BY model""",
+        (provider, SPEED_TOKENS, SPEED_OF),
+    )
+    return {model: float(speed) for model, speed in rows}
+
+
 def usage_by(
     db: Connection, by: UsageKey, session_id: str, since: float, sizes: Sequence[int]
 ) -> list[UsageRow]:

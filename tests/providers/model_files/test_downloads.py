@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from studio.domain.jsonvalue import JsonObject
 from studio.providers.memory import Memory
 from studio.providers.model_files.downloads import Download, DownloadFailed, Downloads
-from studio.providers.model_files.fit import fit_of
+from studio.providers.model_files.fit import estimated_speed, fit_of
 from studio.providers.model_files.folder import (
     Source,
     begun_files,
@@ -24,7 +25,7 @@ from studio.providers.model_files.folder import (
     record_of,
     title_of,
 )
-from studio.providers.model_files.gguf import NotGguf, read_facts
+from studio.providers.model_files.gguf import ModelFacts, NotGguf, read_facts
 from studio.providers.model_files.hub import Hub, HubProblem, choose
 from studio.simulator import HubRepo, HubSimulator
 from support.llama_server import TEMPLATE, random_gguf
@@ -337,6 +338,16 @@ def test_how_well_a_model_fits() -> None:
     sizes = (2.5, 18.6, 47.4)
     assert [fit_of(int(size * GB), memory) for size in sizes] == ["well", "tight", "not"]
     assert fit_of(GB, None) == fit_of(0, memory) == "unknown"
+
+
+def test_how_fast_a_model_may_write() -> None:
+    dense = ModelFacts({"general.architecture": "qwen3"}, 4 * GB)
+    experts: JsonObject = {
+        "general.architecture": "moe", "moe.expert_count": 8, "moe.expert_used_count": 2,
+    }  # fmt: skip
+    assert estimated_speed(dense) == 5.0
+    assert estimated_speed(ModelFacts(experts, 16 * GB)) == estimated_speed(dense)
+    assert estimated_speed(dense, [(30.0, GB), (2.0, 5 * GB)]) == 7.5  # as others did here
 
 
 def test_which_file_of_a_repository_is_offered() -> None:

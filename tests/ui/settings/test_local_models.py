@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -88,7 +90,7 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         folder = person.engine.paths.model_files
         assert (folder / name).read_bytes() == data and not page.downloads
         tiny = page.rows["Tiny-Q4_K_M"]
-        assert tiny.line.text() == "Q4_K_M, tools, 8k context"
+        assert tiny.line.text().startswith("Q4_K_M, tools, 8k context, about ")
         models = person.engine.catalogue
         await until(lambda: any(m.id == "Tiny-Q4_K_M" for m in models.listing("builtin").models))
 
@@ -104,6 +106,19 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         assert bad.go_on.text() == gone.go_on.text() == "Get again"
         person.click(gone.cancel)
         await until(lambda: len(page.downloads) == 1)
+
+        # Its speed is an estimate until it has answered here.
+        assert "tokens/s (estimate)" in page.rows["Tiny-Q4_K_M"].line.text()
+        with closing(sqlite3.connect(person.engine.paths.database)) as db, db:
+            for tokens, seconds in ((100, 20.0), (100, 4.0), (8, 0.1)):  # loaded; told; too short
+                db.execute(
+                    "INSERT INTO usage (session_id, turn_id, at, agent, provider, model, step, "
+                    "seconds, input, cache_read, cache_write, output, reasoning) "
+                    "VALUES ('', '', 0, '', 'builtin', 'Tiny-Q4_K_M', 1, ?, 9, 0, 0, ?, 0)",
+                    (seconds, tokens),
+                )
+        page.refresh()
+        await until(lambda: "25 tokens/s here" in page.rows["Tiny-Q4_K_M"].line.text())
 
         # It is used for new chats, and deleted.
         page.rows["Tiny-Q4_K_M"].picked.emit("default")

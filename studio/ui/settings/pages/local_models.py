@@ -17,11 +17,11 @@ from studio.agent.local_models import BUILT_IN, Machine
 from studio.domain.errors import StudioError
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
 from studio.providers.model_files.downloads import Download
-from studio.providers.model_files.fit import Fit, fit_of
+from studio.providers.model_files.fit import Fit, estimated_speed, fit_of
 from studio.providers.model_files.folder import BegunFile, ModelFile, Source, quantization
 from studio.providers.model_files.hub import HubModel, Recommended
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import context_size, month, number
+from studio.ui.formatting import context_size, decimal, month, number
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
@@ -64,6 +64,8 @@ class LocalModelsPage(SettingsPage):
         self._values = services.values
         self._machine = Machine(1, None, None)
         self._files: list[ModelFile] = []
+        self._speeds: dict[str, float] = {}
+        """Tokens a second of models that answered here, by their ids."""
         self._begun: dict[str, Download] = {}
         self._ollama: list[StoredModel] | None = None
         self._found: list[HubModel] = []
@@ -182,6 +184,7 @@ class LocalModelsPage(SettingsPage):
         self._machine = await self._models.machine()
         self._show_machine()
         self._files, begun = await self._models.files()
+        self._speeds = await self._services.engine.store.speeds(BUILT_IN)
         self._begun = {_key(one.source): _begun_download(one) for one in begun}
         self._begun |= {_key(one.source): one for one in self._models.downloads.all}
         self._show_installed()
@@ -220,7 +223,7 @@ class LocalModelsPage(SettingsPage):
         kept, self.downloads = self.downloads, {}
         rows, self.rows = self.rows, {}
         for file in self._files:
-            facts = (file, self._is_default(file.id))
+            facts = (file, self._is_default(file.id), self._speed_words(file))
             row = rows.get(file.id)
             same = row is not None and row.facts == facts
             self.rows[file.id] = row if row is not None and same else self._file_row(file)
@@ -260,6 +263,7 @@ class LocalModelsPage(SettingsPage):
             words.append(tr("tools") if facts.tools else "")
             size = context_size(facts.context(self._machine.memory))
             words.append(tr("{size} context").format(size=size))
+            words.append(self._speed_words(file))
         row = ModelRow(self.theme, file.title, ", ".join(filter(None, words)), file.size)
         default = self._is_default(file.id)
         row.show_default(default)
@@ -273,6 +277,20 @@ class LocalModelsPage(SettingsPage):
         )
         row.picked.connect(partial(self._picked, file))
         return row
+
+    def _speed_words(self, file: ModelFile) -> str:
+        """How fast a model wrote here, or what may be expected."""
+        if file.facts is None or not file.runs:
+            return ""
+        if speed := self._speeds.get(file.id):
+            return tr("{number} tokens/s here").format(number=_speed_text(speed))
+        known = [
+            (self._speeds[one.id], one.facts.active_bytes)
+            for one in self._files
+            if one.facts is not None and one.id in self._speeds
+        ]
+        speed = estimated_speed(file.facts, known)
+        return tr("about {number} tokens/s (estimate)").format(number=_speed_text(speed))
 
     def _ollama_row(self, models: list[StoredModel]) -> ModelRow:
         names = ", ".join(one.name.removesuffix(":latest") for one in models[:NAMED])
@@ -498,6 +516,10 @@ class LocalModelsPage(SettingsPage):
 
 def _key(source: Source) -> str:
     return f"{source.repo}/{source.file}"
+
+
+def _speed_text(speed: float) -> str:
+    return number(round(speed)) if speed >= 10 else decimal(speed)
 
 
 def _begun_download(one: BegunFile) -> Download:
