@@ -33,7 +33,7 @@ from studio.ui.settings.pages.about import LicenceDialog
 from studio.ui.settings.registry import PAGES as SETTINGS
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import FocusRing
+from studio.ui.widgets import Field, FocusRing
 from support.languages import language
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, alone, at_window, on_window_loop
@@ -160,6 +160,12 @@ async def test_everything_is_reached_by_tab_and_has_a_name(tmp_path: Path) -> No
             turned = found[begin:] + found[:begin]
             assert sorted(order, key=turned.index) == order
 
+            press(Key.Key_F2)
+            title = focused()
+            seen = QAccessible.queryAccessibleInterface(title)
+            assert isinstance(title, Field) and "⟦" in seen.text(QAccessible.Text.Name)
+            press(Key.Key_Escape)
+
             # From pane to pane, and back to what one writes.
             panes = [window.sidebar, chat.header, chat.view, chat.composer]
             chat.composer.setFocus()
@@ -186,7 +192,7 @@ async def test_everything_is_reached_by_tab_and_has_a_name(tmp_path: Path) -> No
             check(window, theme, "find")
 
             theme.set("light")
-            for name in ("agents", "drafts", "audit"):
+            for name in ("agents", "drafts", "audit", "search"):
                 window.pages.show_page(name)
                 await until(lambda: not window._tasks, what="the page has read its things")
                 check(window, theme, name)
