@@ -50,6 +50,10 @@ class Backend(Protocol):
     def delete_password(self, service: str, username: str) -> None: ...
 
 
+class NoKeyringError(Exception):
+    """There is no keychain; named like keyring's own error, see ``_status``."""
+
+
 class KeychainUnavailable(ConfigurationError):
     """The keychain cannot be used; ``status`` says why.
 
@@ -353,10 +357,11 @@ def _checked(key: str) -> str:
 
 def _system_backend() -> Backend:
     """The system's keychain: one that keyring recommends, none that writes a plain file."""
+    if sys.platform.startswith("linux") and not _has_bus() and not _names_backend():
+        raise NoKeyringError  # to import keyring in vain takes a tenth of the start of a command
     if sys.platform != "darwin":  # it would look for Apple's libraries, in child processes
         cast("dict[str, Any]", sys.modules).setdefault("keyring.backends.macOS.api", None)
     from keyring import core
-    from keyring.errors import NoKeyringError
 
     # Its annotations are incomplete.
     core.init_backend(limit=cast("Any", core).recommended)
@@ -365,6 +370,19 @@ def _system_backend() -> Backend:
     if module.startswith(("keyring.backends.fail", "keyring.backends.null", "keyrings.alt")):
         raise NoKeyringError
     return cast("Backend", backend)
+
+
+def _has_bus() -> bool:
+    """Whether there is a session bus, on which all keychains of Linux are reached."""
+    place = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    return "DBUS_SESSION_BUS_ADDRESS" in os.environ or os.path.lexists(f"{place}/bus")
+
+
+def _names_backend() -> bool:
+    """Whether the person told keyring which keychain to use."""
+    place = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
+    chosen = "PYTHON_KEYRING_BACKEND" in os.environ
+    return chosen or os.path.lexists(f"{place}/python_keyring/keyringrc.cfg")
 
 
 def _status(error: BaseException) -> Status:
