@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from acp import (
     image_block,
+    plan_entry,
     start_tool_call,
     text_block,
     tool_content,
@@ -16,11 +17,12 @@ from acp import (
     tool_terminal_ref,
     update_agent_message_text,
     update_agent_thought_text,
+    update_plan,
     update_tool_call,
     update_user_message,
     update_user_message_text,
 )
-from acp.schema import StopReason, ToolCallLocation, ToolCallStatus, ToolKind
+from acp.schema import PlanEntryStatus, StopReason, ToolCallLocation, ToolCallStatus, ToolKind
 
 from studio.agent.loop.user_messages import describe_end
 from studio.agent.permission.invisible_characters import escape_invisible
@@ -85,7 +87,13 @@ _KIND_OF: dict[Effect, ToolKind] = {
     "draft": "edit",
     "act": "other",
 }
-
+PLAN = "plan"
+"""The tool whose calls are the agent's plan, and not shown as calls."""
+_PLAN_STATES: dict[str, PlanEntryStatus] = {
+    "pending": "pending",
+    "active": "in_progress",
+    "done": "completed",
+}
 _STATES: dict[DraftStatus, ToolCallStatus] = {"waiting": "pending", "approved": "completed"}
 
 
@@ -101,6 +109,8 @@ class SessionUpdates:
         self._outputs: dict[str, str] = {}
         self._changes: dict[str, Any] = {}
         self._open: dict[str, None] = {}
+        self._plans: dict[str, JsonObject] = {}
+        """The plans that are being checked, by the ids of their calls."""
 
     def for_event(self, event: Event) -> Iterator[Update]:
         """Yield the updates of an event; most events have none."""
@@ -109,6 +119,13 @@ class SessionUpdates:
                 yield update_agent_message_text(event.text)
             case ReasoningDelta():
                 yield update_agent_thought_text(event.text)
+            case ToolQueued() if event.name == PLAN:
+                self._plans[event.call_id] = event.arguments
+            case ToolStarted() | ToolFinished() if event.call_id in self._plans:
+                if isinstance(event, ToolFinished):
+                    plan = self._plans.pop(event.call_id)
+                    if not event.is_error:
+                        yield from _plan(plan)
             case ToolQueued():
                 self._open[event.call_id] = None
                 yield self._begun(event)
@@ -160,6 +177,9 @@ class SessionUpdates:
                     yield update_agent_message_text(block.text)
                 case ReasoningBlock():
                     yield update_agent_thought_text(block.text)
+                case ToolBlock() if block.name == PLAN:
+                    if block.state == "done":
+                        yield from _plan(block.arguments)
                 case ToolBlock():
                     queued = ToolQueued(
                         block.call_id, block.name, block.arguments, block.target, block.effect,
@@ -211,6 +231,20 @@ class SessionUpdates:
 def end_note(reason: CompletionReason, detail: str) -> str:
     """A sentence on why a turn was ended; empty where the protocol has a reason for it."""
     return "" if reason in ("done", "cancelled", "handed_over") else describe_end(reason, detail)
+
+
+def _plan(arguments: JsonObject) -> Iterator[Update]:
+    """Yield the agent's plan, from a call that succeeded; what is dropped is in it no more."""
+    items = arguments.get("items")
+    if not isinstance(items, list):  # a model's spelling that only the tool could read
+        return
+    yield update_plan(
+        [
+            plan_entry(str(item.get("text", "")), status=_PLAN_STATES[status])
+            for item in items
+            if isinstance(item, dict) and (status := str(item.get("status"))) in _PLAN_STATES
+        ]
+    )
 
 
 def text_content(text: str) -> list[Any] | None:

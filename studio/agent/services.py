@@ -45,6 +45,8 @@ from .retry_policy import RetryPolicy
 from .session.model_router import ModelRouter
 from .usage_costs import UsageCosts
 
+PLAN = "plan"
+"""The tool that every agent with tools has in an editor: editors have a place for its plan."""
 TRASH_SECONDS = 30 * 24 * 3600.0
 """How long a deleted file can be restored."""
 
@@ -136,6 +138,8 @@ class Services(ServiceRegistry):
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             toolbox = self._discovery.refresh()
             agent = with_own_tools(_named(session.agent, agents), toolbox)
+            if session.id in self.editors and agent.tools:
+                agent = replace(agent, tools=(*agent.tools, PLAN))
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             workspace, notice = self.workspace(session), agents.notice(agent)
             return toolbox, LoadedAgent(agent, toolbox.tools, masks, workspace, notice)

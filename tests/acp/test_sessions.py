@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from acp import RequestError, text_block
 from acp.schema import (
+    AgentPlanUpdate,
     AvailableCommandsUpdate,
     ConfigOptionUpdate,
     CurrentModeUpdate,
+    ToolCallProgress,
+    ToolCallStart,
     UserMessageChunk,
 )
 
@@ -114,6 +117,37 @@ async def test_options_follow_what_is_chosen_in_either_place(tmp_path: Path) -> 
         await says(person, name, "Go")
         body = reply_requests(person.simulator)[0].json
         assert body["model"] == "org/mine" and body["reasoning_effort"] == "high"
+
+
+async def test_the_agents_plan_is_the_editors_plan(tmp_path: Path) -> None:
+    """Live and when the chat is opened again; it is no call, and a wrong one is no plan."""
+
+    def plan(*states: str) -> Turn:
+        items = [{"text": f"step {n}", "status": state} for n, state in enumerate(states, 1)]
+        return Turn(Call("plan", {"items": items}))
+
+    script = [
+        plan("active", "pending"),
+        plan("active", "active"),
+        plan("done", "dropped", "active"),
+        Turn(Words("Done.")),
+    ]
+    async with editor(tmp_path, script) as person:
+        name = (await person.agent.new_session(cwd=str(person.folder))).session_id
+        await says(person, name, "Go")
+        shown = [
+            [(entry.content, entry.status) for entry in update.entries]
+            for update in of(person, AgentPlanUpdate)
+        ]
+        last = [("step 1", "completed"), ("step 3", "in_progress")]
+        assert shown == [[("step 1", "in_progress"), ("step 2", "pending")], last]
+        assert not of(person, ToolCallStart) and not of(person, ToolCallProgress)
+        results = str(reply_requests(person.simulator)[-1].json["messages"])
+        assert "1 of 2 done" in results and "Only one can be" in results
+        person.updates.clear()
+        await person.agent.load_session(cwd=str(person.folder), session_id=name)
+        again = of(person, AgentPlanUpdate)[-1].entries
+        assert [(entry.content, entry.status) for entry in again] == last
 
 
 async def test_slash_commands(tmp_path: Path) -> None:

@@ -378,7 +378,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
 
 BUILT_IN = {
     "list", "glob", "read", "search", "write", "edit", "delete", "move",
-    "run", "fetch", "web_search", "ask", "remember", "notes_read", "notes_detail",
+    "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail",
 }  # fmt: skip
 
 

@@ -27,7 +27,8 @@ from .rulebook import NOTES
 FOLDER_FILES = "files in the folder"
 SEARCH_RESULTS = "search results"
 OUTPUT_OF = "the output of "
-THE_PERSON = ("the person",)
+NOTHING_READ = (("the person",), ("the agent",))
+"""Sources of results that tell nothing of files or of strangers."""
 """The source of an answer of the person."""
 
 _PLACES = (
@@ -185,7 +186,7 @@ class ExfiltrationGuard:
         elif spec.effect == "draft":
             if result.is_error:  # it quotes the file
                 yield from self._file(source, "")
-        elif result.sources != THE_PERSON:  # an error may quote what was read, too
+        elif result.sources not in NOTHING_READ:  # an error may quote what was read, too
             yield from self._file(source, "" if spec.target == PATH else result.text)
 
     def _file(self, source: str, text: str) -> Iterator[Exposed]:

@@ -68,8 +68,8 @@ _GROUPS = (
     ToolGroup(tr_later("Keep notes"), "feather", ("remember",), "ask"),
     ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail"), "allow"),
 )
-_UNLISTED = ("ask",)
-"""Tools without a row: asking the person needs no permission."""
+_UNLISTED = ("ask", "plan")
+"""Tools without a row: asking and telling the person needs no permission."""
 
 
 def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:

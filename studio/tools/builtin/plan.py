@@ -1,0 +1,42 @@
+"""Plan tool: shows the person what the agent is going to do, and how far it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, TypedDict
+
+from studio.domain.errors import NothingRead
+from studio.tools import Result, tool
+
+MOST = 30
+"""Items of a plan."""
+
+
+class Item(TypedDict):
+    text: str
+    status: Literal["pending", "active", "done", "dropped"]
+
+
+@tool(
+    effect="read",
+    verb="Planning",
+    done="Planned",
+    icon="list",
+    steady=False,  # what is said again is no stall
+)
+def plan(items: list[Item]) -> Result:
+    """Show the person your plan for work of several steps, and how far you are. Give the whole
+    list each time: at first, and whenever an item begins or is done. Not for work of one or
+    two steps.
+
+    items: All items in order, at most 30, each in a few words. At most one is active.
+    """
+    if not items or len(items) > MOST:
+        raise NothingRead(f"“items” must have 1 to {MOST} items.")
+    if any(not item["text"].strip() for item in items):
+        raise NothingRead("An item has no text.")
+    count = Counter(item["status"] for item in items)
+    if count["active"] > 1:
+        raise NothingRead(f"{count['active']} items are active. Only one can be.")
+    summary = f"{count['done']} of {len(items) - count['dropped']} done"
+    return Result(f"The person sees the plan: {summary}.", summary, ("the agent",))
