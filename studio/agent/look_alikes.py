@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _TABLES = (
     # Cyrillic, small and large
@@ -33,6 +34,7 @@ _MISTAKABLE = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
 """Alphabets with letters that look like Latin ones."""
 
 
+@lru_cache(maxsize=1024)
 def skeleton(name: str) -> str:
     """What is left of a name for the eye; the same for names that look alike."""
     plain = "".join(map(_look, name)).replace("i", "l")
