@@ -48,12 +48,23 @@ _OF_THIS_FOLDER = re.compile(
     re.IGNORECASE,
 )
 """Words that mean what lies in the folder, and not files in general."""
+_OF_THEIRS = re.compile(
+    r"\b(?:when|who|where|how (?:much|many|long|often|old))\s+"
+    r"(?:is|are|was|were|do|does|did|will|has|have)\s+(?:the|my|our|i|we|it|this|that)\b"
+    r"|\bwhat\s+(?:did|do|have|had|should|must)\s+(?:i|we)\b"
+    r"|\bwhat(?:\s+is|\s+are|\s+was|\s+were|[’']s)\s+(?:my|our)\b|^\s*(?:please\s+)?summari[sz]e\b",
+    re.IGNORECASE,
+)
+"""Questions whose answer only the person's own files can have: “When is the meeting?”"""
+_NAME = re.compile(r"\s[A-Z][a-z]{2,}")
+"""A name inside a sentence, of which the world knows: “Where is the Nile?”"""
 _HOW_TO = re.compile(r"\bhow (?:to|do|can|should|would)\b|\bwie (?:kann|man)\b", re.IGNORECASE)
 
 
 def asks_about_the_files(ask: str) -> bool:
     """Whether a request is about the files that are here, in English or German."""
-    return bool(_OF_THIS_FOLDER.search(ask)) and not _HOW_TO.search(ask)
+    theirs = _OF_THEIRS.search(ask) and not _NAME.search(ask)
+    return bool(_OF_THIS_FOLDER.search(ask) or theirs) and not _HOW_TO.search(ask)
 
 
 def asks_for_a_change(ask: str) -> bool:
