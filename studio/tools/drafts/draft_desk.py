@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from studio.domain.aio import settled
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
 from studio.processes.desk import Desk, DeskChanges, DeskTooLarge
@@ -44,7 +45,14 @@ class DraftDesk:
             self._reason = "there is no sandbox for that here"
             return
         try:
-            self.desk = await asyncio.to_thread(self._lay)
+            laying = asyncio.ensure_future(asyncio.to_thread(self._lay))
+            try:
+                await settled(laying)
+            except asyncio.CancelledError:  # the thread went on to its end
+                if laying.exception() is None:
+                    await asyncio.shield(asyncio.to_thread(laying.result().remove))
+                raise
+            self.desk = laying.result()
         except DeskTooLarge as error:
             self._reason = str(error)
         except (OSError, ToolFailed) as error:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
 
+from studio.domain.drafts import FileDraft
 from studio.domain.events import Event, ToolFinished
 from studio.domain.permissions import Rule
 from studio.processes import desk as desks
 from studio.processes.desk import Desk, DeskTooLarge
+from studio.processes.sandbox import NoSandbox
 from studio.simulator import Call, Text, Turn
+from studio.tools import Context, Workspace
+from studio.tools.builtin.run import run as run_tool
+from studio.tools.sdk.context import NoDrafts
 from support.engine_home import EngineHome, engine_home, say
+from support.waiting import HANG
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
 RUN = Rule("allow", "run")
@@ -144,3 +153,37 @@ def test_a_desk_is_a_copy_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(desks, "MOST_FILES", 2)
     with pytest.raises(DeskTooLarge, match="more than 2 files"):
         Desk.lay(folder, {})
+
+
+async def test_a_desk_is_removed_when_the_call_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while it is being laid, in a thread that cannot be stopped."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    made, go = threading.Event(), threading.Event()
+    copy = Desk._copy  # pyright: ignore[reportPrivateUsage]
+
+    def slow(desk: Desk) -> None:
+        made.set()
+        assert go.wait(HANG)
+        copy(desk)
+
+    monkeypatch.setattr(Desk, "_copy", slow)
+
+    class Waiting(NoDrafts):
+        def waiting(self, *, of_turn: bool) -> list[FileDraft]:
+            return [FileDraft("1", "a.txt", None, "a", "")] if of_turn else []
+
+    class Sandbox(NoSandbox):
+        desks = True
+
+    (tmp_path / "work").mkdir()
+    context = Context(Workspace(tmp_path / "work"), drafts=Waiting(), sandbox=Sandbox())
+    calling = asyncio.ensure_future(run_tool.call(context, {"command": "true"}))
+    await asyncio.to_thread(made.wait, HANG)
+    calling.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    assert not list((tmp_path / "temporary").iterdir())
