@@ -28,6 +28,10 @@ from .import_values import (
 
 MOST_VERSIONS = 50
 """Branches of one conversation that are taken."""
+MOST_LEAVES = 1_000
+"""Ends of branches that are looked at."""
+MOST_BYTES = 200_000_000
+"""Bytes of the files of one conversation; an archive may name one file any number of times."""
 GetFile: TypeAlias = Callable[[str, str], Image | File | None]
 """Finds a file of the archive by its id; the second text is its name."""
 
@@ -35,6 +39,7 @@ _MARKED = re.compile("\ue200([^\ue201]*)\ue201")
 _SEPARATOR = "\ue202"
 _PRIVATE = re.compile("[\ue200-\ue2ff]")
 _BRACKETED = re.compile(r"【\d+(?::\d+)?†[^】]*】")
+_UNEXPLAINED = re.compile(rf" ?{_BRACKETED.pattern}")
 _HIDDEN = ("user_editable_context", "model_editable_context", "reasoning_recap")
 
 
@@ -43,19 +48,24 @@ def read_chatgpt(data: JsonObject, get_file: GetFile) -> Iterator[PortableConver
     nodes: dict[str, Body] = data["mapping"]  # type: ignore[assignment]
     shown = data.get("current_node") or _newest(nodes)
     branches = [_branch(nodes, shown)]
-    leaves = [name for name, node in nodes.items() if not node.get("children") and name != shown]
-    known = {tuple(map(id, branches[0]))}
+    every = [name for name, node in nodes.items() if not node.get("children") and name != shown]
+    leaves = every[:MOST_LEAVES]
+    more = len(every) - len(leaves)
+    seen = set(map(id, branches[0]))
     for leaf in leaves:
-        branch = _branch(nodes, leaf)
-        key = tuple(map(id, branch))
-        if branch and key not in known and not any(one[: len(key)] == key for one in known):
-            known.add(key)
-            branches.append(branch)
-    more = len(branches) - MOST_VERSIONS
+        last = next(_upwards(nodes, leaf), None)
+        if last is None or id(last) in seen:  # a tree: then all of it is in one already
+            continue
+        if len(branches) == MOST_VERSIONS:
+            more += 1
+            continue
+        branches.append(_branch(nodes, leaf))
+        seen.update(map(id, branches[-1]))
     title = text_of(data.get("title"))
-    for number, branch in enumerate(branches[:MOST_VERSIONS], 1):
+    files = _Bounded(get_file)
+    for number, branch in enumerate(branches, 1):
         left: list[str] = [f"{more} more versions"] if more > 0 and number == 1 else []
-        messages = [part for one in branch for part in _Message(one, get_file, left).parts()]
+        messages = [part for one in branch for part in _Message(one, files.get, left).parts()]
         yield ImportedConversation(
             title=title if number == 1 else version_title(title, number),
             messages=joined(messages),
@@ -71,15 +81,17 @@ def read_chatgpt(data: JsonObject, get_file: GetFile) -> Iterator[PortableConver
 
 def _branch(nodes: dict[str, Body], at: object) -> list[Body]:
     """The visible messages from the root to a node."""
-    branch: list[Body] = []
+    return list(_upwards(nodes, at))[::-1]
+
+
+def _upwards(nodes: dict[str, Body], at: object) -> Iterator[Body]:
     seen: set[str] = set()
     while isinstance(at, str) and at in nodes and at not in seen:
         seen.add(at)
         message = nodes[at].get("message")
         if message and not _hidden(message):
-            branch.append(message)
+            yield message
         at = nodes[at].get("parent")
-    return branch[::-1]
 
 
 def _newest(nodes: dict[str, Body]) -> str:
@@ -103,6 +115,19 @@ def _model(branch: Sequence[Body]) -> str:
     """The model of the last answer that names one."""
     named = (text_of(_facts(one).get("model_slug")) for one in reversed(branch))
     return next(filter(None, named), "")
+
+
+class _Bounded:
+    """Finds files until one conversation has enough of them."""
+
+    def __init__(self, get_file: GetFile) -> None:
+        self._get_file = get_file
+        self._left = MOST_BYTES
+
+    def get(self, file_id: str, name: str) -> Image | File | None:
+        found = self._get_file(file_id, name) if self._left > 0 else None
+        self._left -= len(found.data) if found is not None else 0
+        return found
 
 
 class _Message:
@@ -191,7 +216,7 @@ class _Message:
                 if _BRACKETED.fullmatch(mark):
                     text = text.replace(mark, link(source.get("title"), source.get("url")))
         text = _MARKED.sub(lambda mark: _named(mark[1]), text)
-        return _PRIVATE.sub("", _BRACKETED.sub("", text))
+        return _PRIVATE.sub("", _UNEXPLAINED.sub("", text))
 
 
 def _original(message: Body) -> str:

@@ -28,10 +28,9 @@ MOST_VERSIONS = 50
 def read_claude(data: JsonObject) -> Iterator[PortableConversation]:
     """The branch that was shown last, then the others; raises as the data are damaged."""
     messages: list[Body] = data["chat_messages"]  # type: ignore[assignment]
-    branches = _branches(messages, text_of(data.get("current_leaf_message_uuid")))
-    more = len(branches) - MOST_VERSIONS
+    branches, more = _branches(messages, text_of(data.get("current_leaf_message_uuid")))
     title = text_of(data.get("name"))
-    for number, branch in enumerate(branches[:MOST_VERSIONS], 1):
+    for number, branch in enumerate(branches, 1):
         left: list[str] = [f"{more} more versions"] if more > 0 and number == 1 else []
         found = [_message(one, left) for one in branch]
         yield ImportedConversation(
@@ -47,16 +46,20 @@ def read_claude(data: JsonObject) -> Iterator[PortableConversation]:
         )
 
 
-def _branches(messages: list[Body], shown: str) -> list[list[Body]]:
-    """The ways from the first message to each last one; one where nothing says what follows."""
+def _branches(messages: list[Body], shown: str) -> tuple[list[list[Body]], int]:
+    """The ways from the first message to each last one, and how many more there are.
+
+    It is one where nothing says what follows.
+    """
     known = {text_of(one.get("uuid")): one for one in messages}
     parents = {name: text_of(one.get("parent_message_uuid")) for name, one in known.items()}
     if len(known) != len(messages) or not any(one in known for one in parents.values()):
-        return [messages]
-    leaves = [name for name in known if name not in set(parents.values())]
+        return [messages], 0
+    followed = set(parents.values())
+    leaves = [name for name in known if name not in followed]
     last = shown if shown in known else next(reversed(leaves), "")
     found: list[list[Body]] = []
-    for leaf in dict.fromkeys([last, *leaves]):
+    for leaf in list(dict.fromkeys([last, *leaves]))[:MOST_VERSIONS]:
         branch: list[Body] = []
         at, seen = leaf, set[str]()
         while at in known and at not in seen:
@@ -64,7 +67,7 @@ def _branches(messages: list[Body], shown: str) -> list[list[Body]]:
             branch.append(known[at])
             at = parents[at]
         found.append(branch[::-1])
-    return [one for one in found if one] or [messages]
+    return [one for one in found if one] or [messages], max(0, len(leaves) - MOST_VERSIONS)
 
 
 def _message(message: Body, left: list[str]) -> Found:

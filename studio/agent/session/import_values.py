@@ -37,22 +37,22 @@ def version_title(title: str, number: int) -> str:
 
 def joined(messages: Iterable[Found]) -> tuple[Message, ...]:
     """Without what is empty; neighbours of one side are one message, as in a conversation."""
-    out: list[Message] = []
+    out: list[tuple[str, list[Block]]] = []
+    open_ended = False
     for role, found in messages:
         blocks = [b for b in found if not (isinstance(b, Text | Reasoning) and not b.text.strip())]
-        results = any(isinstance(block, ToolResult) for block in blocks)
         if not blocks:
             continue
-        last = out[-1] if out else None
-        if last is not None and last.role == role and not results and not _called(last):
-            out[-1] = Message(last.role, (*last.blocks, *blocks))
+        calls = any(isinstance(block, ToolCall | ToolResult) for block in blocks)
+        results = any(isinstance(block, ToolResult) for block in blocks)
+        if open_ended and out[-1][0] == role and not results:
+            out[-1][1].extend(blocks)
         else:
-            out.append(Message("user" if role == "user" else "assistant", tuple(blocks)))
-    return distinct(out)
-
-
-def _called(message: Message) -> bool:
-    return any(isinstance(block, ToolCall | ToolResult) for block in message.blocks)
+            out.append((role, blocks))
+        open_ended = not calls  # what follows a call is its result
+    return distinct(
+        Message("user" if role == "user" else "assistant", tuple(blocks)) for role, blocks in out
+    )
 
 
 def list_of(value: Any) -> list[Any]:

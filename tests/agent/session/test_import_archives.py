@@ -115,7 +115,7 @@ def test_the_archive_of_chatgpt_is_read_with_its_files_sources_and_branches() ->
     assert isinstance(call, ToolCall) and call.name == "dalle"
     [result] = pictured.blocks
     assert isinstance(result, ToolResult) and isinstance(result.content[0], Image)
-    assert last.text == "Older answers cite [A page](https://example.org/a) so, and  so."
+    assert last.text == "Older answers cite [A page](https://example.org/a) so, and so."
     assert [one.messages[1].text for one in (whisky, town)] == ["A whisky.", "A town."]
     assert [one.title for one in (whisky, town)] == ["Rye (version 2)", "Rye (version 3)"]
     assert file.left == ("chat.html", "user.json", "shared_conversations.json")
@@ -144,6 +144,25 @@ def test_the_archive_of_claude_is_read_with_its_branches() -> None:
     assert yes.messages[1].blocks == (Reasoning("Hm"), Text(f"Yes. ([{page}]({page})) It is."))
     assert (no.messages[1].text, no.title, no.archived) == ("No.", "Tea (version 2)", True)
     assert (yes.teller, yes.archived) == ("Claude", False)
+
+
+def test_a_file_of_countless_branches_is_read_in_time() -> None:
+    """A stranger's file: each branch is long, and all of them share almost all of it."""
+    length, wide = 1_000, 2_000
+    nodes: dict[str, Any] = {"0": node("0", None, "user", "Hi", children=("1",))}
+    for number in range(1, length):
+        nodes[f"{number}"] = node(f"{number}", f"{number - 1}", "assistant", "x", children=("y",))
+    for number in range(wide):
+        nodes[f"leaf{number}"] = node(f"leaf{number}", f"{length - 1}", "user", f"{number}")
+    data = {"title": "Wide", "mapping": nodes, "current_node": "leaf7"}
+    first, *others = read_conversations(json.dumps([data]).encode())
+    assert isinstance(first, ImportedConversation) and len(others) == 49
+    assert first.messages[-1].text == "7" and first.left_out == ("1950 more versions",)
+    flat = [{**CLAUDE["chat_messages"][1], "uuid": f"{n}", "parent_message_uuid": "r"} for n in range(wide)]  # fmt: skip
+    body = {**CLAUDE, "chat_messages": [{**CLAUDE["chat_messages"][0], "uuid": "r"}, *flat]}
+    first, *others = read_conversations(json.dumps([body]).encode())
+    assert isinstance(first, ImportedConversation) and len(others) == 49
+    assert "1950 more versions" in first.left_out
 
 
 def test_parts_of_a_split_export_are_read_in_order() -> None:
