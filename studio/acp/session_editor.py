@@ -33,8 +33,6 @@ _ENDING = 1.0
 """Seconds for an editor to end a command."""
 _REFUSED = (RequestError, ValidationError, ConnectionError)
 """The editor refuses, answers nonsense, or has gone."""
-_NO_QUESTIONS = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "xterm"}
-"""A terminal would have programs wait for a key that nobody presses."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 T = TypeVar("T")
@@ -87,7 +85,6 @@ class SessionEditor(Editor):
     ) -> CommandResult | None:
         if not self._has_terminals:
             return None
-        environment = {**environment, **_NO_QUESTIONS}
         program, *arguments = _shell(command, environment)
         creating = self._tasks.start(
             self._client.create_terminal(

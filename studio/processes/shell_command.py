@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from .daemon_thread import in_daemon_thread
@@ -31,12 +32,31 @@ _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()#].|[@-Z\\^_=>78])"
 )
 _UNFINISHED = re.compile(r"(?:\r|\x1b[^\n]{0,300})\Z")
+_SAME = 3
+"""Equal lines that stay as they are."""
+UNATTENDED = {
+    **dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "AWS_PAGER"), "cat"),
+    **dict.fromkeys(("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), "true"),
+    "GIT_TERMINAL_PROMPT": "0",
+    "GCM_INTERACTIVE": "never",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "CLICOLOR": "0",
+    "FORCE_COLOR": "0",
+    "PIP_PROGRESS_BAR": "off",
+    "npm_config_progress": "false",
+}
+"""The environment of a command that nobody watches: no pagers, editors, questions for a password,
+colours or progress bars (C-15)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """How a command ended. ``code`` is the exit code, negative for a signal; ``output`` has
-    both streams as they came, see ``OutputCapture.whole``."""
+    both streams as they came, see ``OutputCapture.whole`` and ``last_states``."""
 
     code: int
     output: str
@@ -93,7 +113,8 @@ class OutputCapture:
 
 
 class TerminalText:
-    """Terminal output as text: no escape sequences, line ends as ``\\n``; fed in pieces."""
+    """Terminal output as text: no escape sequences, line ends as ``\\n``; fed in pieces. A
+    ``\\r`` that stays goes back to the beginning of its line."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -104,7 +125,25 @@ class TerminalText:
         unfinished = None if final else _UNFINISHED.search(text)
         end = unfinished.start() if unfinished else len(text)
         text, self._held = text[:end], text[end:]
-        return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+        return text.replace("\r\n", "\n").replace("\0", "")
+
+
+def last_states(output: str) -> str:
+    """Output as a terminal shows it in the end: of a line that was overwritten the last state,
+    of more than three equal lines one with their count (C-16)."""
+
+    lines: list[str] = []
+    for line, same in groupby(map(_last_state, output.split("\n"))):
+        count = sum(1 for _ in same)
+        if count <= _SAME:
+            lines += [line] * count
+        else:
+            lines += [line, f"[… the same line {count - 1:,} times more …]"]
+    return "\n".join(lines)
+
+
+def _last_state(line: str) -> str:
+    return next((state for state in reversed(line.split("\r")) if state), "")
 
 
 async def run_shell(
@@ -161,7 +200,7 @@ async def run_shell(
             showing.cancel()
     await asyncio.wait([reading], timeout=_LINGER)
     if text := capture.fresh():
-        emit(text)
+        emit(text.replace("\r", "\n"))
     exited = begun.process.exited
     return CommandResult(exited.result() if exited.done() else -9, capture.whole(), not done)
 
@@ -173,7 +212,7 @@ async def _show(
         await arrived.wait()
         arrived.clear()
         if text := capture.fresh():
-            emit(text)
+            emit(text.replace("\r", "\n"))
         await asyncio.sleep(_TICK)  # many small writes become one
 
 

@@ -211,7 +211,9 @@ class ToolRunner:
             text = render(f"The tool failed: {type(error).__name__}: {error}")
             result = _failed(text)
         if len(text) > RESULT_LIMIT:
-            text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._access.spill)
+            text = await asyncio.to_thread(
+                shorten, text, RESULT_LIMIT, self._access.spill, keeps_end=result.keeps_end
+            )
         self._emit(
             ToolFinished(
                 call.id,

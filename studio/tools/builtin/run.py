@@ -6,7 +6,7 @@ import signal
 
 from studio.domain.errors import NothingRead
 from studio.processes.sandbox import explain_failure
-from studio.processes.shell_command import CommandResult, run_shell
+from studio.processes.shell_command import UNATTENDED, CommandResult, last_states, run_shell
 from studio.tools import Context, Result, tool
 from studio.tools.drafts.draft_desk import draft_desk
 
@@ -48,7 +48,7 @@ async def run(
             ended = await _run_in_editor(context, command, time_limit) or await run_shell(
                 command,
                 folder=context.workspace.root,
-                environment=context.environment,
+                environment={**context.environment, **UNATTENDED},
                 sandbox=context.sandbox,
                 keeper=context.keeper,
                 network=network,
@@ -61,7 +61,7 @@ async def run(
         about_drafts = await drafts.report(failed=ended.timed_out or ended.code != 0)
     summary = f"stopped after {time_limit:g} s" if ended.timed_out else _code(ended)
     failed = ended.timed_out or ended.code != 0
-    output = ended.output.rstrip("\n")
+    output = last_states(ended.output).rstrip("\n")
     if not output:
         output = "(no output)"
     if failed:
@@ -70,7 +70,7 @@ async def run(
             output += f"\n[{why}]"
     if about_drafts:
         output += f"\n[{about_drafts}]"
-    return Result(output, summary, (command,), failed)
+    return Result(output, summary, (command,), failed, keeps_end=True)
 
 
 async def _run_in_editor(context: Context, command: str, time_limit: float) -> CommandResult | None:
@@ -81,7 +81,7 @@ async def _run_in_editor(context: Context, command: str, time_limit: float) -> C
     editor = context.workspace.editor
     if editor is None or context.sandbox.kind != "none":
         return None
-    folder, environment = context.workspace.root, context.environment
+    folder, environment = context.workspace.root, {**context.environment, **UNATTENDED}
     return await editor.run(command, context.call_id, folder, environment, time_limit)
 
 

@@ -39,6 +39,8 @@ class Result:
     images: tuple[Image, ...] = ()
     untrusted: bool = False
     """Whether the value holds text of strangers, whatever ``ToolSpec.untrusted`` says."""
+    keeps_end: bool = False
+    """Whether the end of a text that is too long says more than its beginning."""
 
     @property
     def text(self) -> str:
@@ -157,9 +159,10 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def shorten(text: str, limit: int, spill: Path | None = None) -> str:
+def shorten(text: str, limit: int, spill: Path | None = None, *, keeps_end: bool = False) -> str:
     """Cut a text that is longer than ``limit`` characters in the middle (L-4).
 
+    Two thirds of what stays are its beginning or, with ``keeps_end``, its end (C-16).
     A note in its place says how much was left out and, with a folder
     ``spill``, in which file of it the whole text is. Writes that file: call it in a thread
     then. After a disk error the note names no file.
@@ -173,8 +176,9 @@ def shorten(text: str, limit: int, spill: Path | None = None) -> str:
             spill.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", errors="replace", newline="")
             kept = f" The whole text is in {path}"
-    head = _at_line_end(text, limit * 2 // 3)
-    tail = _at_line_start(text, len(text) - (limit - limit * 2 // 3))
+    first = limit // 3 if keeps_end else limit * 2 // 3
+    head = _at_line_end(text, first)
+    tail = _at_line_start(text, len(text) - (limit - first))
     left_out = tail - head
     note = f"[… {left_out:,} of {len(text):,} characters are left out here.{kept} …]"
     return f"{text[:head].rstrip()}\n\n{note}\n\n{text[tail:].lstrip()}"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import NothingRead, ToolFailed
-from studio.processes.shell_command import KEPT, OutputCapture, TerminalText
-from studio.tools import Context, Result, Workspace
+from studio.processes.shell_command import KEPT, OutputCapture, TerminalText, last_states
+from studio.tools import Context, Result, Workspace, shorten
 from studio.tools.builtin.run import run
+from support.cpu_cost import grows_linearly
 from support.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
@@ -137,11 +138,11 @@ async def test_background_processes_end_with_the_command(tmp_path: Path) -> None
 
 async def test_much_output_is_bounded(tmp_path: Path) -> None:
     shown: list[str] = []
-    command = "echo begin; yes | head -c 5000000; echo end"
+    command = "echo begin; yes 'y\ny ' | head -c 5000000; echo end"
     result = await run.call(context(tmp_path, shown), {"command": command})
     assert len(result.text) < KEPT + 200
     assert result.text.startswith("begin\ny\n")
-    assert result.text.endswith("y\nend")
+    assert result.text.endswith("y \nend")
     assert "characters of output are left out" in result.text
     assert len("".join(shown)) < 300_000
 
@@ -169,7 +170,38 @@ def test_terminal_output_becomes_text(size: int) -> None:
     raw = "\x1b[1;31mrot\x1b[0m\r\n50 %\r100 %\n\x1b]0;title\x07ö\x1b(Bend".encode()
     text = TerminalText()
     pieces = [text.feed(raw[i : i + size]) for i in range(0, len(raw), size)]
-    assert "".join([*pieces, text.feed(b"", final=True)]) == "rot\n50 %\n100 %\nöend"
+    assert "".join([*pieces, text.feed(b"", final=True)]) == "rot\n50 %\r100 %\nöend"
+
+
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        ("10 %\r50 %\r100 %\ndone\n", "100 %\ndone\n"),
+        ("a\r\r\nb\r", "a\nb"),
+        ("a\n" * 3, "a\n" * 3),
+        ("x\n" + "a\n" * 1_000 + "b", "x\na\n[… the same line 999 times more …]\nb"),
+        ("", ""),
+    ],
+)
+def test_of_overwritten_and_equal_lines_one_is_shown(output: str, shown: str) -> None:
+    """C-16."""
+    assert last_states(output) == shown
+
+
+@pytest.mark.parametrize("piece", ["a\n", "ab", "\r", "x\r", "a\nb\n"])
+def test_output_is_gone_through_in_linear_time(piece: str) -> None:
+    assert grows_linearly(lambda size: piece * size, last_states, 20_000)
+
+
+async def test_nobody_has_to_leave_a_pager_or_an_editor(tmp_path: Path) -> None:
+    """C-15, C-16."""
+    told = await ran(tmp_path, 'echo "$PAGER $EDITOR $TERM"; printf "1 %%\\r2 %%\\n"')
+    assert (told.text, told.keeps_end) == ("cat true dumb\n2 %", True)
+    long = "\n".join(map(str, range(10_000)))
+    short = shorten(long, 3_000, keeps_end=True)
+    head, _, tail = short.partition("[…")
+    assert 800 < len(head) < 1_200 and 1_800 < len(tail) < 2_400
+    assert short.startswith("0\n1\n") and short.endswith("\n9999")
 
 
 def test_capture_keeps_both_ends() -> None:
