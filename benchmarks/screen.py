@@ -120,6 +120,9 @@ def window(rate: int, counting: bool) -> None:
         eye = Eye(window)
 
         def say() -> None:
+            if window.chat.model.input.state != "idle":  # the turn before is still being stored
+                QTimer.singleShot(100, say)
+                return
             began[0] = time.process_time()
             for one in (updates, pixels, words):
                 one.clear()
