@@ -12,8 +12,7 @@ from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
 from studio.domain.events import TurnComplete
 from studio.simulator import Call, Text, Think, Turn, stall
-from studio.ui.transcript.actions import GUARD
-from studio.ui.transcript.items.approval_item import ApprovalItem
+from studio.ui.transcript.items.approval_item import GUARD, PAUSE, ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.transcript.items.files_item import FilesItem
 from support.engine_home import PROTOCOLS, is_locked
@@ -97,6 +96,7 @@ async def test_permission_by_keys(tmp_path: Path, provider: str) -> None:
         view, now = person.view, [100.0]
         view.context.now = lambda: now[0]
         person.say("Run something")
+        now[0] += PAUSE
 
         async def prompt(after: object = None) -> ApprovalItem:
             item = await until(
@@ -117,9 +117,12 @@ async def test_permission_by_keys(tmp_path: Path, provider: str) -> None:
         assert first.question.title.startswith("Coder wants to run") and "echo one" in first.name
         now[0] += GUARD - 0.01
         person.press(Key.Key_Return)
+        assert person.session.transcript.questions  # nothing happened
         person.press(Key.Key_A)
         person.press(Key.Key_D)
-        assert person.session.transcript.questions  # nothing happened
+        now[0] += PAUSE - 0.01
+        person.press(Key.Key_Return)
+        assert person.session.transcript.questions  # they were typed for something else
         now[0] += 0.02
         person.press(Key.Key_Return)  # once
         second = await prompt(first)

@@ -74,6 +74,8 @@ class Editor(QPlainTextEdit):
     """Ctrl with an arrow: through the messages written before."""
     focus_changed = Signal()
     resized = Signal()
+    typed = Signal()
+    """The person typed something, or an input method did for them."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -120,11 +122,17 @@ class Editor(QPlainTextEdit):
         self._placeholder.update()
 
     def _show_placeholder(self) -> None:
-        composing = self.document().firstBlock().layout().preeditAreaText()
-        self._placeholder.setVisible(self.document().isEmpty() and not composing)
+        self._placeholder.setVisible(not self.writing)
+
+    @property
+    def writing(self) -> bool:
+        """Whether there is text, be it one that an input method composes yet."""
+        composed = self.document().firstBlock().layout().preeditAreaText()
+        return bool(composed) or not self.document().isEmpty()
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         super().inputMethodEvent(event)
+        self.typed.emit()
         self._show_placeholder()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -148,6 +156,7 @@ class Editor(QPlainTextEdit):
             (self.older_wanted if key == Qt.Key.Key_Up else self.newer_wanted).emit()
         else:
             super().keyPressEvent(event)
+            self.typed.emit()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.spell_check is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from PySide6.QtCore import QRect, QRectF, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 from shiboken6 import isValid
 
 from studio.ui.formatting import short_path
@@ -168,6 +168,7 @@ class ChatPage(PaintedWidget):
         view.context.raised = model.recovery.raised_cap
         self._layout.view = view
         view.canvas_viewport.need_keys = self._need_keys
+        self.composer.editor.typed.connect(self._note_typing)
         return view
 
     @property
@@ -306,7 +307,7 @@ class ChatPage(PaintedWidget):
         same_place = session is not None and self._keep_place(session.info.id)
         if not reloaded and not same_place:
             self.composer.setFocus()
-            if self.composer.state == "waiting" and not self.composer.text:
+            if self.composer.state == "waiting" and not self.composer.editor.writing:
                 view.focus_prompt()
 
     def _show_event(self, change: Change) -> None:
@@ -330,10 +331,18 @@ class ChatPage(PaintedWidget):
         self._show_sending()
         before, self._state = self._state, self.model.input.state
         answered = before == "waiting" and self._state == "running"
-        if self._state == "waiting" and not self.composer.text:
+        if self._state == "waiting" and not self._writes():
             self.view.focus_prompt()
         elif self._state == "idle" or (answered and self.view.hasFocus()):
             self.composer.setFocus()
+
+    def _writes(self) -> bool:
+        """Whether the keyboard is needed where it is: something is written or looked for."""
+        here = self.window().focusWidget()
+        return self.composer.editor.writing or (isinstance(here, QLineEdit) and bool(here.text()))
+
+    def _note_typing(self) -> None:
+        self.view.context.typed_at = self.view.context.now()
 
     def _show_options(self) -> None:
         options = self.model.options

@@ -25,9 +25,6 @@ from .message_row import (
 from .model import RecoveryAction
 from .viewport import Viewport
 
-GUARD = 0.4
-"""Seconds after a card appeared in which it ignores keys: they were meant for something else."""
-
 _ANSWERS = {"allow_once": "once", "allow_always": SCOPES[0][0], "deny": "deny"}
 
 
@@ -87,9 +84,7 @@ class Actions(QObject):
         A card that has only just appeared ignores keys. What is out of view is brought into
         view instead: nobody answers what they do not see.
         """
-        if isinstance(item, WaitingItem) and (
-            item.shown_at is None or self._viewport.context.now() - item.shown_at < GUARD
-        ):
+        if isinstance(item, WaitingItem) and item.deaf(self._viewport.context.now()):
             return
         if is_of_message(hit):
             owner = self._viewport.message_row

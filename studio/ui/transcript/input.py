@@ -27,6 +27,14 @@ _SELECTING = {
 """Direction of a key that selects with Shift, and whether it goes by blocks of text."""
 
 
+def is_typed(event: QKeyEvent) -> bool:
+    """Whether a key writes something where text is written."""
+    held = event.modifiers() & ~(
+        Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
+    )
+    return bool(event.text()) and event.text().isprintable() and not held
+
+
 class KeyboardInput:
     """Moves the focus, scrolls, and presses buttons of the focused item by key."""
 
@@ -36,6 +44,17 @@ class KeyboardInput:
 
     def press(self, event: QKeyEvent) -> bool:
         """Handle a key; False if it has no meaning here."""
+        item, now = self._viewport.focus.item, self._viewport.context.now()
+        types = isinstance(item, WaitingItem) and is_typed(event)
+        if types and item.deaf(now):
+            item.typed_over(now)
+            return True
+        done = self._press_key(event)
+        if types and not done:
+            item.typed_over(now)
+        return done
+
+    def _press_key(self, event: QKeyEvent) -> bool:
         viewport = self._viewport
         if event.matches(QKeySequence.StandardKey.Copy):
             self._actions.copy(markup=False)

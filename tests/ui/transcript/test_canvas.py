@@ -37,7 +37,7 @@ from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import Transcript
 from studio.ui.markdown.parser import parse
-from studio.ui.transcript.items.approval_item import ApprovalItem
+from studio.ui.transcript.items.approval_item import GUARD, PAUSE, ApprovalItem
 from studio.ui.transcript.items.message_items import TextItem
 from support.transcript_window import TranscriptWindow, shown
 
@@ -354,6 +354,33 @@ def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
     assert not replies
     shown.key(Qt.Key.Key_1)
     assert replies == [("c2", "Red")]
+
+
+def test_typing_does_not_answer_a_question(shown: TranscriptWindow) -> None:
+    """Keys act on a card only after a second without typing, in the composer or on the card."""
+    now, replies = [100.0], []
+    context = shown.view.context
+    context.now = lambda: now[0]
+    shown.view.item_actions.reply_given.connect(lambda *args: replies.append(args))
+    shown.ask()
+    queued = ToolQueued("c1", "ask", {}, "", "read", "Asking", "Asked")
+    context.typed_at = now[0]  # a message was just sent
+    shown.tell(queued, ToolStarted("c1"), AwaitingReply("c1", "Which one?", ("Red", "Blue")))
+    assert shown.view.focus_prompt()
+    shown.view.grab()
+    now[0] += PAUSE - 0.1
+    QTest.keyClicks(shown.view, "go on 1")
+    now[0] += PAUSE - 0.1
+    shown.key(Qt.Key.Key_Space)
+    now[0] += PAUSE + 0.1
+    QTest.keyClicks(shown.view, "so")  # no keys of the card
+    now[0] += GUARD + 0.1
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_2):
+        shown.key(key)
+    assert not replies
+    now[0] += PAUSE + 0.1
+    shown.key(Qt.Key.Key_2)
+    assert replies == [("c1", "Blue")]
 
 
 def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:

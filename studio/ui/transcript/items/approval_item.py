@@ -114,13 +114,34 @@ def covered(calls: Sequence[str]) -> list[str]:
     return [words]
 
 
+GUARD = 0.4
+"""Seconds after a card appeared in which it ignores keys: they were meant for something else."""
+PAUSE = 1.0
+"""Seconds without typing after which keys are meant for a card."""
+
+
 class WaitingItem(Item[ToolBlock]):
     """A raised card with a tile, a title and buttons."""
 
     def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
         super().__init__(span, blocks, agent)
         self.shown_at: float | None = None
-        """When it was first painted: keys are ignored for a moment after."""
+        """When it was first painted, or later if the person was typing then.
+
+        Keys are ignored for a moment after.
+        """
+
+    def deaf(self, now: float) -> bool:
+        """Whether it ignores keys yet."""
+        return self.shown_at is None or now - self.shown_at < GUARD
+
+    def typed_over(self, now: float) -> None:
+        """The person types, not meaning the card: it ignores keys until they pause."""
+        self.shown_at = now + PAUSE - GUARD
+
+    def _appear(self, context: ItemContext) -> None:
+        if self.shown_at is None:
+            self.shown_at = max(context.now(), context.typed_at + PAUSE - GUARD)
 
     def estimate(self, context: ItemContext) -> float:
         return context.style.px(191)
@@ -271,8 +292,7 @@ class ApprovalItem(WaitingItem):
         if self.block.question is None or not self.hits:
             return
         style = context.style
-        if self.shown_at is None:
-            self.shown_at = context.now()
+        self._appear(context)
         self.paint_card(paint, "shield-question-mark", context)
         style.card(paint.painter, self._box, "sunken", None, 6)
         self.paint_leaves(paint, context)
@@ -335,8 +355,7 @@ class QuestionItem(WaitingItem):
         return y + tall + style.px(6)
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        if self.shown_at is None:
-            self.shown_at = context.now()
+        self._appear(context)
         style = context.style
         self.paint_card(paint, "message-circle", context)
         for hit in self.hits:

@@ -83,6 +83,8 @@ class ItemContext:
     read_only: bool = False
     """Whether nothing can follow, so that no error or end offers a way on."""
     width: float = 680.0
+    typed_at: float = -inf
+    """When the person last typed in the composer, by ``now``."""
     started: dict[int, float] = field(default_factory=dict[int, float])
     """When a running block was first seen, by its id."""
     opened: set[FoldKey] = field(default_factory=set[FoldKey])
