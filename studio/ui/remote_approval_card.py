@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QPlainTextEdit, QSizePoli
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import draw_text
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -310,4 +311,4 @@ class _Facts(PaintedWidget):
             mark = QRectF(place.x(), place.center().y() - side / 2, side, side)
             t.paint_icon(painter, mark, icon, "text2")
             words = place.adjusted(t.px(20), 0, 0, 0)
-            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
+            draw_text(painter, words, Qt.AlignmentFlag.AlignVCenter.value, text)

@@ -497,7 +497,7 @@ async def test_a_whole_conversation_by_keyboard(tmp_path: Path) -> None:
         await until(lambda: person.item(QuestionItem))
         await until(lambda: getattr(view.focus.item, "shown_at", None) is not None)
         assert view.hasFocus()
-        now[0] += 1
+        now[0] += 2
         person.press(Key.Key_2)
         await person.done()
         assert "Blue" in person.asked[1] and "Choose\\na colour" in person.asked[0]

@@ -37,7 +37,7 @@ async def asked(person: Person) -> ApprovalItem:
     person.view.grab()
     await until(lambda: item.shown_at is not None)
     later = person.view.context.now
-    person.view.context.now = lambda: later() + 1.0
+    person.view.context.now = lambda: later() + 2.0
     return item
 
 

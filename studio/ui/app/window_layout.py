@@ -14,6 +14,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 
 from studio.ui.sidebar.rail import Rail
+from studio.ui.theme.mirroring import put
 from studio.ui.widgets.layouts import row_of
 
 if TYPE_CHECKING:
@@ -168,13 +169,13 @@ class WindowLayout(QWidget):
         width, height = self.width(), self.height()
         left = self.sidebar_width or SIDEBAR_WIDTHS[width < INSPECTOR_BESIDE]
         if self.sidebar.parentWidget() is self:
-            self.sidebar.setGeometry(self._rail_width, 0, left, height)
+            put(self.sidebar, self._rail_width, 0, left, height)
             self.sidebar.raise_()
         inspector = self._inspector
         if inspector is not None and inspector.parentWidget() is self:
             free = self._top.sizeHint().height()
             wide = min(self.inspector_width, width)
-            inspector.setGeometry(width - wide, free, wide, height - free)
+            put(inspector, width - wide, free, wide, height - free)
             inspector.raise_()
         widths = {self.sidebar: left, inspector: self.inspector_width}
         children = [self._splitter.widget(index) for index in range(self._splitter.count())]

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.ui.formatting import number
 from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
 from studio.ui.widgets import IconButton, Label, plain_tip
 from studio.ui.widgets.painting import (
@@ -98,7 +99,8 @@ class AttachmentChip(PaintedWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         size = self.remove.sizeHint()
-        self.remove.setGeometry(
+        put(
+            self.remove,
             self.width() - size.width() - self.theme.px(6),
             (self.height() - size.height()) // 2,
             size.width(),
@@ -245,7 +247,7 @@ class Attachments(QWidget):
             size = chip.sizeHint()
             if x and x + size.width() > self.width():
                 x, y = 0, y + tall + gap
-            chip.setGeometry(x, y, min(size.width(), max(1, self.width())), size.height())
+            put(chip, x, y, min(size.width(), max(1, self.width())), size.height())
             x, tall = x + size.width() + gap, size.height()
         y += tall
         for problem in self._problems:
@@ -276,7 +278,7 @@ class AttachmentProblem(PaintedWidget):
         """Fit the text into ``width``; returns the height that it takes."""
         left = self.theme.px(20)
         height = self.words.heightForWidth(max(1, width - left))
-        self.words.setGeometry(left, 0, max(1, width - left), height)
+        put(self.words, left, 0, max(1, width - left), height)
         return max(height, self.theme.px(16))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import number
 from studio.ui.theme import Theme, elided
+from studio.ui.theme.mirroring import put
 from studio.ui.transcript.find import Wanted
 from studio.ui.transcript.finder import Finder
 from studio.ui.translation import tr, tr_plural
@@ -152,17 +153,17 @@ class FindStrip(PaintedWidget):
         x = (self.width() - room) // 2
         width = min(px(FIELD), max(px(160), room - px(230)))
         tall = self.theme.height(28)
-        self.field.setGeometry(x, round(middle - tall / 2), width, tall)
+        put(self.field, x, round(middle - tall / 2), width, tall)
         x += width + px(8)
         for part in (self.above, self.below, self.case, self.word):
             size = part.sizeHint()
             x += px(8) + 2 if part is self.case else 0
-            part.setGeometry(x, round(middle - size.height() / 2), size.width(), size.height())
+            put(part, x, round(middle - size.height() / 2), size.width(), size.height())
             x += size.width()
         self._note_left = x + px(14)
         size = self.away.sizeHint()
         right = self.width() - px(10) - size.width()
-        self.away.setGeometry(right, round(middle - size.height() / 2), size.width(), size.height())
+        put(self.away, right, round(middle - size.height() / 2), size.width(), size.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.formatting import context_size, dollars, price
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme.mirroring import mirrored_row, put
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, HeadedList, HeadedView, Index, Segmented
 from studio.ui.widgets.painting import (
@@ -113,6 +114,7 @@ class ChoiceRow(QStyledItemDelegate):
         side = self._theme.px(16)
         return QRectF(rect.left() + self._theme.px(14), rect.center().y() - side / 2, side, side)
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, rect = self._theme, QRectF(option.rect)
         row = index.data(ChoiceList.RowRole)
@@ -275,21 +277,26 @@ class ModelPicker(PaintedWidget):
         t, width = self.theme, self.width()
         field, foot = t.height(FIELD), t.height(FOOT)
         kind = self.kind.sizeHint()
-        self.kind.setGeometry(
+        put(
+            self.kind,
             width - t.px(10) - kind.width(),
             (field - kind.height()) // 2,
             kind.width(),
             kind.height(),
         )
         left = t.px(38)
-        self.field.setGeometry(left, 4, self.kind.x() - left - t.px(8), field - 8)
+        end = width - t.px(10) - kind.width()
+        put(self.field, left, 4, end - left - t.px(8), field - 8)
         top = field + PAD
-        self.list.setGeometry(1, top, width - 2, self.height() - foot - PAD - top)
+        put(self.list, 1, top, width - 2, self.height() - foot - PAD - top)
         hint = self.providers.sizeHint()
-        self.providers.setGeometry(
-            width - t.px(8) - hint.width(), self.height() - foot + (foot - hint.height()) // 2,
-            hint.width(), hint.height(),
-        )  # fmt: skip
+        put(
+            self.providers,
+            width - t.px(8) - hint.width(),
+            self.height() - foot + (foot - hint.height()) // 2,
+            hint.width(),
+            hint.height(),
+        )
         path = QPainterPath()
         path.addRoundedRect(QRectF(self.rect()), 10, 10)
         self.setMask(QRegion(path.toFillPolygon().toPolygon()))
@@ -336,8 +343,10 @@ class ModelPicker(PaintedWidget):
             index = self.list.indexAt(event.position().toPoint())
             if self.list.choice(index) is not None:
                 self.list.setCurrentIndex(index)
-                star = self.row.star(QRectF(self.list.visualRect(index)))
-                if star.adjusted(-6, -8, 4, 8).contains(event.position()):
+                rect = self.list.visualRect(index)
+                star = self.row.star(QRectF(rect)).adjusted(-6, -8, 4, 8).toRect()
+                star = QStyle.visualRect(self.layoutDirection(), rect, star)
+                if star.contains(event.position().toPoint()):
                     self._star()
                 else:
                     self.take()

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import (
     Field,
@@ -90,6 +91,7 @@ class _EventDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, self.theme.height(28, "small"))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self.theme, index.data(Qt.ItemDataRole.UserRole)
         if index == self._view.currentIndex():
@@ -133,6 +135,7 @@ class EventsPage(QWidget):
         OverlayBar(view)
         view.selectionModel().currentChanged.connect(self._choose)
         self.details = QPlainTextEdit()
+        self.details.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
         self.details.setReadOnly(True)
         self.details.setFrameShape(QFrame.Shape.NoFrame)
         self.details.setAccessibleName(tr("Details of the event"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
@@ -54,6 +54,7 @@ class HistoryPage(QWidget):
         self.label = Label(theme, "", "small", "text2")
         self.copy = Button(theme, tr("Copy"), "ghost", icon="copy", clicked=self._copy)
         self.text = QPlainTextEdit()
+        self.text.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
         self.text.setReadOnly(True)
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)

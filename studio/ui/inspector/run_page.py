@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.ui.formatting import number, short_count
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme.mirroring import draw_text, mirrored
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_spinner, paint_text
@@ -352,7 +353,13 @@ class RequestList(PaintedWidget):
             self._measure()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        t, painter = self.theme, QPainter(self)
+        painter = QPainter(self)
+        with mirrored(painter, QRectF(self.rect()), self.layoutDirection()):
+            self._paint(painter, event)
+        painter.end()
+
+    def _paint(self, painter: QPainter, event: QPaintEvent) -> None:
+        t = self.theme
         painter.fillRect(MARGIN, t.px(9), self.width() - 2 * MARGIN, 1, t.color("hair"))
         head = QRectF(MARGIN, t.px(20), self.width() - 2 * MARGIN, t.px(24))
         self._line(painter, head, tr("Requests"), str(len(self._rows)), "small_strong", "text1")
@@ -374,7 +381,7 @@ class RequestList(PaintedWidget):
             t.paint_icon(painter, mark, "triangle-alert", "warn")
             painter.setFont(t.font("small"))
             painter.setPen(t.color("warn"))
-            painter.drawText(place, _WRAP, row.broke)
+            draw_text(painter, QRectF(place), _WRAP, row.broke)
 
     def _line(
         self, painter: QPainter, rect: QRectF, left: str, right: str, role: str, token: str

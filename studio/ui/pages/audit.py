@@ -25,6 +25,7 @@ from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditStat
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import decimal, moment
 from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import (
     Button,
@@ -109,6 +110,7 @@ class _Row(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(200, self._theme.px(46))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t = self._theme
         entry: AuditEntry = index.data(Qt.ItemDataRole.UserRole)

@@ -24,7 +24,7 @@ from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.chat.page import ChatPage
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.key_row import provider_of_key
-from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
     Button,
@@ -39,7 +39,13 @@ from studio.ui.widgets import (
     Status,
 )
 from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of
-from studio.ui.widgets.painting import PaintedWidget, centred, paint_keycaps, paint_rounded
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    centred,
+    paint_keycaps,
+    paint_rounded,
+    paint_text,
+)
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -84,23 +90,18 @@ class ChoiceRow(PaintedButton):
         x, room = tile.right() + 16, rect.width() - tile.right() - 16 - 52
         head, line = t.metrics("heading"), t.metrics("ui")
         y = (rect.height() - head.height() - line.height() - 4) / 2
-        painter.setFont(t.font("heading"))
-        painter.setPen(t.color("text1"))
-        painter.drawText(QPointF(x, y + head.ascent()), self.text())
+        place = QRectF(x, y, room + 10, head.height())
+        paint_text(painter, t, place, self.text(), "heading")
         if self._status:
             at = x + head.horizontalAdvance(self.text()) + 12
             dot = QRectF(at, y + head.height() / 2 - t.px(7) / 2, t.px(7), t.px(7))
             ink = {"ok": "ok", "warn": "warn"}.get(self._state, "text3")
             paint_rounded(painter, dot, dot.width() / 2, t.color(ink))
-            painter.setFont(t.font("small"))
-            painter.setPen(t.color("text2"))
-            small = t.metrics("small")
-            words = elided(small, self._status, x + room - dot.right() - 6)
-            painter.drawText(QPointF(dot.right() + 6, y + head.ascent()), words)
-        painter.setFont(t.font("ui"))
-        painter.setPen(t.color("text2"))
-        words = elided(line, self._line, room + 10)
-        painter.drawText(QPointF(x, y + head.height() + 4 + line.ascent()), words)
+            place.setLeft(dot.right() + 6)
+            space = x + room - place.x()
+            paint_text(painter, t, place, self._status, "small", "text2", room=space)
+        place = QRectF(x, y + head.height() + 4, room + 10, line.height())
+        paint_text(painter, t, place, self._line, "ui", "text2", room=place.width())
         paint_keycaps(painter, t, QPointF(rect.width() - 34, rect.center().y()), self._key)
 
 

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme.mirroring import mirrored_row, put, upright
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import HeadedList, HeadedView, Index
 from studio.ui.widgets.painting import (
@@ -75,6 +76,7 @@ class ResultRow(QStyledItemDelegate):
         entry = isinstance(index.data(ResultList.RowRole), FoundEntry)
         return QSize(100, self._theme.height(ROW if entry else HEADING))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, rect = self._theme, QRectF(option.rect)
         row = index.data(ResultList.RowRole)
@@ -114,16 +116,20 @@ class ResultRow(QStyledItemDelegate):
         text = elided(t.metrics("ui_strong"), " ".join(row.entry.title.split("\n")), place.width())
         x, at = place.x(), 0
         y = place.center().y() + (t.metrics("ui").ascent() - t.metrics("ui").descent()) / 2
-        painter.setPen(t.color("text1"))
+        pieces: list[tuple[float, str, str]] = []
         while at < len(text):
             strong, end = at in row.letters, at
             while end < len(text) and (end in row.letters) == strong:
                 end += 1
             role = "ui_strong" if strong else "ui"
-            painter.setFont(t.font(role))
-            painter.drawText(QPointF(x, round(y)), text[at:end])
+            pieces.append((x, role, text[at:end]))
             x += t.metrics(role).horizontalAdvance(text[at:end])
             at = end
+        painter.setPen(t.color("text1"))
+        with upright(painter, QRectF(place.x(), place.y(), x - place.x(), place.height())):
+            for left, role, piece in pieces:
+                painter.setFont(t.font(role))
+                painter.drawText(QPointF(left, round(y)), piece)
         return x - place.x()
 
 
@@ -241,9 +247,9 @@ class Palette(PaintedWidget):
         field, foot = t.height(FIELD), t.height(FOOT)
         esc = keycaps_width(t, "Esc") + t.px(24)
         left = t.px(44)
-        self.field.setGeometry(box.x() + left, box.y() + 6, box.width() - left - esc, field - 12)
+        put(self.field, box.x() + left, box.y() + 6, box.width() - left - esc, field - 12)
         top = box.y() + field + PAD
-        self.list.setGeometry(box.x(), top, box.width(), box.bottom() + 1 - foot - PAD - top)
+        put(self.list, box.x(), top, box.width(), box.bottom() + 1 - foot - PAD - top)
 
     def _faded(self, part: object) -> None:
         self._dim = float(part) if isinstance(part, float) else 1.0

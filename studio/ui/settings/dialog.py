@@ -40,6 +40,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import Column, Hairline, Label, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
@@ -66,6 +67,7 @@ class _PageRow(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
         return QSize(80, self._theme.height(30) + GAP)
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         t, rect = self._theme, QRectF(option.rect).adjusted(0, 0, 0, -GAP)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
@@ -307,6 +309,7 @@ class SettingsDialog(QDialog):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), self.theme.color("surface"))
-        left = QRectF(0, 0, self.theme.px(LIST_WIDTH), self.height())
-        painter.fillRect(left, self.theme.color("window"))
+        wide = self.theme.px(LIST_WIDTH)
+        side = QRectF(self.width() - wide if self.isRightToLeft() else 0, 0, wide, self.height())
+        painter.fillRect(side, self.theme.color("window"))
         painter.end()

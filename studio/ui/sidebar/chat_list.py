@@ -48,6 +48,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.formatting import number
 from studio.ui.theme import Theme, elided
+from studio.ui.theme.mirroring import mirrored_row, upright
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Field, Index, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
@@ -93,6 +94,7 @@ class ChatDelegate(QStyledItemDelegate):
             height = t.height(32)  # one height for all: a view asks for that of the first row only
         return QSize(100, height)
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         if not self.view.painted.intersects(option.rect):
             return  # a view asks for all rows between two that have changed
@@ -222,11 +224,13 @@ class ChatDelegate(QStyledItemDelegate):
             ]
         painter.setClipRect(place)
         x, base = place.x(), place.y() + t.metrics("small").ascent()
-        for part, role, token in parts:
-            painter.setFont(t.font(role))
-            painter.setPen(t.color(token))
-            painter.drawText(QPointF(x, base), part)
-            x += t.metrics(role).horizontalAdvance(part)
+        wide = sum(t.metrics(role).horizontalAdvance(part) for part, role, _ in parts)
+        with upright(painter, QRectF(x, place.y(), wide, place.height())):
+            for part, role, token in parts:
+                painter.setFont(t.font(role))
+                painter.setPen(t.color(token))
+                painter.drawText(QPointF(x, base), part)
+                x += t.metrics(role).horizontalAdvance(part)
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = Field(self.theme, parent=parent)

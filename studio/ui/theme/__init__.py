@@ -7,6 +7,7 @@ The application has one style sheet, made here with its palette. It styles only 
 - ``accents``: Makes the colours of an accent, by rules of contrast.
 - ``look``: What a person chose of the window's look.
 - ``typefaces``: Finds the fonts of the window, and loads those that ship with the program.
+- ``mirroring``: Paints rows from the right, where people read from there.
 - ``icons``: Loads icons and paints them in a colour.
 - ``tokens``: Colours, sizes and fonts by name.
 """
@@ -34,6 +35,7 @@ from . import tokens, typefaces
 from .accents import accent_tokens
 from .icons import Icons
 from .look import Look, Setting
+from .mirroring import upright
 
 ICONS_OF_AGENTS: tuple[str, ...] = (
     "sparkle",
@@ -176,16 +178,16 @@ class Theme(QObject):
         self, painter: QPainter, rect: QRectF, name: str, color: str | QColor = "text2"
     ) -> None:
         """Paint an icon, centred in ``rect``, as large as its shorter side."""
-        zoom = painter.worldTransform().m11() or 1.0
+        zoom = abs(painter.worldTransform().m11()) or 1.0  # icons are never mirrored
         dpr = painter.device().devicePixelRatioF()
         size = min(rect.width(), rect.height())
         drawn = self._icons.pixmap(name, self._as_color(color), size, dpr * zoom)
         at = rect.center() - QPointF(size, size) / 2
         if zoom == 1.0:  # on whole device pixels, or thin strokes blur
             at = QPointF(round(at.x() * dpr) / dpr, round(at.y() * dpr) / dpr)
-        painter.drawPixmap(
-            QRectF(at, QSizeF(size, size)), drawn, QRectF(0, 0, drawn.width(), drawn.height())
-        )
+        place = QRectF(at, QSizeF(size, size))
+        with upright(painter, place):
+            painter.drawPixmap(place, drawn, QRectF(0, 0, drawn.width(), drawn.height()))
 
     def icon(self, name: str, color: str | QColor = "text2", size: int = 16) -> QIcon:
         """An icon for menus and other native places; made for this theme's colours."""

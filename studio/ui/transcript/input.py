@@ -44,14 +44,13 @@ class KeyboardInput:
 
     def press(self, event: QKeyEvent) -> bool:
         """Handle a key; False if it has no meaning here."""
-        item, now = self._viewport.focus.item, self._viewport.context.now()
-        types = isinstance(item, WaitingItem) and is_typed(event)
-        if types and item.deaf(now):
-            item.typed_over(now)
-            return True
-        done = self._press_key(event)
-        if types and not done:
-            item.typed_over(now)
+        card, now = self._viewport.focus.item, self._viewport.context.now()
+        if not isinstance(card, WaitingItem) or not is_typed(event):
+            return self._press_key(event)
+        ignored = card.deaf(now)
+        done = ignored or self._press_key(event)
+        if ignored or not done:
+            card.typed_over(now)
         return done
 
     def _press_key(self, event: QKeyEvent) -> bool:

@@ -80,6 +80,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # paragraphs have their own
         self.theme = theme
         self.paint_style = PaintStyle(theme)
         self.colours = CodeColours(self)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import draw_text, mirrored
 
 from .focus import FocusRing
 from .painting import centred, keycaps_width, paint_keycaps, paint_rounded
@@ -56,7 +57,9 @@ class PaintedButton(QAbstractButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        self.paint(painter, QRectF(self.rect()))
+        rect = QRectF(self.rect())
+        with mirrored(painter, rect, self.layoutDirection()):
+            self.paint(painter, rect)
         painter.end()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -203,9 +206,7 @@ class Button(FoldingButton):
         painter.setFont(font)
         painter.setPen(ink)
         text = QRectF(x, 0, rect.width() - x, rect.height())
-        painter.drawText(
-            text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text()
-        )
+        draw_text(painter, text, Qt.AlignmentFlag.AlignVCenter.value, self.text())
         if self._keycap and t.keycaps and not self.folded:
             at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)
             paint_keycaps(painter, t, QPointF(at, rect.center().y()), self._keycap, filled)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import keys as names
 from studio.ui.theme import Theme, elided
+from studio.ui.theme.mirroring import draw_text, mirrored, upright
 
 FRAME_MS = 160
 """Milliseconds between two frames: a tenth of those that a growing text gets."""
@@ -79,7 +80,9 @@ class PaintedWidget(QWidget):
         painter = QPainter(self)
         if self.ground:
             painter.fillRect(self.rect(), self.theme.color(self.ground))
-        self.paint(painter, QRectF(self.rect()))
+        rect = QRectF(self.rect())
+        with mirrored(painter, rect, self.layoutDirection()):
+            self.paint(painter, rect)
         painter.end()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -140,7 +143,7 @@ def paint_text(
         text = elided(theme.metrics(name), text, room)
     painter.setFont(theme.font(name, bool(digits)))
     painter.setPen(theme.color(color) if isinstance(color, str) else color)
-    painter.drawText(rect, align, text)
+    draw_text(painter, rect, align.value, text)
 
 
 def centred(rect: QRectF, side: float) -> QRectF:
@@ -163,7 +166,8 @@ def paint_spinner(
     ratio = painter.device().devicePixelRatio()
     ticker = AnimationTimer.of(theme)
     step = -1 if theme.still else int(ticker.turn * STEPS)
-    painter.drawPixmap(centred(rect, side).topLeft(), _spinner(theme, ink, side, ratio, step))
+    with upright(painter, rect):
+        painter.drawPixmap(centred(rect, side).topLeft(), _spinner(theme, ink, side, ratio, step))
     if not theme.still:
         area = painter.worldTransform().mapRect(rect).toAlignedRect()
         ticker.request_frame(widget, area if not area.isEmpty() else QRect(widget.rect()))
@@ -254,11 +258,14 @@ def paint_keycaps(
     """Keys of a shortcut, the left end and middle of the row at ``at``."""
     x, height = at.x(), theme.px(18)
     ink = "accent_on" if on_accent else "text2"
-    for key in keys_of(shortcut):
-        box = QRectF(x, round(at.y() - height / 2), _cap_width(theme, key), height)
-        paint_rounded(painter, box, 4, theme.color("keycap_on_accent" if on_accent else "track"))
-        paint_text(painter, theme, box, key, "tag", ink, Qt.AlignmentFlag.AlignCenter)
-        x += box.width() + theme.px(3)
+    fill = theme.color("keycap_on_accent" if on_accent else "track")
+    row = QRectF(x, round(at.y() - height / 2), keycaps_width(theme, shortcut), height)
+    with upright(painter, row):
+        for key in keys_of(shortcut):
+            box = QRectF(x, row.y(), _cap_width(theme, key), height)
+            paint_rounded(painter, box, 4, fill)
+            paint_text(painter, theme, box, key, "tag", ink, Qt.AlignmentFlag.AlignCenter)
+            x += box.width() + theme.px(3)
 
 
 def paint_ends(

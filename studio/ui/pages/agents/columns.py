@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import put
 from studio.ui.widgets import Hairline
 
 LIST, PANEL, TRY, LEAST = 232, 300, 400, 380
@@ -62,18 +63,18 @@ class Columns:
         width, height, left = self._page.width(), self._page.height(), self._left
         aside, shown = self._side_width, self.side_shown
         beside = aside if shown and self._roomy else 0
-        self.centre.setGeometry(left, 0, width - left - beside, height)
+        put(self.centre, left, 0, width - left - beside, height)
         side = self.chat or self.panel
         self.panel.setVisible(shown and side is self.panel)
         if self.chat is not None:
             self.chat.setVisible(True)
-        side.setGeometry(width - aside + 1, 0, aside - 1, height)
+        put(side, width - aside + 1, 0, aside - 1, height)
         list_shown = self.list_fits or self.list_wanted
         self.listed.setVisible(list_shown)
-        self.listed.setGeometry(0, 0, self._list_width - 1, height)
+        put(self.listed, 0, 0, self._list_width - 1, height)
         places = ((shown, side, width - aside), (list_shown, self.listed, self._list_width - 1))
         for edge, (visible, part, x) in zip(self._edges, places, strict=True):
             edge.setVisible(visible)
-            edge.setGeometry(x, 0, 1, height)
+            put(edge, x, 0, 1, height)
             part.raise_()
             edge.raise_()

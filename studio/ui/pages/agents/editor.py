@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QMimeData, QPointF, QRect, QSize, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -73,6 +73,7 @@ class AgentEditor(QTextEdit):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
         self._theme = theme
         self._problems: Sequence[Problem] = ()
         self._text = ""

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy
 
 from studio.agent.frontmatter import Problem
 from studio.ui.theme import Theme, elided
+from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, PaintedButton, plain_tip
 from studio.ui.widgets.painting import PaintedWidget, paint_text
@@ -130,9 +131,9 @@ class Foot(PaintedWidget):
         room = max(0, self.width() - left - right - fix)
         width = min(self.line.wanted, room)
         tall = self.line.sizeHint().height()
-        self.line.setGeometry(left, (height + 1 - tall) // 2, width, tall)
+        put(self.line, left, (height + 1 - tall) // 2, width, tall)
         tall = self.fix.sizeHint().height()
-        self.fix.setGeometry(left + width + t.px(2), (height + 1 - tall) // 2, fix, tall)
+        put(self.fix, left + width + t.px(2), (height + 1 - tall) // 2, fix, tall)
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_rounded, paint_text, paint_tile
@@ -76,6 +77,7 @@ class _Row(QStyledItemDelegate):
         lines = t.metrics("ui_medium").height() + t.metrics("small").height()
         return QSize(100, max(t.px(48), lines + t.px(12)))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)

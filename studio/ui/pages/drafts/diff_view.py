@@ -135,6 +135,7 @@ class DiffView(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
         self.theme, self._paint_style = theme, PaintStyle(theme)
         self.colours = CodeColours(self)
         self.colours.loaded.connect(self._lay, Qt.ConnectionType.QueuedConnection)

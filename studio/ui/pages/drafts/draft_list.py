@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from studio.domain.sessions import DraftEntry
 from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
@@ -96,6 +97,7 @@ class _Row(QStyledItemDelegate):
         lines = t.metrics("ui_medium").height() + t.metrics("small").height()
         return QSize(200, max(t.px(56), lines + t.px(20)))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, entry = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)

@@ -22,7 +22,7 @@ from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Hairline, Label, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps
+from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
 
 from .detail import DraftDetail, ShownDraft
 from .draft_list import DraftList
@@ -54,12 +54,10 @@ class _Foot(PaintedWidget):
             for key in keys:
                 paint_keycaps(painter, t, QPointF(x, middle), key)
                 x += keycaps_width(t, key) + t.px(4)
-            painter.setFont(t.font("small"))
-            painter.setPen(t.color("text2"))
-            metrics = t.metrics("small")
-            base = middle + (metrics.ascent() - metrics.descent()) / 2
-            painter.drawText(QPointF(x + t.px(3), base), words)
-            x += metrics.horizontalAdvance(words) + t.px(16)
+            wide = t.metrics("small").horizontalAdvance(words)
+            place = QRectF(x + t.px(3), 0, wide + 2, rect.height())
+            paint_text(painter, t, place, words, "small", "text2")
+            x += wide + t.px(16)
 
     def _wide(self, hint: tuple[tuple[str, ...], str]) -> float:
         keys, does = hint

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.storage.sessions.search_filters import FILTERS, read_filters
 from studio.ui.theme import Theme, elided
+from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
 from studio.ui.widgets import PaintedButton
 from studio.ui.widgets.painting import paint_rounded, paint_text
@@ -148,6 +149,6 @@ class FilterBar(QWidget):
         x, gap = 0, self._theme.px(6)
         for chip in self._chips:
             size = chip.sizeHint()
-            chip.setGeometry(x, 0, size.width(), size.height())
+            put(chip, x, 0, size.width(), size.height())
             chip.setVisible(x + size.width() <= self.width())
             x += size.width() + gap

@@ -16,6 +16,7 @@ from studio.storage.sessions.search_filters import read_filters
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import draw_text
 from studio.ui.transcript.find import Wanted
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Field, HeadedView
@@ -96,7 +97,7 @@ class Under(PaintedWidget):
             flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
             painter.setFont(t.font("ui"))
             painter.setPen(t.color("text2"))
-            painter.drawText(line, int(flags | Qt.TextFlag.TextWordWrap), self.text)
+            draw_text(painter, line, int(flags | Qt.TextFlag.TextWordWrap), self.text)
             return
         y, track = 0.0, t.color("track")
         for at in range(4):

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from studio.domain.sessions import SearchHit
 from studio.ui.formatting import day_of
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme.mirroring import mirrored_row, upright
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import HeadedList, Index
 from studio.ui.widgets.painting import paint_rounded, paint_text, paint_tile
@@ -86,6 +87,7 @@ class FoundRow(QStyledItemDelegate):
         tall = t.height(CHAT) + (t.px(GAP) if index.row() else 0) if row.first else 0
         return QSize(100, tall + (t.height(LINE) if row.lined else 0))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row, rect = self._theme, index.data(FoundList.RowRole), QRectF(option.rect)
         assert isinstance(row, FoundLine)
@@ -135,19 +137,19 @@ class FoundRow(QStyledItemDelegate):
             word = text.find(" ", start, match.start()) + 1
             text = "…" + text[word or start :]
         text = elided(metrics, text, place.width())
-        x = place.x()
-        for part, marked in self._parts(text):
-            wide = metrics.horizontalAdvance(part)
-            box = QRectF(x, place.y(), wide, place.height())
-            if marked:
-                tall = min(metrics.height() + 2, place.height())
-                tint = QRectF(x - 1, place.center().y() - tall / 2, wide + 2, tall)
-                paint_rounded(painter, tint, 3, t.color("warn_soft"))
-            base = place.center().y() + (metrics.ascent() - metrics.descent()) / 2
-            painter.setFont(t.font(role))
-            painter.setPen(t.color(ink))
-            painter.drawText(QPointF(box.x(), round(base)), part)
-            x += wide
+        x, whole = place.x(), metrics.horizontalAdvance(text)
+        with upright(painter, QRectF(x, place.y(), whole, place.height())):
+            for part, marked in self._parts(text):
+                wide = metrics.horizontalAdvance(part)
+                if marked:
+                    tall = min(metrics.height() + 2, place.height())
+                    tint = QRectF(x - 1, place.center().y() - tall / 2, wide + 2, tall)
+                    paint_rounded(painter, tint, 3, t.color("warn_soft"))
+                base = place.center().y() + (metrics.ascent() - metrics.descent()) / 2
+                painter.setFont(t.font(role))
+                painter.setPen(t.color(ink))
+                painter.drawText(QPointF(x, round(base)), part)
+                x += wide
 
     def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """The pieces of a text, and whether each is a match."""

@@ -15,6 +15,7 @@ from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined, tokens, typefaces
 from studio.ui.theme.look import look_of
+from studio.ui.theme.mirroring import upright
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Card, Combo, MenuItem, PaintedButton, Segmented, Toggle, plain_tip
 from studio.ui.widgets.layouts import row_of
@@ -150,10 +151,11 @@ class Sample(PaintedWidget):
         wide = sum(t.metrics("code").horizontalAdvance(text) for text, _ in pieces)
         box = QRectF(row.left(), row.top(), wide + t.px(16), row.height())
         paint_rounded(painter, box, 6, t.color("sunken"), t.color("hair"))
-        for text, ink in pieces:
-            place = QRectF(x, row.top(), wide, row.height())
-            paint_text(painter, t, place, text, "code", ink)
-            x += t.metrics("code").horizontalAdvance(text)
+        with upright(painter, box):
+            for text, ink in pieces:
+                place = QRectF(x, row.top(), wide, row.height())
+                paint_text(painter, t, place, text, "code", ink)
+                x += t.metrics("code").horizontalAdvance(text)
 
     def _paint_button(self, painter: QPainter, row: QRectF) -> None:
         t, words = self.theme, tr("Allow once")

@@ -24,6 +24,7 @@ from studio.ui.formatting import day_of, short_path
 from studio.ui.settings.form import FormCard, Slot
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import draw_text
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import (
     Button,
@@ -92,7 +93,7 @@ class RuleButton(PaintedButton):
         font.setUnderline(self.overlay() is not None)
         painter.setFont(font)
         painter.setPen(self.theme.color("text1"))
-        painter.drawText(rect, _WRAP, self.text())
+        draw_text(painter, rect, _WRAP, self.text())
 
 
 GROUPS: tuple[tuple[Verdict, str], ...] = (

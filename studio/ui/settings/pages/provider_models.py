@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewIt
 from studio.domain.models import ModelInfo
 from studio.ui.formatting import context_size, day, price
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import Index, OverlayBar, plain_tip
 from studio.ui.widgets.focus import KEYBOARD
@@ -114,6 +115,7 @@ class _ModelDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, self.theme.height(30))
 
+    @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, model = self.theme, index.data(Qt.ItemDataRole.UserRole)
         shown = self.view.shown

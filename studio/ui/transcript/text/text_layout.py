@@ -68,6 +68,7 @@ class LineLayout:
         self.boxes = boxes
         self.layout = QTextLayout(_without(text, boxes), font)
         option = QTextOption(align)
+        option.setTextDirection(Qt.LayoutDirection.LeftToRight)  # not the window's
         if not anywhere and _is_right_to_left(text):
             option.setTextDirection(Qt.LayoutDirection.RightToLeft)
             if align == Qt.AlignmentFlag.AlignLeft:
