@@ -251,7 +251,7 @@ async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str
         lines = capfd.readouterr().out.splitlines()
         assert lines[0].split() == ["1", "allow", "run(git", "*)"]
         assert lines[1].split()[:2] == ["2", "deny"] and folder in lines[1]
-        assert await _cli(home, "test", "run(git push)", "--folder", folder) == 0
+        assert await _cli(home, "test", "run(git push)", "--folder", folder) == 4
         assert capfd.readouterr().out == "deny: Your rule run(git push *) refuses it.\n"
         assert await _cli(home, "test", "run(git push)", "--folder", str(tmp_path), "--json") == 0
         assert json.loads(capfd.readouterr().out)["verdict"] == "allow"
@@ -309,7 +309,8 @@ async def test_t7_the_command_line_about_one_chat(
             (("run(echo x)",), "ask: No rule allows this command."),
             (("run(echo x)", "--session", other.info.id), "ask: No rule allows this command."),
         ):
-            assert await _cli(home, "test", *asked) == 0
+            code = {"allow": 0, "deny": 4, "ask": 5}[verdict.partition(":")[0]]
+            assert await _cli(home, "test", *asked) == code
             assert capfd.readouterr().out == f"{verdict}\n"
         assert await _cli(home, "remove", str(rule.id), "--session", other.info.id) == 1
         assert await _cli(home, "remove", str(rule.id), *named) == 0
