@@ -37,7 +37,8 @@ class DeskTooLarge(Exception):
 class DeskChanges:
     """What was done on a desk: relative paths with forward slashes.
 
-    ``other`` are changes that are not the content of an ordinary file: links, rights.
+    ``other`` are changes that are not the content of an ordinary file: links, rights, and new
+    folders of those that are never copied.
     """
 
     written: list[str] = field(default_factory=list[str])
@@ -91,6 +92,7 @@ class Desk:
             if not ordinary or (before is not None and before[0] != state[0]):
                 found.other.append(name)
         found.deleted.extend(sorted(self._states.keys() - now.keys()))
+        found.other.extend(sorted(self._made_anew()))
         return found
 
     def has(self, path: Path) -> bool:
@@ -117,7 +119,7 @@ class Desk:
                         with suppress(OSError):
                             target.symlink_to(Path(entry.path).readlink())
                     elif entry.is_dir(follow_symlinks=False):
-                        if entry.name in _MADE_AGAIN:
+                        if entry.name in _MADE_AGAIN or Path(entry.path) == self.root.parent:
                             continue
                         target.mkdir()
                         if entry.name in SKIPPED_FOLDERS:
@@ -143,8 +145,20 @@ class Desk:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
 
+    def _made_anew(self) -> Iterator[str]:
+        """Folders of those that are never copied, which were not there: what is installed."""
+        for place, folders, _ in os.walk(self.root):
+            for name in SKIPPED_FOLDERS.intersection(folders):
+                path = (Path(place) / name).relative_to(self.root).as_posix()
+                if name not in _MADE_AGAIN and path not in self.shared:
+                    yield path
+            folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
+
     def _walk(self) -> Iterator[tuple[str, _State]]:
-        """Each file of the desk with its state: mode, inode, length, and both times."""
+        """Each file of the desk with its state: mode, inode, length, and both times.
+
+        No link leads to any of them.
+        """
         folders = [""]
         while folders:
             place = folders.pop()

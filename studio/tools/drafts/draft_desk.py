@@ -7,10 +7,8 @@ before the person approves it.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from studio.domain.aio import settled
 from studio.domain.drafts import FileDraft
@@ -99,12 +97,13 @@ class DraftDesk:
     async def _bring_back(self, changes: DeskChanges) -> list[str]:
         made: list[str] = []
         lost = [*changes.other]
+        gone = frozenset(changes.deleted)
         for name in [*changes.written, *changes.deleted]:
             if len(made) >= MOST or _visible(name) != name:
                 lost.append(name)
                 continue
             try:
-                if await self._draft(name):
+                if await (self._deleted(name) if name in gone else self._changed(name)):
                     made.append(name)
             except (ToolFailed, OSError):
                 lost.append(name)
@@ -119,34 +118,47 @@ class DraftDesk:
             )
         return lines
 
-    async def _draft(self, name: str) -> bool:
-        """Make a draft of what is at a path of the desk; False if that is what was there."""
-        assert self.desk is not None
-        context, place = self._context, self.desk.root / name
+    async def _deleted(self, name: str) -> bool:
+        """Make a draft that deletes a file; returns True.
+
+        The desk is not looked at: what is at the path now may be behind a link.
+        """
+        context = self._context
         waiting = context.drafts.draft_of(name)
-        if not os.path.lexists(place):
-            if waiting is not None and not waiting.base_digest:  # the file is only a draft yet
-                await context.drafts.withdraw(waiting)
-                return True
-            draft = await asyncio.to_thread(make_delete, context.workspace, name)
-            await context.drafts.propose(draft)
+        if waiting is not None and not waiting.base_digest:  # the file is only a draft yet
+            await context.drafts.withdraw(waiting)
             return True
-        draft = await asyncio.to_thread(self._written, place, name, waiting)
-        if draft is None:
-            return False
+        draft = await asyncio.to_thread(make_delete, context.workspace, name)
         await context.drafts.propose(draft)
         return True
 
-    def _written(self, place: Path, name: str, waiting: FileDraft | None) -> FileDraft | None:
-        text, _ = decode(read_whole(place, name), name)
-        if (
-            waiting is not None
-            and waiting.action != "delete"
-            and name == (waiting.target or waiting.path)
-        ):
-            return None if text == waiting.after else make_further(waiting, text)
-        draft = make_draft(self._context.workspace, name, text)
-        return None if draft.before == text else draft
+    async def _changed(self, name: str) -> bool:
+        """Make a draft of a file of the desk; False if that is what was there."""
+        context = self._context
+        waiting = context.drafts.draft_of(name)
+        draft = await asyncio.to_thread(self._written, name, waiting)
+        if draft is not None:
+            await context.drafts.propose(draft)
+        elif waiting is not None and waiting.action == "delete":  # it is there again, as it was
+            await context.drafts.withdraw(waiting)
+            return True
+        return draft is not None
+
+    def _written(self, name: str, waiting: FileDraft | None) -> FileDraft | None:
+        assert self.desk is not None
+        data = read_whole(self.desk.root / name, name)
+        text, _ = decode(data, name)
+        if waiting is not None and waiting.action != "delete":
+            if name != (waiting.target or waiting.path):
+                raise ToolFailed(f"A draft moves {name} away.")
+            draft = make_further(waiting, text)
+            before: str | None = waiting.after
+        else:
+            draft = make_draft(self._context.workspace, name, text)
+            before = draft.before
+        if encode(text, draft.encoding) != data:
+            raise ToolFailed(f"{name} has another encoding now.")
+        return None if text == before else draft
 
 
 @asynccontextmanager

@@ -121,6 +121,36 @@ async def test_what_a_command_writes_beside_drafts_becomes_drafts(tmp_path: Path
         assert "This did not see drafts that wait: a.txt, kept.txt, gone.txt." in ran.text
 
 
+async def test_no_link_that_a_command_makes_leads_a_draft_out_of_the_desk(tmp_path: Path) -> None:
+    """What the sandbox hides from a command comes into no draft; what is no draft is told."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/key").write_text("secret\n")
+    command = (
+        f"rm -r x; ln -s {tmp_path}/private x; printf '\\377\\376h\\000i\\000' > wide.txt; "
+        "mkdir node_modules; echo a > node_modules/a.js; printf 'back\n' > back.txt; "
+        "echo again > old.txt"
+    )
+    script = [
+        Turn(Call("write", {"path": "x/key", "content": "mine\n"}), stop="tool_use"),
+        Turn(Call("delete", {"path": "back.txt"}), stop="tool_use"),
+        Turn(Call("move", {"path": "old.txt", "to": "new.txt"}), stop="tool_use"),
+        run(command),
+        Turn(Text("Done.")),
+    ]
+    async with engine_home(tmp_path, "ollama", script) as home:
+        if not await sees(home):
+            pytest.skip("there is no sandbox for that here")
+        (home.folder / "back.txt").write_text("back\n")
+        (home.folder / "old.txt").write_text("old\n")
+        session = await home.session()
+        ran = finished(await say(session, rules=(RUN,), answer="once"))[-1]
+        (moved,) = session.drafts.waiting_files()
+        assert (moved.path, moved.target, moved.after) == ("old.txt", "new.txt", "old\n")
+        lost = ran.text.partition("Not kept")[2]
+        for name in ("x,", "wide.txt", "node_modules", "old.txt"):
+            assert name in lost, ran.text
+
+
 def test_a_desk_is_a_copy_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, outside = tmp_path / "folder", tmp_path / "outside"
     outside.mkdir()
@@ -153,6 +183,17 @@ def test_a_desk_is_a_copy_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(desks, "MOST_FILES", 2)
     with pytest.raises(DeskTooLarge, match="more than 2 files"):
         Desk.lay(folder, {})
+
+
+def test_a_desk_does_not_copy_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder may be the one of temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "a.txt").write_text("a")
+    desk = Desk.lay(tmp_path, {})
+    try:
+        assert [one.name for one in desk.root.iterdir()] == ["a.txt"]
+    finally:
+        desk.remove()
 
 
 async def test_a_desk_is_removed_when_the_call_is_stopped(
