@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -24,6 +25,9 @@ _PLACES = 10
 """Places that are looked at, and named in a message."""
 _ALIGNED = 2_000
 """Lines or characters of texts that are compared piece by piece; longer ones count as new."""
+_PAIRS = 100_000
+"""Equal pairs of such pieces. With more of them, of a few that come again and again, the time to
+compare grows with the cube of the length."""
 _TYPOGRAPHIC = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
@@ -90,6 +94,8 @@ def replace(text: str, name: str, old: str, new: str, *, every: bool = False) ->
             if len(places) > 1:
                 raise ToolFailed(_ambiguous(name, [place.at + 1 for place in places], ignored))
             if places:
+                if ignored == "line numbers" and plain_copy == copied:
+                    ignored = ""  # only the end of the file's last line is not there
                 return _put(lines, wanted, plain_put, places[0], ignored)
     found = _in_text(text, name, (copied, put), "typographic characters", every=False)
     if found is not None:
@@ -119,17 +125,18 @@ def _in_text(
     if any(b - a < len(old) for a, b in pairwise(places)):
         raise ToolFailed(f"The places of “old” in {name} overlap. Give more of the text.")
     pieces: list[str] = []
-    at = 0
+    at, deeper = 0, False
     for place in places:
         # Each line end that was shortened before a place moves it.
         start, end = (i + bisect_left(removed, i) for i in (place, place + len(old)))
-        there = text[start:end]
-        pieces += [text[at:start], _with_ends(text, start, there, _kept(old, there, new))]
+        there, put = text[start:end], _as_deep(searched, place, old, new)
+        deeper = deeper or put != new
+        pieces += [text[at:start], _with_ends(text, start, there, _kept(old, there, put))]
         at = end
     pieces.append(text[at:])
     last = numbers[0] + old.rstrip("\n").count("\n")
     # Models write one kind of line end everywhere: nothing to tell them.
-    told = "" if ignored == "line ends" else ignored
+    told = "indentation" if deeper else "" if ignored == "line ends" else ignored
     return Replaced("".join(pieces), numbers[0], last, len(places), told)
 
 
@@ -141,6 +148,16 @@ def _all(text: str, old: str) -> list[int]:
         found.append(index)
         index = text.find(old, index + (1 if len(found) < _PLACES else len(old)))
     return found
+
+
+def _as_deep(text: str, place: int, old: str, new: str) -> str:
+    """``new`` with all lines as deep as its first, where ``old`` is one line that begins inside
+    of an indentation: the copy had too little of it, and so has each line of ``new``."""
+    before = text[text.rfind("\n", 0, place) + 1 : place]
+    if before.strip(_BLANKS) or old[:1] not in _BLANKS or "\n" in old.rstrip("\n"):
+        return new
+    first, *more = new.split("\n")
+    return "\n".join([first, *(before + line if line.strip() else line for line in more)])
 
 
 def _with_ends(text: str, start: int, there: str, new: str) -> str:
@@ -160,10 +177,10 @@ def _with_ends(text: str, start: int, there: str, new: str) -> str:
 def _kept(old: str, there: str, new: str) -> str:
     """``new``, with the characters of the file where ``old`` has them in another form."""
     there = there.replace("\r\n", "\n")
-    if there == old or len(there) != len(old) or max(len(old), len(new)) > _ALIGNED:
+    if there == old or len(there) != len(old):
         return new
-    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return "".join(there[a:b] if kind == "equal" else new[c:d] for kind, a, b, c, d in changes)
+    aligned = _aligned(old, new)
+    return "".join(there[a:b] if old[a:b] == new[c:d] else new[c:d] for a, b, c, d in aligned)
 
 
 Line = tuple[str, str]
@@ -332,9 +349,10 @@ def _put(
     return Replaced("".join(whole), at + 1, after, ignored=ignored)
 
 
-def _aligned(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
-    """Which lines of ``old`` became which of ``new``."""
-    if max(len(old), len(new)) > _ALIGNED:
+def _aligned(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Which pieces of ``old`` became which of ``new``."""
+    count = Counter(old)
+    if max(len(old), len(new)) > _ALIGNED or sum(count[one] for one in new) > _PAIRS:
         return [(0, len(old), 0, len(new))]
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [(a, b, c, d) for _, a, b, c, d in changes]

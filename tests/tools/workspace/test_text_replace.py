@@ -73,7 +73,35 @@ def test_what_stands_around_stays(before: str, there: str, after: str, new: str)
         return
     assert made.startswith(before) and made.endswith(after)
     put = made[len(before) : len(made) - len(after)]
-    assert re.sub("\r\n|\r", "\n", put) == new
+    put = re.sub("\r\n|\r", "\n", put)
+    if there[0] in " \t":  # more lines may have become deeper
+        put, new = (re.sub(r"(?m)^[ \t]+", "", one) for one in (put, new))
+    assert put == new
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_lines_after_a_copy_with_too_little_indentation_are_as_deep(end: str) -> None:
+    """C-5: a line that lies further right has the copy in it, blanks and all."""
+    text = "def f():\n    if x:\n        return None\n    go()\n"
+    made = replace(text, "f", f"    return None{end}", f"    y = 1\n\n    return y{end}")
+    assert made.text == "def f():\n    if x:\n        y = 1\n\n        return y\n    go()\n"
+    assert made.ignored == "indentation"
+    whole = replace("\t\tfoo()\n\t\tbar()\n", "f", "\tfoo()\n\t\tbar()", "\tfoo()\n\t\tbaz()")
+    assert whole.text == "\t\tfoo()\n\t\tbaz()\n"
+
+
+def test_a_line_end_that_the_file_lacks_is_no_line_number() -> None:
+    made = replace("a\nb", "f", "b\n", "c\n")
+    assert (made.text, made.ignored) == ("a\nc", "")
+
+
+def test_pieces_that_come_again_and_again_are_not_compared_for_minutes() -> None:
+    """What is compared grows no faster than the text: the cube would take two minutes."""
+    made = replace("“" + "ab" * 990 + "\n", "f", '"' + "ab" * 990, "ba a" * 450)
+    assert made.text == "ba a" * 450 + "\n"
+    lines = [f"l{n % 7} “" for n in range(2_000)]
+    old, new = "\n".join(lines).replace("“", '"'), "\n".join(sorted(lines)).replace("“", "'")
+    assert replace("\n".join(lines), "f", old, new).text.count("'") == 2_000
 
 
 @pytest.mark.parametrize(
