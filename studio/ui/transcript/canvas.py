@@ -188,7 +188,7 @@ class Canvas:
                 first = self._blocks[span.first]
                 assert isinstance(first, AgentBlock)
                 agent = first.agent
-            item = kept.get((span.kind, span.first))
+            item = kept.get((span.kind, span.first)) if kept else None
             if item is None:
                 item = KINDS[span.kind](span, self._blocks, agent)
                 item.height = item.estimate(self.context)
@@ -202,7 +202,7 @@ class Canvas:
             at = low + first_new
             fresh = made[first_new:]
             self.items[at:high] = fresh
-            gaps = [self._gap(at + n, item) for n, item in enumerate(fresh)]
+            gaps = self._gaps_of(at, at + len(fresh))
             self._gaps[at:high] = gaps
             tall = [
                 item.height + gap if item.height else 0.0
@@ -218,17 +218,24 @@ class Canvas:
                 return item.block.agent
         return ""
 
-    def _gap(self, index: int, item: Item) -> float:
-        kind = item.span.kind
-        if index == 0:
-            gap = 0
-        elif kind in ("user", "agent"):
-            gap = 20
-        elif self.items[index - 1].span.kind == "agent":
-            gap = 10 if kind == "text" else 8
-        else:
-            gap = 12
-        return round(gap * self.context.style.theme.scale)
+    def _gaps_of(self, start: int, end: int) -> list[float]:
+        """The gaps above the items ``[start:end]``."""
+        px = self.context.style.px
+        message, answer, below_name, other = px(20), px(10), px(8), px(12)
+        before = self.items[start - 1].span.kind if start else ""
+        gaps: list[float] = []
+        for item in self.items[start:end]:
+            kind = item.span.kind
+            if not before:
+                gaps.append(0)
+            elif kind in ("user", "agent"):
+                gaps.append(message)
+            elif before == "agent":
+                gaps.append(answer if kind == "text" else below_name)
+            else:
+                gaps.append(other)
+            before = kind
+        return gaps
 
     def _measure(self, index: int) -> float:
         height = self.items[index].height
@@ -306,13 +313,14 @@ class Canvas:
     def restyle(self) -> None:
         """Width or theme has changed: every layout is out of date."""
         for item in self.items:
-            item.drop()
+            if item.laid:
+                item.drop()
             if isinstance(item, TextItem):
                 item.outdate()
             if item not in self._near:
                 item.height = item.estimate(self.context)
         self._near = set()
-        self._gaps = [self._gap(index, item) for index, item in enumerate(self.items)]
+        self._gaps = self._gaps_of(0, len(self.items))
         self.heights = HeightIndex(
             item.height + gap if item.height else 0.0
             for item, gap in zip(self.items, self._gaps, strict=True)

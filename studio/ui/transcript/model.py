@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from math import ceil
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from studio.agent.loop.user_messages import describe_end
 from studio.domain.blocks import (
@@ -42,8 +42,7 @@ RUNS: frozenset[Kind] = frozenset({"tools", "prompt", "ask", "retry"})
 """Items of several blocks, or between such: their borders move while a turn goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemSpan:
+class ItemSpan(NamedTuple):
     """One item: its kind and its blocks ``[first:last]``."""
 
     kind: Kind

@@ -72,7 +72,8 @@ class PaintStyle:
         return self.metrics(role).horizontalAdvance(text)
 
     def px(self, n: float) -> int:
-        return self.theme.px(n)
+        """A length of the interface at this text size."""
+        return round(n * self._scale)
 
     # -- shapes -----------------------------------------------------------------
 

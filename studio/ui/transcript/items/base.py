@@ -123,16 +123,18 @@ BlockT = TypeVar("BlockT", bound=TranscriptBlock)
 class Item(Generic[BlockT]):
     """One unit of the canvas, for blocks of one type."""
 
+    laid = False
+    # A long chat has thousands that are never laid out: they have no lists, ``lay`` makes them.
+    hits: list[Hit] = cast("list[Hit]", ())
+    leaves: list[Leaf] = cast("list[Leaf]", ())
+    places: list[QPointF] = cast("list[QPointF]", ())
+    """Top left corners of the leaves."""
+
     def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
         self.span = span
         self.blocks = blocks
         self.agent = agent
         self.height = 0.0
-        self.laid = False
-        self.hits: list[Hit] = []
-        self.leaves: list[Leaf] = []
-        self.places: list[QPointF] = []
-        """Top left corners of the leaves."""
 
     @property
     def block(self) -> BlockT:

@@ -7,13 +7,12 @@ from functools import reduce
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.domain.blocks import AgentBlock, TextBlock, TranscriptBlock, UserBlock
-from studio.domain.messages import File, Image
+from studio.domain.blocks import AgentBlock, TextBlock, UserBlock
+from studio.domain.messages import File, Image, Text
 from studio.ui.markdown.parser import cut, folds_around, parse, plain, shown_text, without_markup
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
-from studio.ui.transcript.model import ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import (
     CodeLeaf,
@@ -68,14 +67,18 @@ class UserItem(Item[UserBlock]):
         return self.block.text
 
     def estimate(self, context: ItemContext) -> float:
-        text, style = self.source(), context.style
-        lines = text.count("\n") + len(text) / 72 + 1
-        above = 0
-        if attached := self.attached:
-            pictures = sum(isinstance(part, Image) for part in attached)
-            above = style.px(180) * ((pictures + 1) // 2)
-            above += style.px(36) * (len(attached) - pictures)
-        return above + int(lines) * style.body_line + style.px(18)
+        style, lines, pictures, files = context.style, 1.0, 0, 0
+        for part in self.block.said:
+            if isinstance(part, Text):
+                lines += part.text.count("\n") + len(part.text) / 72
+            elif isinstance(part, Image):
+                pictures += 1
+            else:
+                files += 1
+        height = int(lines) * style.body_line + style.px(18)
+        if pictures or files:
+            height += style.px(180) * ((pictures + 1) // 2) + style.px(36) * files
+        return height
 
     def lay(self, context: ItemContext) -> None:
         style = context.style
@@ -186,30 +189,33 @@ FRAME = 3000
 
 
 class TextItem(Item[TextBlock]):
-    """An answer in markdown, parsed while it grows. Only leaves near the window are laid out."""
+    """An answer in markdown, parsed while it grows. Only leaves near the window are laid out.
 
-    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
-        super().__init__(span, blocks, agent)
-        self.stream: MarkdownStream | None = None
-        self.parsed = 0
-        """Characters of the source that are parsed."""
-        self._changed = 0
-        """Index of the first leaf that changed in the last frame."""
-        self._replaced: tuple[Leaf, float] | None = None
-        """The leaf that was there before, and its top."""
-        self._heights = HeightIndex()
-        self._gaps: list[float] = []
-        self._width = 0.0
-        self._around: list[tuple[int, ...]] = []
-        """The folds that each leaf is in, by where they start in the text."""
-        self._folds: list[tuple[int, DetailsLeaf]] = []
-        """The rows of folds with their indexes."""
-        self._opened: frozenset[int] = frozenset()
-        """The folds that are open."""
-        self._known: set[int] = set()
-        """The folds that were open at first: each is opened once."""
-        self._spoken: SpokenText | None = None
-        self._spoken_of: tuple[str, frozenset[int]] = "", frozenset()
+    A chat has thousands of them, nearly all of which are never seen: what belongs to the parsed
+    text is made with it.
+    """
+
+    stream: MarkdownStream | None = None
+    """The parsed text; None while it was not near the window."""
+    parsed = 0
+    """Characters of the source that are parsed."""
+    _changed = 0
+    """Index of the first leaf that changed in the last frame."""
+    _replaced: tuple[Leaf, float] | None = None
+    """The leaf that was there before, and its top."""
+    _heights: HeightIndex
+    _gaps: list[float]
+    _width = 0.0
+    _around: list[tuple[int, ...]]
+    """The folds that each leaf is in, by where they start in the text."""
+    _folds: list[tuple[int, DetailsLeaf]]
+    """The rows of folds with their indexes."""
+    _opened: frozenset[int] = frozenset()
+    """The folds that are open."""
+    _known: frozenset[int] = frozenset()
+    """The folds that were open at first: each is opened once."""
+    _spoken: SpokenText | None = None
+    _spoken_of: tuple[str, frozenset[int]] = "", frozenset()
 
     @property
     def name(self) -> str:
@@ -245,6 +251,8 @@ class TextItem(Item[TextBlock]):
     def lay(self, context: ItemContext) -> None:
         if self.stream is None:
             self.stream = MarkdownStream()
+            self._heights = HeightIndex()
+            self.leaves, self._gaps, self._around, self._folds = [], [], [], []
             self._parse(context, len(self.block.text))
         elif self._width != context.width or len(self.leaves) != len(self.stream.blocks):
             self._rebuild(0, context)
@@ -299,7 +307,7 @@ class TextItem(Item[TextBlock]):
         start = made.block.start
         if made.block.level and start not in self._known:
             context.opened.add(self._key(start))
-            self._known.add(start)
+            self._known |= {start}
         made.opened = self._key(start) in context.opened
         if made.opened:
             self._opened |= {start}
@@ -405,11 +413,8 @@ class TextItem(Item[TextBlock]):
             if isinstance(made, PictureLeaf):
                 made.thumbnails.forget(made.picture)
         if not self.block.live:
-            height = self.height
-            self.stream, self.leaves, self._gaps, self.parsed = None, [], [], 0
-            self._around, self._folds, self.hits = [], [], []
-            self._heights = HeightIndex()
-            self.laid, self.height = False, height
+            self.stream, self.parsed, self.laid = None, 0, False
+            self.leaves, self.hits = [], []
 
     @property
     def unchanged_above(self) -> float:
