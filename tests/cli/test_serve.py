@@ -62,7 +62,7 @@ async def test_it_serves_until_it_is_stopped(
         assert await line(process) == "Stop with Ctrl+C."
         headers = {"authorization": f"Bearer {token}"}
         async with httpx2.AsyncClient(verify=False, trust_env=False, headers=headers) as client:
-            body = {"model": "simulator/x", "messages": [{"role": "user", "content": "Hi"}]}
+            body = {"model": "simulator/demo-fast", "messages": [{"role": "user", "content": "Hi"}]}
             answer = await client.post(f"{address}/chat/completions", json=body, timeout=HANG)
             assert "demo" in answer.json()["choices"][0]["message"]["content"]
             process.send_signal(how)

@@ -58,13 +58,35 @@ _OF_THEIRS = re.compile(
 """Questions whose answer only the person's own files can have: “When is the meeting?”"""
 _NAME = re.compile(r"\s[A-Z][a-z]{2,}")
 """A name inside a sentence, of which the world knows: “Where is the Nile?”"""
+_QUESTION_WORDS = set(
+    [
+        "what",
+        "when",
+        "where",
+        "much",
+        "many",
+        "long",
+        "often",
+        "have",
+        "does",
+        "will",
+        "must",
+        "should",
+    ]
+)
 _HOW_TO = re.compile(r"\bhow (?:to|do|can|should|would)\b|\bwie (?:kann|man)\b", re.IGNORECASE)
 
 
-def asks_about_the_files(ask: str) -> bool:
-    """Whether a request is about the files that are here, in English or German."""
+def asks_about_the_files(ask: str, said: str = "") -> bool:
+    """Whether a request is about the files that are here, in English or German.
+
+    A question for something that was spoken of before (``said``) may be answered from that.
+    """
     theirs = _OF_THEIRS.search(ask) and not _NAME.search(ask)
-    return bool(_OF_THIS_FOLDER.search(ask) or theirs) and not _HOW_TO.search(ask)
+    asked = set(_WORD.findall(ask.lower())) - _QUESTION_WORDS
+    spoken_of = {word for word in asked if len(word) > 3} & set(_WORD.findall(said.lower()))
+    found = _OF_THIS_FOLDER.search(ask) or (theirs and not spoken_of)
+    return bool(found) and not _HOW_TO.search(ask)
 
 
 def asks_for_a_change(ask: str) -> bool:

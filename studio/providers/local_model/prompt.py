@@ -147,16 +147,16 @@ class Prompt:
 
     def needed(self, request: Request) -> tuple[str, JsonObject] | None:
         """The call without which no answer can be right: made without asking the model."""
-        _, work, steering = read_turn(request.history)
+        earlier, work, steering = read_turn(request.history)
         if steering or request.choice != "auto" or not request.tools:
             return None
         offered = [spec.name for spec in self._offered(work, request.tools)]
-        if self._first_call(work, offered) == "list":
+        if self._first_call(work, offered, earlier) == "list":
             return "list", {"path": "."}
         unread = unread_files(work, request.tools)
         return ("read", {"path": unread[0]}) if unread else None
 
-    def _first_call(self, work: Work, offered: Sequence[str]) -> str:
+    def _first_call(self, work: Work, offered: Sequence[str], earlier: Sequence[JsonObject]) -> str:
         """The call with which requests much like this one begin; empty where none is known.
 
         Whatever is asked about the files begins with a look at them.
@@ -167,7 +167,8 @@ class Prompt:
         if examples and _looks(work, examples[-1]):
             return examples[-1].tools[0]
         names_one = FILE.search(work.ask) or _FOLDER.search(work.ask)
-        return "list" if asks_about_the_files(work.ask) and not names_one else ""
+        said = " ".join(as_text(message["content"]) for message in earlier)
+        return "list" if asks_about_the_files(work.ask, said) and not names_one else ""
 
     def shaped(self, request: Request) -> Request:
         """The same step of the same turn, in the small model's words.
@@ -191,7 +192,8 @@ class Prompt:
             history += earlier
         shown = shortened(work)
         history += _open(shown) if offered or not work.steps else _told(shown)
-        calls = request.choice == "auto" and self._first_call(work, [one.name for one in offered])
+        names = [one.name for one in offered]
+        calls = request.choice == "auto" and self._first_call(work, names, earlier)
         return replace(
             request,
             system=system,

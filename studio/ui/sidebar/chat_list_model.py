@@ -149,8 +149,8 @@ def grouped(
     rows: list[ChatRow] = []
     for key, title in titles.items():
         found = sections.get(key, [])
-        count = archived if key == ARCHIVED else len(found)
-        if not count and not found:
+        count = max(archived, len(found)) if key == ARCHIVED else len(found)
+        if not count:
             continue
         hidden = key in closed
         rows.append(ChatRow(title, section=key, closed=hidden, count=count))

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeySequence
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Card, IconButton, Label
+from studio.ui.widgets import Button, Card, IconButton, Label, plain_tip
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import row_of
 
@@ -25,7 +25,7 @@ class UndoBar(Card):
         self.words = Label(theme, "", "small", wrap=True)
         self.undo = Button(theme, tr("Undo"), "link", clicked=self.undone.emit)
         keys = QKeySequence(QKeySequence.StandardKey.Undo)
-        self.undo.setToolTip(keys.toString(QKeySequence.SequenceFormat.NativeText))
+        self.undo.setToolTip(plain_tip(keys.toString(QKeySequence.SequenceFormat.NativeText)))
         close = IconButton(theme, "x", tr("Close"))
         close.clicked.connect(self.hide)
         row_of([(self.words, 1), self.undo, close], spacing=6, margins=(12, 4, 4, 4), on=self)

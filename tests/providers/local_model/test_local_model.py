@@ -541,6 +541,18 @@ def test_a_file_that_is_named_is_read_before_there_is_an_answer(
     assert prompt.needed(step) == (needed and (needed[0], {"path": needed[1]}))
 
 
+def test_what_was_said_before_is_not_looked_for_in_the_files() -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    said: list[JsonObject] = [
+        {"role": "user", "content": "My name is Alice"},
+        {"role": "assistant", "content": "Hello Alice"},
+    ]
+    for text, needed in (("What is my name?", None), ("When is my train?", ("list", "."))):
+        step = asked(text)
+        step = replace(step, history=[*said, *step.history])
+        assert prompt.needed(step) == (needed and (needed[0], {"path": needed[1]}))
+
+
 @pytest.mark.parametrize(
     ("text", "steps", "answer"),
     [
