@@ -148,10 +148,15 @@ class Services(ServiceRegistry):
         self._take(toolbox)
         return found
 
-    async def masks(self, session: SessionInfo) -> list[AnyKind]:
-        """What is kept from the session's model; raises ConfigurationError, see ``load_agent``."""
-        agent = await self.agent(session.agent, Path(session.folder))
-        return await asyncio.to_thread(parse_kinds, [*self.settings.values.mask, *agent.mask])
+    async def masks(self, session: SessionInfo, also: str = "") -> list[AnyKind]:
+        """What is kept from the session's model, and from that of the agent ``also``.
+
+        Raises ConfigurationError, see ``load_agent``.
+        """
+        folder, kinds = Path(session.folder), list(self.settings.values.mask)
+        for name in filter(None, dict.fromkeys((session.agent, also))):
+            kinds += (await self.agent(name, folder)).mask
+        return await asyncio.to_thread(parse_kinds, kinds)
 
     async def agents(self, folder: Path | None = None, layers: RuleLayers | None = None) -> Agents:
         """All agents for a folder; ``layers`` are its rules, if they are known already."""

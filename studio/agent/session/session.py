@@ -188,7 +188,8 @@ class Session:
     async def _run(self, said: tuple[Said, ...], message: TurnOptions, mentions: bool) -> None:
         """Run the turn for a message, and those of the tiers that take it over."""
         agent = await self._builder.agent_named_by(said) if mentions else ""
-        options, said = replace(message, agent=agent), await self._builder.mask_words(said)
+        said = await self._builder.mask_words(said, agent)
+        options = replace(message, agent=agent)
         while True:
             await self._one_turn(said, options)
             if self._message is not message or self._journal.closed:

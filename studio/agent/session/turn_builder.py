@@ -144,15 +144,16 @@ class TurnBuilder:
         """The last notices about the folder's rules and the agent; each is shown once."""
         self._message_budget: Budget | None = None
 
-    async def mask_words(self, said: tuple[Said, ...]) -> tuple[Said, ...]:
+    async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
         """What the person says as it is kept and sent (T-9).
 
+        ``agent`` answers this turn in place of the session's, whose model gets it later.
         Raises ConfigurationError if it cannot be masked, so that it stays unsaid.
         """
         if not said or not self._services.settings.values.mask_own:
             return said
         self._content_filter.own = True
-        self._content_filter.kinds = await self._services.masks(self._session.info)
+        self._content_filter.kinds = await self._services.masks(self._session.info, agent)
         return await asyncio.to_thread(self.mask_queued, said)
 
     def mask_queued(self, said: tuple[Said, ...]) -> tuple[Said, ...]:

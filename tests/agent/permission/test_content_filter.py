@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,24 @@ async def test_what_the_person_says_and_what_files_say_can_be_masked(tmp_path: P
         if file.is_file() and file.name != "snapshots.db":  # of the folder, for undo
             assert b"KD-17" not in file.read_bytes(), file
             assert b"bob@example.org" not in file.read_bytes(), file
+
+
+async def test_the_agent_of_one_turn_masks_what_is_said_to_it(tmp_path: Path) -> None:
+    """T-9: with what the chat's own agent masks, because its model gets the words later."""
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Hi."))]) as home:
+        home.engine.settings.values.mask_own = True
+        agents = home.engine.paths.agents
+        agents.mkdir(parents=True, exist_ok=True)
+        for name, kind in (("Careful", "email"), ("Quiet", "ip")):
+            (agents / f"{name}.md").write_text(f"---\nname: {name}\nmask: [{kind}]\n---\nHelp.")
+        session = await home.session("Quiet")
+        words = [Words("@Careful I am ann@example.org at 192.168.7.9.")]
+        async with aclosing(session.turn(words, mentions=True)) as turn:
+            async for _ in turn:
+                pass
+        said = next(one for one in session.transcript.blocks if isinstance(one, UserBlock))
+        assert said.text == "@Careful I am [email 1] at [ip 1]."
+        assert "ann@example.org" not in json.dumps([one.json for one in home.asked], default=str)
 
 
 def test_numbers_of_what_was_said_go_on_after_a_restart() -> None:
