@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Protocol
 
-from studio.domain.errors import ConfigurationError
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.settings import SettingsFile
@@ -45,24 +47,29 @@ class FoundModel:
     model: str
 
 
-class ModelNames:
-    """Finds models by their names.
+class AskForList(Protocol):
+    """Brings the list of a provider up to date; with ``refresh`` also one that is new."""
 
-    ``ask`` brings the list of a provider up to date, and returns it.
-    """
+    def __call__(self, name: str, *, refresh: bool) -> Awaitable[Listing]: ...
+
+
+class ModelNames:
+    """Finds models by their names."""
 
     def __init__(
         self,
         settings: SettingsFile,
         catalogue: Catalogue,
         providers: ProviderFactory,
-        ask: Callable[[str], Awaitable[Listing]],
+        ask: AskForList,
     ) -> None:
         self._settings = settings
         self._catalogue = catalogue
         self._providers = providers
         self._ask = ask
         self._asked: dict[str, float] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._tasks = BackgroundTasks()
 
     async def find(self, name: str, provider: str = "", *, first: str = "") -> FoundModel:
         """The model of this name: at ``provider``, or at any that is connected.
@@ -138,6 +145,9 @@ class ModelNames:
         if found is None:
             await self._list([one for one in connected if one in EMBEDDED])
             found = self._found(connected, wanted) or self._dated(connected, wanted)
+        if found is None:
+            await self._list([one for one in connected if one not in EMBEDDED], again=True)
+            found = self._found(connected, wanted)
         if found is not None:
             return found
         missing = self._found(list(PROVIDERS), wanted) or self._dated(list(PROVIDERS), wanted)
@@ -176,23 +186,41 @@ class ModelNames:
         listed = [model.id for model in self._catalogue.listing(provider).models]
         return [*listed, *self._settings.values.own_models.get(provider, ())]
 
-    async def _list(self, providers: Sequence[str], *, outside: bool = False) -> None:
+    async def _list(
+        self, providers: Sequence[str], *, outside: bool = False, again: bool = False
+    ) -> None:
         """Ask for lists that are not there yet, for ``PATIENCE`` seconds at the most.
 
+        Who comes while a provider is being asked waits for the same answer.
         ``outside``: only those of other programs and services, and only where nothing is known.
+        ``again``: also those that are older than ``PAUSE``, which may lack a new model.
         """
-        now = time.monotonic()
-        asked = [
-            name
-            for name in providers
-            if self._catalogue.listing(name).state != "ready"
-            and now - self._asked.get(name, -PAUSE) >= PAUSE
-            and not (outside and (name in EMBEDDED or self._ids(name)))
-        ]
-        self._asked |= dict.fromkeys(asked, now)
-        with suppress(TimeoutError):
-            waiting = asyncio.gather(*map(self._ask, asked), return_exceptions=True)
-            await asyncio.wait_for(waiting, PATIENCE)
+        waiting: list[asyncio.Task[None]] = []
+        for name in providers:
+            listing = self._catalogue.listing(name)
+            old = listing.fetched_at is not None and time.time() - listing.fetched_at >= PAUSE
+            known = listing.state == "ready" and not (again and old)
+            if known or (outside and (name in EMBEDDED or self._ids(name))):
+                continue
+            now = time.monotonic()
+            if name not in self._asking and (
+                listing.state in ("ready", "loading")
+                or now - self._asked.get(name, -PAUSE) >= PAUSE
+            ):
+                self._asked[name] = now
+                self._asking[name] = self._tasks.start(self._bring(name, refresh=again))
+            if name in self._asking:
+                waiting.append(self._asking[name])
+        if waiting:
+            await asyncio.wait(waiting)
+
+    async def _bring(self, name: str, *, refresh: bool) -> None:
+        try:
+            with suppress(TimeoutError, StudioError, OSError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._ask(name, refresh=refresh)
+        finally:
+            del self._asking[name]
 
 
 def _undated(name: str) -> str:

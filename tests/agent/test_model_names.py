@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.agent import model_names as model_names_module
 from studio.agent.model_names import ModelNames, UnknownModel
 from studio.agent.provider_factory import ProviderFactory
 from studio.domain.models import ModelInfo
@@ -56,7 +57,7 @@ class _Lister:
 
 def model_names(connected: set[str], default: str = "", lists: Mapping[str, list[str]] = LISTED):
     """The names with these providers connected; the catalogue is real, its answers are given."""
-    settings = SettingsFile(Path("/nowhere/settings.json"))
+    settings = SettingsFile(Path("/dev/null/settings.json"))
     settings.values.default_provider = default
     keychain = Keychain()
     for name in connected & set(KEYED):
@@ -65,9 +66,9 @@ def model_names(connected: set[str], default: str = "", lists: Mapping[str, list
     if "openai-compatible" in connected:
         settings.values.base_urls["openai-compatible"] = "http://127.0.0.1:9/v1"
     snapshot = {name: [ModelInfo(id_) for id_ in ids] for name, ids in BUILT_IN.items()}
-    catalogue = Catalogue(Path("/nowhere/models.json"), snapshot)
+    catalogue = Catalogue(Path("/dev/null/models.json"), snapshot)
 
-    async def ask(name: str) -> Listing:
+    async def ask(name: str, *, refresh: bool) -> Listing:
         if name in lists:
             settled = asyncio.Event()
 
@@ -76,7 +77,7 @@ def model_names(connected: set[str], default: str = "", lists: Mapping[str, list
                     settled.set()
 
             drop = catalogue.subscribe(on_change)
-            catalogue.refresh(name, lambda: _Lister(lists[name]), "")
+            catalogue.refresh(name, lambda: _Lister(lists[name]), "", refresh)
             await settled.wait()
             drop()
         return catalogue.listing(name)
@@ -162,15 +163,54 @@ async def test_a_name_that_nothing_has_asks_each_provider_once(
     asked: list[str] = []
     plain = names._ask  # pyright: ignore[reportPrivateUsage]
 
-    async def count(name: str) -> Listing:
+    async def count(name: str, *, refresh: bool) -> Listing:
         asked.append(name)
-        return await plain(name)
+        return await plain(name, refresh=refresh)
 
     monkeypatch.setattr(names, "_ask", count)
     for _ in range(3):
         with pytest.raises(UnknownModel):
             await names.find("nothing")
     assert sorted(asked) == ["builtin", "ollama", "openai", "simulator"]
+
+
+async def test_who_comes_while_a_list_is_fetched_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if the one who asked first has gone."""
+    names = model_names({"ollama", *ALWAYS})
+    plain = names._ask  # pyright: ignore[reportPrivateUsage]
+    asked, answers = asyncio.Event(), asyncio.Event()
+
+    async def slowly(name: str, *, refresh: bool) -> Listing:
+        if name == "ollama":
+            asked.set()
+            await answers.wait()
+        return await plain(name, refresh=refresh)
+
+    monkeypatch.setattr(names, "_ask", slowly)
+    first, second = (asyncio.ensure_future(names.find("llama3")) for _ in range(2))
+    await asked.wait()
+    first.cancel()
+    await asyncio.wait([first])
+    for _ in range(100):  # for whoever would not wait
+        await asyncio.sleep(0)
+    answers.set()
+    assert (await second).model == "llama3:latest"
+
+
+async def test_a_model_that_is_newer_than_its_list_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """P-3: as after ``ollama pull``; a wrong name asks for new lists only now and then."""
+    lists = {"ollama": ["local"], "builtin": [], "simulator": []}
+    names = model_names({"ollama", *ALWAYS}, lists=lists)
+    assert (await names.find("local")).provider == "ollama"
+    lists["ollama"] = ["local", "pulled"]
+    with pytest.raises(UnknownModel):
+        await names.find("pulled")
+    monkeypatch.setattr(model_names_module, "PAUSE", 0.0)
+    assert (await names.find("pulled")).provider == "ollama"
 
 
 async def test_the_same_name_is_the_same_model_at_every_door(
