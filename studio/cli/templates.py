@@ -92,8 +92,17 @@ class Template:
         return text if INPUT in places or not message else f"{text}\n\n{message}"
 
     def apply(self, options: argparse.Namespace) -> None:
-        """Fill in what the command line does not say."""
-        for name in ("agent", "provider", "model", "effort"):
+        """Fill in what the command line does not say.
+
+        A model that it names is not asked of the template's provider, and a provider that it
+        names has no model of another one.
+        """
+        named, provider = bool(options.model), options.provider or ""
+        if not named and (not provider or self.provider in ("", provider)):
+            options.model = self.model or None
+        if not named and not provider:
+            options.provider = self.provider or None
+        for name in ("agent", "effort"):
             if not getattr(options, name):
                 setattr(options, name, getattr(self, name) or None)
         if options.system is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import Namespace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -85,6 +86,23 @@ async def test_a_template_makes_the_message_and_chooses_who_answers(
         assert capsys.readouterr().out == REVIEW
         assert await one.command("templates", "edit", "review") == 1
         assert str(folder / "review.md") in capsys.readouterr().err
+
+
+def test_provider_and_model_of_a_template_go_together() -> None:
+    """A model that the person names is never asked of the template's provider."""
+    template = Template("t", "$input", provider="anthropic", model="claude-sonnet-5")
+    for provider, model, chosen in (
+        (None, None, ("anthropic", "claude-sonnet-5")),
+        (None, "gpt-5.5", (None, "gpt-5.5")),
+        ("openai", None, ("openai", None)),
+        ("anthropic", None, ("anthropic", "claude-sonnet-5")),
+        ("openai", "gpt-5.5", ("openai", "gpt-5.5")),
+    ):
+        options = Namespace(
+            provider=provider, model=model, agent=None, effort=None, system=None, option=[]
+        )
+        template.apply(options)
+        assert (options.provider, options.model) == chosen
 
 
 def test_places_and_mistakes(tmp_path: Path) -> None:
