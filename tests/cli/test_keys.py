@@ -81,6 +81,12 @@ async def test_a_key_is_kept_tested_and_removed(
         assert saved["base_urls"] == {"openai-compatible": address} and KEY not in str(saved)
         assert "takes the key in the keychain" in await told("test", address)
         assert one.simulator.requests[-1].path.endswith("/models")
+        place = one.engine.settings.path
+        one.engine.settings.path = Path("/dev/null/settings.json")
+        await told("set", "http://127.0.0.1:9/v1", typed=SECRET.encode(), code=1)
+        one.engine.settings.path = place
+        one.engine.settings.values.base_urls["openai-compatible"] = address
+        assert vault.kept["agent-studio", "openai-compatible"] == KEY  # that of its server
         rows = json.loads(await told("list", "--json"))
         assert {row["key"]: row["source"] for row in rows if row["source"]} == {
             "openai-compatible": "keychain",

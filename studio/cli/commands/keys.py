@@ -125,17 +125,19 @@ async def _set(engine: Engine, console: Console, name: str, address: str) -> int
     """Keep a key; raises ConfigurationError with the other ways where there is no keychain."""
     from studio.storage.config.keychain import KeychainUnavailable
 
-    key = await _read_key(console, name)
+    key, keychain = await _read_key(console, name), engine.keychain
+    before = await keychain.get(name) if address else None
+    before = before if keychain.source(name) == "keychain" else None
     try:
-        await engine.keychain.set(name, key)
+        await keychain.set(name, key)
     except KeychainUnavailable as error:
-        raise ConfigurationError(f"{engine.keychain.problem} {_other_ways(name)}") from error
+        raise ConfigurationError(f"{keychain.problem} {_other_ways(name)}") from error
     if address:
         engine.settings.values.base_urls[name] = address
         try:
             await engine.settings.save()
         except BaseException:  # the server before gets no key of this one
-            await engine.keychain.delete(name)
+            await (keychain.set(name, before) if before else keychain.delete(name))
             raise
     words = f"agent-studio keys test {name}"
     console.say(f"The key is in the keychain. To try it: {words}")
