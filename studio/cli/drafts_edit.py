@@ -207,11 +207,18 @@ def _drafted(conflict: Conflict) -> str | None:
     return None if kept else about.after
 
 
+def command_words(line: str) -> list[str]:
+    """The words of a command line as the system's shell takes them apart; raises ValueError."""
+    if sys.platform == "win32":  # where a backslash is part of a path
+        return [word.strip('"') for word in shlex.split(line, posix=False)]
+    return shlex.split(line)
+
+
 def editor_command(otherwise: str) -> list[str]:
     """The person's editor; ConfigurationError where none is set says what to do ``otherwise``."""
     words = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
-        argv = [word.strip('"') for word in shlex.split(words, posix=sys.platform != "win32")]
+        argv = command_words(words)
     except ValueError:
         raise ConfigurationError(f"The editor “{words}” has a quote without its end.") from None
     if not argv:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from studio.agent.engine import Engine
 from studio.cli import build_parser, run_command
 from studio.cli.command_context import CommandContext
+from studio.cli.drafts_edit import command_words
 from studio.storage.config.settings import Settings, SettingsFile, field_types
 from studio.storage.paths import Paths
 from support.command import Command
@@ -203,3 +205,10 @@ async def test_as_a_command(tmp_path: Path) -> None:
     assert wrong.code == 1 and "true or false" in wrong.err
     names = {one.name for one in terminal.home.iterdir()}
     assert names == {"settings.json", ".settings.json.lock"}
+
+
+def test_a_backslash_is_part_of_a_path_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = r'"C:\Program Files\pass.exe" show C:\keys'
+    assert command_words("a 'b c' d\\ e") == ["a", "b c", "d e"]
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert command_words(line) == [r"C:\Program Files\pass.exe", "show", r"C:\keys"]

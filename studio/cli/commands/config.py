@@ -190,10 +190,10 @@ def _read(key: str, text: str, hint: Any) -> object:
 
 def _split(text: str) -> list[str]:
     """The words of a command, as a shell takes them apart; raises ConfigurationError."""
-    import shlex
+    from studio.cli.drafts_edit import command_words
 
     try:
-        return shlex.split(text)
+        return command_words(text)
     except ValueError as error:
         raise ConfigurationError(f"The command cannot be taken apart: {error}.") from error
 
