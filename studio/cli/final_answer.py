@@ -89,12 +89,13 @@ def first_code(text: str) -> str | None:
     found = _FENCED.search(text)
     if found is None:
         return None
-    indent, lines = len(found["indent"]), found["code"].splitlines()
+    indent, lines = len(found["indent"]), found["code"].removesuffix("\n").split("\n")
     return "\n".join(line[min(indent, len(line) - len(line.lstrip())) :] for line in lines)
 
 
 _FENCED = re.compile(
-    r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
+    r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[^\n`]*\n"
+    r"(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*\s*$|\Z)",
     re.M | re.S,
 )
 

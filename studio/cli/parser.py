@@ -164,7 +164,9 @@ def option(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"an option is NAME=VALUE, of {', '.join(known)}")
     field, parse, takes = known[name]
     try:
-        return field, parse(value)
+        if value:
+            return field, parse(value)
+        raise ValueError(value)
     except (ValueError, argparse.ArgumentTypeError):
         raise argparse.ArgumentTypeError(f"{name} is {takes}, not “{value}”") from None
 

@@ -90,7 +90,15 @@ async def test_lines_of_json_are_those_of_the_page(
 
 
 def test_options_and_code_are_told_apart() -> None:
-    for wrong in ("temperature", "temperature=", "temperature=3", "heat=1", "max_tokens=0", "=1"):
+    for wrong in (
+        "temperature",
+        "temperature=",
+        "temperature=3",
+        "heat=1",
+        "max_tokens=0",
+        "stop=",
+        "=1",
+    ):
         with pytest.raises(argparse.ArgumentTypeError):
             option(wrong)
     for text, code in (
@@ -101,5 +109,8 @@ def test_options_and_code_are_told_apart() -> None:
         ("````md\n```\na\n```\n````", "```\na\n```"),
         ("x\n```py\ncut off", "cut off"),
         ("  ```\n  a\n b\n  ```", "a\nb"),
+        ("```py\na\x0cb\u2028c\n\nd\n```\n", "a\x0cb\u2028c\n\nd"),
+        ("```md\n```js\nb\n```  \nc\n", "```js\nb"),
+        ("```\n```\n", ""),
     ):
         assert first_code(text) == code, text

@@ -28,8 +28,7 @@ FOLDER_FILES = "files in the folder"
 SEARCH_RESULTS = "search results"
 OUTPUT_OF = "the output of "
 NOTHING_READ = (("the person",), ("the agent",))
-"""Sources of results that tell nothing of files or of strangers."""
-"""The source of an answer of the person."""
+"""Sources of results that tell nothing of files or of strangers: an answer, or a plan."""
 
 _PLACES = (
     r"node_modules|bower_components|jspm_packages|vendor|third[-_]?party|3rdparty|site-packages"
