@@ -16,7 +16,14 @@ from studio.domain.ledger import LedgerEntry
 from studio.domain.sessions import SessionInfo
 
 from .contract import BadRequest, Outcome, ResponseInfo, ResponsePart, TurnRef
-from .dialects.responses import PREFIX, answer_of_item, deleted_response, stored_response
+from .dialects.responses import (
+    CUSTOM_PREFIX,
+    FUNCTION_PREFIX,
+    PREFIX,
+    answer_of_item,
+    deleted_response,
+    stored_response,
+)
 from .event_mapper import EventMapper, events_of_response
 from .model_names import AGENT, PLAIN
 from .session_lookup import SessionLookup
@@ -79,8 +86,10 @@ class StoredResponses:
                 about = ResponseInfo(TurnRef(session_id, turn_id).number, "", 0)
                 output = stored_response([*parts, *mapper.end()], about, 0.0).get("output")
                 for item in as_objects(output):
-                    if (name := as_text(item.get("id"))) in wanted:
-                        items[name] = item
+                    # What kind of tool the client has for a call is not kept.
+                    own = as_text(item.get("id"))
+                    custom = own.replace(FUNCTION_PREFIX, CUSTOM_PREFIX, 1)
+                    items |= {name: {**item, "id": name} for name in wanted & {own, custom}}
         return items
 
     def _replayed(

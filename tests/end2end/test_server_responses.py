@@ -246,7 +246,8 @@ async def test_custom_tools_and_namespaces_come_back_as_the_client_calls_them(
         Call("mcp__sky__weather", {"city": "Rome"}),
         Call("crm__patch", {"input": "y"}),
     ]
-    async with served(tmp_path, [Turn(*calls), Turn(Text("Done."))]) as (client, made):
+    replies = [Turn(*calls), Turn(Text("Done.")), Turn(Text("Again."))]
+    async with served(tmp_path, replies) as (client, made):
         asked: Any = {"role": "user", "content": "Go"}
         async with client.responses.stream(model=MODEL, input=[asked], tools=tools) as stream:
             events = [event async for event in stream]
@@ -269,6 +270,12 @@ async def test_custom_tools_and_namespaces_come_back_as_the_client_calls_them(
         assert second.output_text == "Done."
         assert [tool.type for tool in second.tools] == ["custom", "namespace", "namespace"]
         assert len(await made.engine.sessions.list()) == 1
+        back[:3] = [{"type": "item_reference", "id": item["id"]} for item in back[:3]]
+        third = await client.responses.create(model=MODEL, input=[asked, *back], tools=tools)
+        assert third.output_text == "Again."
+        sent: Any = made.asked[2].json["input"]
+        told = [(one["name"], json.loads(one["arguments"])) for one in sent if "arguments" in one]
+        assert told == [(call.name, call.arguments) for call in calls]
 
 
 async def test_what_an_agent_does_here_is_told_beside_the_answer(tmp_path: Path) -> None:

@@ -95,8 +95,11 @@ class _CallKind:
     inside: str
 
 
-_FUNCTION = _CallKind("function_call", "fc", "arguments", "response.function_call_arguments")
-_CUSTOM = _CallKind("custom_tool_call", "ctc", "input", "response.custom_tool_call_input")
+FUNCTION_PREFIX, CUSTOM_PREFIX = "fc", "ctc"
+_FUNCTION = _CallKind(
+    "function_call", FUNCTION_PREFIX, "arguments", "response.function_call_arguments"
+)
+_CUSTOM = _CallKind("custom_tool_call", CUSTOM_PREFIX, "input", "response.custom_tool_call_input")
 
 
 class ResponsesResponse:
