@@ -95,8 +95,12 @@ async def fetch_pictures(engine: Engine, folder: Path, wanted: list[RemotePictur
         if isinstance(image, BaseException):
             raise image
         images[url] = image
-    for picture in wanted:
-        picture.put(images[picture.url])
+
+    def put() -> None:
+        for picture in wanted:
+            picture.put(images[picture.url])
+
+    await asyncio.to_thread(put)
 
 
 async def _fetch(web: Web, policy: Policy, url: str) -> Image:

@@ -128,8 +128,7 @@ class Routes:
     async def _answer(self, request: Request) -> HttpResponse:
         """One request for an answer, in any of the APIs."""
         scope, dialect = request.scope, _dialect(request.scope)
-        data, body = await self._body(request)
-        big = len(data) > request_body.BIG
+        data, body, big = await self._body(request)
         api_request = await request_body.run_off_loop(
             lambda: replace(dialect.read_request(body), big=big), big=big
         )
@@ -148,7 +147,8 @@ class Routes:
             ping=dialect.ping,
         )
 
-    async def _body(self, request: Request) -> tuple[bytes, JsonObject]:
+    async def _body(self, request: Request) -> tuple[bytes, JsonObject, bool]:
+        """The bytes of a request, its JSON with what it names, and whether that may be big."""
         limit = self._engine.settings.values.server_body_limit
         data = await request_body.read(request.receive, limit)
         body = await request_body.read_from(data, lambda: request_body.parse(data))
@@ -157,7 +157,7 @@ class Routes:
             body = dialect.with_items(body, await self._stored.items(ids))
         if pictures := await request_body.read_from(data, lambda: remote_pictures(body)):
             await fetch_pictures(self._engine, self._folder, pictures)
-        return data, body
+        return data, body, bool(ids or pictures) or len(data) > request_body.BIG
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -184,9 +184,11 @@ class Routes:
         return JSONResponse(await self._stored.get(answer))
 
     async def _counted(self, request: Request) -> Response:
-        data, body = await self._body(request)
+        _, body, big = await self._body(request)
         dialect = _dialect(request.scope)
-        api_request = await request_body.read_from(data, lambda: dialect.read_count_request(body))
+        api_request = await request_body.run_off_loop(
+            lambda: dialect.read_count_request(body), big=big
+        )
         tokens = await count_tokens(self._engine, api_request, self._folder)
         return JSONResponse(dialect.count_body(tokens))
 

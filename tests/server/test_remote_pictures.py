@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import base64
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from studio.domain.jsonvalue import JsonObject
+from studio.server.contract import ApiRequest
+from studio.server.dialects.chat import ChatDialect
 from studio.server.remote_pictures import MOST
 from studio.simulator import Text, Turn
 from studio.tools.web import Client, NetworkGuard, Web
@@ -28,7 +34,17 @@ def web(where: Site) -> Web:
     return Web(client=Client(NetworkGuard(look_up, dial, proxy=lambda address: "")))
 
 
-async def test_pictures_of_the_web_are_fetched_under_its_rules(tmp_path: Path) -> None:
+async def test_pictures_of_the_web_are_fetched_under_its_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    read = ChatDialect.read_request
+
+    def noted(dialect: ChatDialect, body: JsonObject) -> ApiRequest:
+        threads.append(threading.current_thread())
+        return read(dialect, body)
+
+    monkeypatch.setattr(ChatDialect, "read_request", noted)
     async with (
         site() as pages,
         running_server(tmp_path, lambda view: Turn(Text("Blue."))) as server,
@@ -42,6 +58,7 @@ async def test_pictures_of_the_web_are_fetched_under_its_rules(tmp_path: Path) -
         pages.redirect("/moved", "http://cdn.example.com/a.png")
         await _reaches_the_model(server)
         assert [one.target for one in pages.asked] == ["/a.png", "/moved", "/a.png"]
+        assert threading.main_thread() not in threads  # a small request became a big one
         for url, why in (
             ("http://inside.internal/a.png", "own network"),
             ("http://127.0.0.1/a.png", "own network"),
