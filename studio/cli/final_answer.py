@@ -89,7 +89,8 @@ def first_code(text: str) -> str | None:
     found = _FENCED.search(text)
     if found is None:
         return None
-    indent, lines = len(found["indent"]), found["code"].removesuffix("\n").split("\n")
+    code = found["code"].replace("\r\n", "\n").removesuffix("\n")
+    indent, lines = len(found["indent"]), code.split("\n")
     return "\n".join(line[min(indent, len(line) - len(line.lstrip())) :] for line in lines)
 
 

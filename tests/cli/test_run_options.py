@@ -112,5 +112,6 @@ def test_options_and_code_are_told_apart() -> None:
         ("```py\na\x0cb\u2028c\n\nd\n```\n", "a\x0cb\u2028c\n\nd"),
         ("```md\n```js\nb\n```  \nc\n", "```js\nb"),
         ("```\n```\n", ""),
+        ("Hi\r\n```py\r\na\r\n\r\nb\r\n```\r\n", "a\n\nb"),
     ):
         assert first_code(text) == code, text
