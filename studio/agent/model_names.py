@@ -155,8 +155,10 @@ class ModelNames:
             raise UnknownModel(
                 f"{self._providers.no_key(missing.provider)} It is needed for {wanted}."
             )
-        hint = await self.hint(wanted)
-        raise UnknownModel(f"There is no model {_short(wanted)} here. {hint}".rstrip())
+        text = f"There is no model {_short(wanted)} here. {await self.hint(wanted)}".rstrip()
+        if outside := next((one for one in connected if one not in EMBEDDED), ""):
+            text += f" One that is in no list is named with its provider: {outside}/MODEL."
+        raise UnknownModel(text)
 
     async def _connected(self, first: str) -> list[str]:
         """The providers that can be used, the one that is asked first at the top."""
