@@ -130,19 +130,19 @@ class ChoiceRow(QStyledItemDelegate):
         t.paint_icon(painter, self.star(rect), icon, ink)
         right = self._paint_facts(painter, row, rect)
         left = rect.left() + t.px(38)
-        room = right - left - t.px(12)
+        tag = tr("Used here") if row.used else ""
+        end = right - (tag_width(t, tag) + t.px(8) if tag else 0)
+        room = end - left - t.px(12)
         title = elided(t.metrics("ui"), row.info.title, room)
         paint_text(painter, t, QRectF(left, rect.top(), room, rect.height()), title, "ui")
         left += t.metrics("ui").horizontalAdvance(title) + t.px(8)
-        tag = tr("Used here") if row.used else ""
-        end = right - (tag_width(t, tag) + t.px(8) if tag else 0)
         if end - left > t.px(30):
             whose = elided(t.metrics("small"), row.provider_title, end - left)
             place = QRectF(left, rect.top(), end - left, rect.height())
             paint_text(painter, t, place, whose, "small", "text2")
-            if tag:
-                left += t.metrics("small").horizontalAdvance(whose) + t.px(8)
-                paint_tag(painter, t, QPointF(left, rect.center().y()), tag, "neutral")
+            left += t.metrics("small").horizontalAdvance(whose) + t.px(8)
+        if tag:
+            paint_tag(painter, t, QPointF(left, rect.center().y()), tag, "neutral")
 
     def _paint_facts(self, painter: QPainter, row: ModelChoice, rect: QRectF) -> float:
         """Columns that are in the same place in each row; returns where they begin."""
@@ -197,6 +197,7 @@ class ModelPicker(PaintedWidget):
         self.setWindowFlags(Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
         self._choices, self._purpose = choices, purpose
         self._estimate = ""
+        self._beside, self._below = QRect(), False
         self.field = QLineEdit(self)
         self.field.setProperty("plain", True)
         self.field.setPlaceholderText(tr(purpose.words))
@@ -213,30 +214,19 @@ class ModelPicker(PaintedWidget):
         self.field.textChanged.connect(self._search)
         self.kind.chosen.connect(lambda _: self._search())
         self.providers.clicked.connect(self._leave)
+        theme.changed.connect(self._follow)
 
     def open(self, at: QRect, estimate: str, *, below: bool = False) -> None:
         """Show it at a place on the screen, above that or below it if there is room.
 
         ``estimate`` says what the next request costs at least.
         """
-        self._estimate = estimate
-        self.field.setFont(self.theme.font("body"))
+        self._estimate, self._beside, self._below = estimate, at, below
         self.field.clear()
         self.kind.set_current(0)
         self._search()
         self.list.choose(lambda one: one.used)
-        t = self.theme
-        width = t.px(WIDTH)
-        rows = self.list.rows_height(MOST_ROWS + 1)
-        height = t.height(FIELD) + t.height(FOOT) + 2 * PAD + max(t.height(ROW), rows)
-        screen = (QGuiApplication.screenAt(at.center()) or self.screen()).availableGeometry()
-        over, under = at.top() - height - 4, at.bottom() + 5
-        fits = under + height <= screen.bottom() if below else over < screen.top()
-        top = under if fits else over
-        left = max(screen.left(), min(at.x(), screen.right() - width))
-        top = max(screen.top(), min(top, screen.bottom() - height))
-        self.setGeometry(left, top, width, height)
-        self._place()
+        self._fit()
         self.show()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
         self.list.scrollToTop()
@@ -272,6 +262,27 @@ class ModelPicker(PaintedWidget):
         self.update()
 
     # Look
+
+    def _follow(self) -> None:
+        self.list.scheduleDelayedItemsLayout()
+        if self.isVisible():
+            self._fit()
+
+    def _fit(self) -> None:
+        """Take the size that the present text size needs, and its place on the screen."""
+        t, at = self.theme, self._beside
+        self.field.setFont(t.font("body"))
+        width = t.px(WIDTH)
+        rows = self.list.rows_height(MOST_ROWS + 1)
+        height = t.height(FIELD) + t.height(FOOT) + 2 * PAD + max(t.height(ROW), rows)
+        screen = (QGuiApplication.screenAt(at.center()) or self.screen()).availableGeometry()
+        over, under = at.top() - height - 4, at.bottom() + 5
+        fits = under + height <= screen.bottom() if self._below else over < screen.top()
+        top = under if fits else over
+        left = max(screen.left(), min(at.x(), screen.right() - width))
+        top = max(screen.top(), min(top, screen.bottom() - height))
+        self.setGeometry(left, top, width, height)
+        self._place()
 
     def _place(self) -> None:
         t, width = self.theme, self.width()

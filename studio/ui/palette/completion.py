@@ -47,6 +47,7 @@ class Completion(PaintedWidget):
         self._composer.resized.connect(self._place)
         entries.changed.connect(self._refresh)
         theme.changed.connect(self._place)
+        theme.changed.connect(self.list.scheduleDelayedItemsLayout)
         self.hide()
 
     def follow(self) -> None:

@@ -171,6 +171,7 @@ class Palette(PaintedWidget):
         window.installEventFilter(self)
         entries.changed.connect(self._refresh)
         theme.changed.connect(self._place)
+        theme.changed.connect(self.list.scheduleDelayedItemsLayout)
         self._fade = QVariantAnimation(self, startValue=0.0, endValue=1.0, duration=FADE)
         self._fade.setEasingCurve(QEasingCurve.Type.OutCubic)
         self._fade.valueChanged.connect(self._faded)

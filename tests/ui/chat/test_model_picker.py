@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QWidget
 
 from studio.domain.models import ModelInfo
 from studio.simulator import Text, Turn
 from studio.ui.chat.model.model_choices import ModelChoice, matching, request_price, toggled
-from studio.ui.chat.model_picker import ModelPicker, estimate, fact_columns
+from studio.ui.chat.model_picker import ROW, ModelPicker, estimate, fact_columns
 from studio.ui.formatting import context_size
 from studio.ui.theme import Theme
 from support.languages import language
@@ -65,6 +66,27 @@ def test_facts_fit_their_columns_in_each_language(alone: QApplication, name: str
     theme.deleteLater()
 
 
+def test_the_model_of_the_chat_is_marked_however_long_its_name_is(alone: QApplication) -> None:
+    theme, host = Theme(), QWidget()
+    for model in ("claude-opus-4-20250514-preview", "a-name-that-is-much-longer-than-any-row-" * 3):
+        facts = ModelInfo(model, context_window=200_000, input_price=0.075, output_price=0.3)
+        pictures: list[QImage] = []
+        with language("de"):
+            for used in (False, True):
+                picker = ModelPicker(theme, list, host)
+                picker.models.show([ModelChoice("anthropic", "Anthropic", facts, used=used)])
+                picture = QImage(520, 34, QImage.Format.Format_RGB32)
+                picture.fill(0)
+                painter, option = QPainter(picture), QStyleOptionViewItem()
+                option.rect = picture.rect()  # type: ignore[attr-defined]  # unknown to the stubs
+                picker.row.paint(painter, option, picker.models.index(len(rows(picker)) - 1))
+                painter.end()
+                pictures.append(picture)
+        assert pictures[0] != pictures[1], model
+    host.deleteLater()
+    theme.deleteLater()
+
+
 def opened(person: Person) -> ModelPicker:
     picker = person.window.chat.menus.picker
     assert picker is not None and picker.isVisible()
@@ -101,6 +123,13 @@ async def test_a_model_is_chosen_by_keys_and_kept_as_a_favourite(tmp_path: Path)
         assert person.session.info.model == "sim-model", "Escape chooses nothing"
         person.click(button)
         assert rows(picker)[:2] == ["Favourites", "third"]
+        theme, index = person.window.theme, picker.models.index(1)
+        before = (picker.width(), picker.field.fontInfo().pixelSize())
+        theme.set(scale=1.6)
+        await until(lambda: picker.list.visualRect(index).height() == theme.height(ROW))
+        assert picker.width() > before[0] and picker.field.fontInfo().pixelSize() > before[1]
+        theme.set(scale=1.0)
+        assert (picker.width(), picker.field.fontInfo().pixelSize()) == before
         QTest.keyClick(picker.field, Key.Key_Down)
         QTest.keyClick(picker.field, Key.Key_Up)
         assert picker.current is not None and picker.current.used
