@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QPainter, QPainterPath
+from PySide6.QtGui import QFontMetrics, QPainter, QPainterPath
 from PySide6.QtWidgets import QSizePolicy
 
 from studio.ui.theme import Theme, joined
@@ -77,19 +77,23 @@ class ShareBar(PaintedWidget):
             paint_rounded(painter, dot, side / 2, self._ink(index))
             words = place.adjusted(side + t.px(6), 0, 0, 0)
             paint_text(painter, t, words, part.name, "small", "text2")
-            words.setLeft(words.left() + t.metrics("small").horizontalAdvance(part.name + " "))
+            words.setLeft(words.left() + self._name_width(part))
             paint_text(painter, t, words, part.detail, "small digits", "text1")
 
     def _ink(self, index: int):
         return self.theme.hue(HUES[index % len(HUES)])[0]
 
+    def _name_width(self, part: Part) -> int:
+        return self.theme.metrics("small").horizontalAdvance(part.name + " ")
+
     def _places(self, width: int) -> list[QRectF]:
         """Where each entry of the legend stands: side by side, and on further lines."""
         t, places = self.theme, list[QRectF]()
         x, y, tall = 0.0, float(t.px(8) + t.px(8)), float(t.metrics("small").height() + 4)
+        digits = QFontMetrics(t.font("small", True))  # wider than others
         for part in self._parts:
-            words = t.metrics("small").horizontalAdvance(f"{part.name} {part.detail}")
-            wide = float(t.px(13) + words + 4)
+            words = digits.horizontalAdvance(part.detail)
+            wide = float(t.px(7) + t.px(6) + self._name_width(part) + words + 4)
             if x and x + wide > width:
                 x, y = 0.0, y + tall
             places.append(QRectF(x, y, wide, tall))

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn, stall
+from studio.ui.settings.bars import Part, ShareBar
 from studio.ui.settings.chats_dialog import ChatsDialog
 from studio.ui.settings.pages.about import AboutPage, LicenceDialog
 from studio.ui.settings.pages.data import DataPage, sizes
+from studio.ui.theme import Theme
 from support.engine_home import KEY
 from support.waiting import FOREVER, until
 from support.window import Person, alone, at_window, message, on_window_loop
@@ -50,6 +52,22 @@ async def choose(page: DataPage, path: Path) -> None:
 
 async def chats(person: Person) -> list[str]:
     return [info.title for info in await person.engine.sessions.list()]
+
+
+def test_a_legend_has_room_for_its_amounts(alone: QApplication) -> None:
+    """Digits are painted as wide as each other, which is wider than those of a text."""
+    theme = Theme()
+    for scale in (1.0, 1.6):
+        theme.set(scale=scale)
+        bar, parts = ShareBar(theme), [Part("Chats", "1,111.1 MB", 3), Part("Undo", "111 kB", 1)]
+        bar.show_parts(parts)
+        digits = QFontMetrics(theme.font("small", True))
+        for part, place in zip(parts, bar._places(900), strict=True):
+            words = theme.metrics("small").horizontalAdvance(part.name + " ")
+            words += theme.px(7) + theme.px(6) + digits.horizontalAdvance(part.detail)
+            assert words <= place.width()
+        bar.deleteLater()
+    theme.deleteLater()
 
 
 @on_window_loop
