@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.domain.agents import HUES
+from studio.ui.settings.pages.permission_rules import VerdictCombo
 from studio.ui.theme import ICONS_OF_AGENTS, Theme, tokens
 from studio.ui.theme.icons import Icons
 from studio.ui.widgets import (
@@ -31,6 +32,7 @@ from studio.ui.widgets import (
     Toggle,
 )
 from studio.ui.widgets.painting import STEPS, AnimationTimer, paint_spinner
+from support.languages import language
 from support.waiting import HANG_MS
 
 
@@ -181,6 +183,17 @@ def test_a_choice_is_told_once_and_shown(theme: Theme, qtbot: QtBot) -> None:
     combo.set_items([MenuItem("a", "First"), MenuItem("b", "Second")])
     combo.set_current("b")
     assert combo.text() == "Second"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.6])
+def test_what_a_rule_does_is_read_whole_in_each_language(theme: Theme, scale: float) -> None:
+    theme.set(scale=scale)
+    for name in ("en", "de"):
+        with language(name):
+            combo = VerdictCombo(theme)
+            needed = theme.metrics("ui").horizontalAdvance(combo.text()) + 2 * theme.px(10)
+            assert combo.sizeHint().width() >= needed + theme.px(14) + theme.px(4), name
+            combo.deleteLater()
 
 
 def test_a_fields_error_is_read_aloud_and_goes_away(theme: Theme, qtbot: QtBot) -> None:

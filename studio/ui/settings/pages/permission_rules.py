@@ -111,6 +111,12 @@ class VerdictCombo(Combo):
         self.set_items([MenuItem(key, tr(text)) for key, text in RULE_VERDICTS])
         self.set_current("allow")
 
+    def wide_size(self) -> QSize:
+        """With room for each of its words, which are longer in other languages."""
+        t, hint = self.theme, super().wide_size()
+        words = max(t.metrics("ui").horizontalAdvance(tr(text)) for _, text in RULE_VERDICTS)
+        return QSize(max(hint.width(), words + t.px(40)), hint.height())
+
     @property
     def verdict(self) -> Verdict:
         verdicts: dict[str, Verdict] = {key: key for key, _ in RULE_VERDICTS}
