@@ -82,6 +82,8 @@ def test_words_of_one_s_own_are_known_to_all_windows(dictionary: None, tmp_path:
     assert "the" in one.suggestions("teh", "automatic", ["en_US"])
     one.add("wrd")
     assert misspelt(one) == misspelt(other) == ["teh"]
+    one.add("xyq’s")  # as phones and word processors write it
+    assert not one.misspelt("xyq’s Xyq's", "automatic", ["en_US"])
     assert misspelt(one, "off") == misspelt(one, "xx_XX") == []
     assert "en_US" in one.languages()
     (tmp_path / "a" / "own.txt").unlink()

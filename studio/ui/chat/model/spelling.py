@@ -91,6 +91,11 @@ def pick_languages(setting: str, wanted: Sequence[str], there: Sequence[str]) ->
     return list(dict.fromkeys(found))
 
 
+def _plain(word: str) -> str:
+    """A word as dictionaries write it."""
+    return word.replace("’", "'")
+
+
 def _alphabet(word: str) -> str:
     return unicodedata.name(word[0], "").partition(" ")[0]
 
@@ -150,6 +155,7 @@ class Spelling:
         with self._lock:
             try:
                 self._read_own()
+                word = _plain(word)
                 text = "".join(f"{one}\n" for one in sorted({*self._own, word}))
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._file, text.encode())
@@ -166,7 +172,7 @@ class Spelling:
         return self._enchant
 
     def _knows(self, enchant: Enchant, picked: Sequence[str], word: str) -> bool:
-        word = word.replace("’", "'")
+        word = _plain(word)
         if word in self._own or word.lower() in self._own:
             return True
         alphabet = _alphabet(word)
