@@ -6,10 +6,10 @@ import ctypes
 from ctypes import POINTER, Structure, c_char_p, c_int, c_uint8, c_uint16, c_uint32, c_void_p
 from typing import Any
 
-SHIFT, CAPS, CONTROL, ALT, NUM, SUPER = 1, 2, 4, 8, 16, 64
-"""Bits of what is held with a key."""
-KEY_PRESS, MAPPING = 2, 34
-"""Kinds of events."""
+CAPS, NUM = 2, 16
+"""Bits of the locks that may be on."""
+KEY_PRESS = 2
+"""The kind of event that tells of a key."""
 ASYNC = 1
 
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QButtonGroup, QSizePolicy, QWidget
 
 from studio.storage.config.settings import Accent, Contrast, Motion, ThemeName
+from studio.ui.formatting import percent
 from studio.ui.settings.font_dialog import FontDialog
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
@@ -198,7 +199,7 @@ class AppearancePage(SettingsPage):
 
     def _add_text(self) -> None:
         rows = FormCard(self.theme)
-        sizes = [MenuItem(str(n), f"{n}%") for n in SIZES]
+        sizes = [MenuItem(str(n), percent(n / 100)) for n in SIZES]
         self.size_combo = Combo(self.theme, tr("Text size"), "", 120, sizes)
         self.size_combo.chosen.connect(lambda size: self._store("text_size", int(size)))
         rows.add(tr("Text size"), self.size_combo, tr("90% to 160%. Also Ctrl++ and Ctrl+−"))
@@ -241,7 +242,7 @@ class AppearancePage(SettingsPage):
         self.contrast.set_current(CONTRASTS.index(values.contrast))
         self.density.set_current(DENSITIES.index(values.density))
         self.size_combo.set_current(str(values.text_size))
-        self.size_combo.set_face(f"{values.text_size}%")
+        self.size_combo.set_face(percent(values.text_size / 100))
         self.wide.show_value(values.wide_text)
         self.motion.set_current(MOTIONS.index(values.motion))
         self.keys.show_value(values.show_keys)
