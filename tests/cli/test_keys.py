@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from io import BytesIO, TextIOWrapper
@@ -14,6 +15,7 @@ from studio.storage.config.key_command import KeyCommands
 from studio.storage.config.keychain import Keychain
 from support.command import Command, screen
 from support.engine_home import KEY, EngineHome, engine_home, reply_requests, say
+from support.waiting import FOREVER
 
 SECRET = "sk-of-mine-0123456789abcdef"
 FAILING = "keyring.backends.fail.Keyring"
@@ -148,6 +150,23 @@ async def test_a_command_that_gives_no_key_is_given_up(tmp_path: Path) -> None:
         assert slow.problem("a").endswith(problem) or problem in slow.problem("a")
         assert SECRET not in slow.problem("a")
     assert keys.problem("a") == "" and await keys.get("b") == ""
+
+
+async def test_nobody_waits_for_the_command_of_another() -> None:
+    """One that asks the person in a window may take a minute."""
+    commands = {
+        "slow": [sys.executable, "-c", f"import time; time.sleep({FOREVER})"],
+        "known": printing(SECRET),
+    }
+    keys = KeyCommands(lambda: commands)
+    assert await keys.get("known") == SECRET
+    slow = asyncio.ensure_future(keys.get("slow"))
+    await asyncio.sleep(0)  # it begins
+    others = [asyncio.ensure_future(keys.get(name)) for name in ("none", "known")]
+    first, _ = await asyncio.wait([slow, *others], return_when=asyncio.FIRST_COMPLETED)
+    slow.cancel()
+    assert await asyncio.gather(*others) == ["", SECRET]
+    assert slow not in first
 
 
 async def test_what_is_typed_is_not_shown(tmp_path: Path) -> None:

@@ -51,11 +51,12 @@ class KeyCommands:
 
     async def get(self, name: str) -> str:
         """The key; empty where there is no command or it failed, see ``problem``."""
+        if not self._words(name) or self.known(name):  # and no wait for another's command
+            return self.known(name)
         async with self._lock:  # two at once would ask the person twice
-            words = self._words(name)
+            words, failed = self._words(name), self._failed.get(name)
             if not words or self.known(name):
                 return self.known(name)
-            failed = self._failed.get(name)
             if failed and failed[0] == words and time.monotonic() - failed[1] < PAUSE:
                 return ""
             self._failed.pop(name, None)
