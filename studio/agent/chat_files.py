@@ -168,6 +168,7 @@ class ChatImporter:
             with suppress(StudioError):  # no half-imported session stays
                 await engine.sessions.delete(session.info.id)
             raise
+        engine.questions.notifier.notify_soon()  # windows of other programs list it
         return session.info.id
 
     async def _is_known_folder(self, folder: Path) -> bool:

@@ -34,6 +34,7 @@ from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCa
 from studio.domain.transcript import Transcript
 from studio.simulator import Call, Think, Turn
 from studio.simulator import Text as Words
+from studio.storage.remote_approvals import ChangeNotifier
 from support.engine_home import EngineHome, engine_home, reply_requests, say
 from support.waiting import until
 
@@ -305,6 +306,18 @@ async def test_of_a_bad_file_nothing_is_taken(
         text = capsys.readouterr().out
         assert "# Bread" in text and "How much flour?" in text and "500 g." in text
         assert await cli(one, "export") == 1 and "--all" in capsys.readouterr().err
+
+
+async def test_other_programs_hear_of_what_comes(tmp_path: Path) -> None:
+    """An open window lists it at once."""
+    said = [{"sender": "human", "text": "Hello"}, {"sender": "assistant", "text": "Hi."}]
+    place = tmp_path / "conversations.json"
+    place.write_text(json.dumps([{"uuid": "1", "name": "Elsewhere", "chat_messages": said}]))
+    async with engine_home(tmp_path, "anthropic", []) as one:
+        window = ChangeNotifier(one.engine.questions.notifier.folder, lambda: "a window")
+        assert not window.poll()
+        assert await cli(one, "import", str(place)) == 0
+        await until(window.poll)
 
 
 async def test_what_is_here_does_not_come_again(tmp_path: Path) -> None:
