@@ -153,8 +153,10 @@ def _all(text: str, old: str) -> list[int]:
 def _as_deep(text: str, place: int, old: str, new: str) -> str:
     """``new`` with all lines as deep as its first, where ``old`` is one line that begins inside
     of an indentation: the copy had too little of it, and so has each line of ``new``."""
+    if old[:1] not in _BLANKS or "\n" not in new or "\n" in old.rstrip("\n"):
+        return new
     before = text[text.rfind("\n", 0, place) + 1 : place]
-    if before.strip(_BLANKS) or old[:1] not in _BLANKS or "\n" in old.rstrip("\n"):
+    if before.strip(_BLANKS):
         return new
     first, *more = new.split("\n")
     return "\n".join([first, *(before + line if line.strip() else line for line in more)])
@@ -162,13 +164,18 @@ def _as_deep(text: str, place: int, old: str, new: str) -> str:
 
 def _with_ends(text: str, start: int, there: str, new: str) -> str:
     """``new`` with the line ends of what it replaces, one after the other; more as the last."""
-    kind = "\r\n|\n" if "\n" in text else "\r"
-    ends = re.findall(kind, there)
+    lines = new.replace("\r\n", "\n").split("\n")
+    if len(lines) == 1:
+        return new
+    end = "\n" if "\n" in text else "\r"
+    kind = re.compile("\r\n|\n" if end == "\n" else end)
+    ends: list[str] = kind.findall(there)
     if not ends:
-        ends = re.findall(kind, text[start + len(there) :])[:1] or re.findall(kind, text)[-1:]
+        after = kind.search(text, start + len(there))
+        last = max(text.rfind(end) - 1, 0)
+        ends = [after[0]] if after else kind.findall(text, last)[-1:]
     if not ends:
         return new
-    lines = new.replace("\r\n", "\n").split("\n")
     ends += [ends[-1]] * len(lines)
     ends[len(lines) - 1 :] = [""]
     return "".join(line + end for line, end in zip(lines, ends, strict=True))

@@ -164,3 +164,14 @@ def test_what_a_huge_edit_wants_is_looked_for_in_linear_time(line: str) -> None:
             replace(text, "f", f"{text[: len(text) // 2]}b", "new")
 
     assert grows_linearly(text, fail, 20_000)
+
+
+@pytest.mark.parametrize("new", ["b", "b\nc"])
+def test_many_places_are_replaced_in_linear_time(new: str) -> None:
+    def text(size: int) -> str:
+        return "foo = 1\nbar\n" * size
+
+    def every(text: str) -> None:
+        assert replace(text, "f", "foo", new, every=True).count == text.count("foo")
+
+    assert grows_linearly(text, every, 1_500)
