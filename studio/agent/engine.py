@@ -328,6 +328,7 @@ class Engine:
             self.services.end_processes,
             self.services.folders.close,
             self.local_models.aclose,
+            self.model_names.close,
             self.providers.close,
             self.catalogue.close,
             self.http.aclose,

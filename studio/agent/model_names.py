@@ -96,6 +96,10 @@ class ModelNames:
                     return FoundModel(other, wanted)
         return await self._at(head, head, rest, wanted)
 
+    async def close(self) -> None:
+        """Ask for no more lists; who is waiting for one goes on without it."""
+        await self._tasks.aclose()
+
     async def hint(self, name: str, provider: str = "") -> str:
         """A sentence with the names of models that are like this one; empty if none is."""
         names = [provider] if provider else await self._connected("")

@@ -199,6 +199,27 @@ async def test_who_comes_while_a_list_is_fetched_waits_for_it(
     assert (await second).model == "llama3:latest"
 
 
+async def test_no_list_is_asked_for_after_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_home(tmp_path, "ollama", []) as home:
+        asked = asyncio.Event()
+
+        async def never(name: str, *, refresh: bool) -> Listing:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        monkeypatch.setattr(home.engine.model_names, "_ask", never)
+        finding = asyncio.ensure_future(home.engine.model_names.find("nothing"))
+        await asked.wait()
+        finding.cancel()
+        await asyncio.wait([finding])
+        asking = set(home.engine.model_names._asking.values())  # pyright: ignore[reportPrivateUsage]
+        assert asking
+    assert all(task.done() for task in asking)
+
+
 async def test_a_model_that_is_newer_than_its_list_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
