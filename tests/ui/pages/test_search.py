@@ -143,6 +143,20 @@ async def test_all_chats_are_searched_by_keys_and_opened_at_the_hit(tmp_path: Pa
         await until(lambda: window.pages.shows_chat and person.view.finder.find is not None)
         assert lines(page) == [("answer", "The zebra is first.")]
         assert person.session.info.title == "About animals"
+        # It opens nothing for a person who is elsewhere by then.
+        page = await page_of(person)
+        await until(lambda: page._work is None or page._work.done())
+        blocked.clear()
+        person.type("zebra")
+        person.press(Key.Key_Return)
+        window.pages.show_page("drafts")
+        blocked.set()
+        await until(lambda: len(page.found.lines) == hits)
+        assert window.pages.currentWidget() is not page and not window.pages.shows_chat
+        page = await page_of(person)
+        await until(lambda: page._work is not None and page._work.done())
+        assert window.pages.currentWidget() is page
+        window.pages.show_chat()
         person.press(Key.Key_L, CTRL)
         assert window.pages.shows_chat and person.composer.editor.hasFocus()
 

@@ -154,6 +154,7 @@ class SearchPage(Page):
 
     def open(self, *target: str) -> None:
         """Show the page; ``target`` is what is looked for, as before without it."""
+        self._enter = False
         if target and target[0]:
             self.field.setText(target[0])
         elif self.field.text():
@@ -227,7 +228,7 @@ class SearchPage(Page):
             if not hits:
                 announce(self.field, empty)
         self.under.show_text("" if hits else empty)
-        if self._enter:
+        if self._enter and self.isVisible():  # nobody is taken from where they went meanwhile
             self._open_chosen()
 
     def _show_seconds(self) -> None:
