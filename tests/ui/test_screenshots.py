@@ -266,7 +266,7 @@ class Photographer:
         if not self.folder:
             return
         window, dialog = self.person.window, self.person.window.preferences.dialog
-        size, inner = window.size(), dialog.size() if dialog is not None else None
+        size, inner = window.size(), dialog.geometry() if dialog is not None else None
         window.theme.set(scale=LARGE_TEXT)
         window.resize(LEAST)
         await until(lambda: window.size() == LEAST)
@@ -276,7 +276,7 @@ class Photographer:
         window.theme.set(scale=1.0)
         window.resize(size)
         if dialog is not None and inner is not None:
-            dialog.resize(inner)
+            dialog.setGeometry(inner)  # a window manager moves what grew over the screen's edge
         await until(lambda: window.size() == size)
 
     async def frame(self) -> QImage:

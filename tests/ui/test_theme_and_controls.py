@@ -26,6 +26,7 @@ from studio.ui.widgets import (
     Field,
     FocusRing,
     IconButton,
+    MenuButton,
     MenuItem,
     Segmented,
     Status,
@@ -169,6 +170,21 @@ def test_targets_are_at_least_24_pixels(theme: Theme, qtbot: QtBot) -> None:
     for widget in (Button(theme, "A"), IconButton(theme, "x", "Close"), Check(theme, "")):
         qtbot.addWidget(widget)
         assert widget.sizeHint().height() >= 24
+
+
+def test_the_chevron_of_a_menu_is_smaller_than_a_combos(theme: Theme, qtbot: QtBot) -> None:
+    button = MenuButton(theme, "Agent", "Coder")
+    qtbot.addWidget(button)
+    button.resize(button.sizeHint())
+    image = button.grab().toImage()
+    ground, end = image.pixelColor(0, 0), image.width()
+    first = end - round(theme.px(12 + 8) * image.devicePixelRatio())
+    columns = [
+        x
+        for x in range(first, end)
+        if any(image.pixelColor(x, y) != ground for y in range(image.height()))
+    ]
+    assert 5 <= columns[-1] - columns[0] + 1 <= 8
 
 
 def test_a_choice_is_told_once_and_shown(theme: Theme, qtbot: QtBot) -> None:

@@ -280,14 +280,19 @@ class MenuButton(FoldingButton):
         self.updateGeometry()
         self.update()
 
+    @property
+    def _mark(self) -> int:
+        """Side of the chevron, in pixels."""
+        return self.theme.px(14 if self._boxed else 12)
+
     def folded_size(self) -> QSize:
         t = self.theme
-        return QSize(t.px(16) + t.px(14) + t.px(4) + 2 * t.px(6), t.height(28))
+        return QSize(t.px(16) + self._mark + t.px(4) + 2 * t.px(6), t.height(28))
 
     def wide_size(self) -> QSize:
         t = self.theme
         role, pad = ("ui", t.px(10)) if self._boxed else ("small_medium", t.px(8))
-        width = t.metrics(role).horizontalAdvance(self.text()) + 2 * pad + t.px(14) + t.px(4)
+        width = t.metrics(role).horizontalAdvance(self.text()) + 2 * pad + self._mark + t.px(4)
         if self._icon:
             width += t.px(16) + t.px(6)
         if self._boxed:
@@ -343,7 +348,7 @@ class MenuButton(FoldingButton):
             else:
                 t.paint_icon(painter, box.adjusted(1, 1, -1, -1), icon, "text2")
             x += side + t.px(6)
-        mark = t.px(14)
+        mark = self._mark
         end = rect.width() - pad - mark + (0 if self._boxed else t.px(2))
         room = end - t.px(4) - x
         if not self.folded:

@@ -7,8 +7,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from studio.domain.messages import Text as Words
@@ -19,6 +20,7 @@ from studio.ui.settings.pages.about import AboutPage, LicenceDialog
 from studio.ui.settings.pages.data import DataPage, sizes
 from studio.ui.theme import Theme
 from support.engine_home import KEY
+from support.pixels import pixels
 from support.waiting import FOREVER, until
 from support.window import Person, alone, at_window, message, on_window_loop
 
@@ -134,6 +136,20 @@ async def test_chats_go_out_are_deleted_and_come_back(tmp_path: Path) -> None:
                 None,
             )
         )
+        # The box is the theme's in every theme, and the whole row ticks it.
+        row = dialog.list.visualRect(dialog.list.model().index(0, 0))
+        accent = person.window.theme.color("accent").rgba()
+        assert accent not in pixels(dialog.list.viewport().grab(row).toImage())
+        at_end = QPoint(row.right() - 20, row.center().y())
+        QTest.mouseClick(
+            dialog.list.viewport(),
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+            at_end,
+        )
+        assert dialog.ticked and accent in pixels(dialog.list.viewport().grab(row).toImage())
+        QTest.keyClick(dialog.list, Qt.Key.Key_Space)
+        assert not dialog.ticked
         dialog.all.click()
         assert dialog.use.text() == "Bring 1 chat back"
         dialog.use.click()

@@ -37,6 +37,7 @@ from studio.ui.settings.key_row import masked, provider_of_key
 from studio.ui.settings.pages.provider_models import ModelList, abilities, mark
 from studio.ui.settings.registry import PAGES, SettingsServices
 from studio.ui.theme import Theme
+from studio.ui.widgets import Label
 from support.pixels import pixels
 from support.waiting import HANG, within
 
@@ -242,6 +243,10 @@ async def test_models_are_chosen_and_added_and_saved(room: Room) -> None:
     assert room.file.values.enabled_models["anthropic"] == ids[1:]
     section.models.clicked.emit(section.models.shown.index(0))
     assert "anthropic" not in room.file.values.enabled_models
+    room.dialog.theme.set(scale=1.6)  # words stay beside the middle of their fields
+    word = next(one for one in section.body.findChildren(Label) if one.text() == "Default model")
+    await until(lambda: word.geometry().center().y() == section.default.geometry().center().y())
+    room.dialog.theme.set(scale=1.0)
     section.own.setText("my-own-model")
     QTest.keyClick(section.own, Qt.Key.Key_Return)
     assert "my-own-model" in [model.id for model in section.models.shown.models]

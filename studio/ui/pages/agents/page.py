@@ -93,7 +93,8 @@ class _Title(PaintedWidget):
         taken = t.metrics("small").horizontalAdvance(self._state) + t.px(8) if self._state else 0
         name = t.metrics("heading").horizontalAdvance(self._name)
         room = rect.width() - taken
-        state = self._state if room > t.px(40) else ""
+        # The name comes first: the state is also told by the notice, the list and the buttons.
+        state = self._state if room >= min(name, t.px(160)) else ""
         paint_text(painter, t, rect, self._name, "heading", room=room if state else rect.width())
         if state:
             box = rect.adjusted(min(name, room) + t.px(8), 1, 0, 1)

@@ -64,11 +64,10 @@ class ProviderSection(QWidget):
         self.body.hide()
         column_of([self.head, self.body], spacing=0, on=self)
         self._grid = QGridLayout(self.body)
-        self._grid.setContentsMargins(theme.px(36), 2, 0, 16)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(10)
-        self._grid.setColumnMinimumWidth(0, theme.px(90))
         self._grid.setColumnStretch(1, 1)
+        self._labels: list[Label] = []
 
         self.key: KeyRow | None = None
         self.url: Field | None = None
@@ -123,12 +122,21 @@ class ProviderSection(QWidget):
         self._seconds.timeout.connect(self._show_foot)
         self._unsubscribe = services.catalogue.subscribe(self._listing_changed)
         self.destroyed.connect(self._unsubscribe)
+        self._follow()
+        theme.changed.connect(self._follow)
         self.refresh()
+
+    def _follow(self) -> None:
+        t = self.theme
+        self._grid.setContentsMargins(t.px(36), 2, 0, 16)
+        self._grid.setColumnMinimumWidth(0, t.px(90))
+        for label in self._labels:
+            label.setMinimumHeight(t.height(30))  # as tall as a field, whose middle it shares
 
     def _add_row(self, title: str, control: QWidget) -> None:
         at = self._grid.rowCount()
         label = Label(self.theme, title, "ui", "text2")
-        label.setMinimumHeight(self.theme.height(30))
+        self._labels.append(label)
         self._grid.addWidget(label, at, 0, Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(control, at, 1)
 
