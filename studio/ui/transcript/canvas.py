@@ -26,8 +26,8 @@ from .model import RUNS, Kind, item_spans
 TOP = 24
 BOTTOM = 46
 """Room below the last item, at normal text size: for the line that says that a turn works."""
-NEAR = 400
-"""Pixels above and below the window that are laid out in advance."""
+EDGE = 64
+"""Pixels above and below that are laid out with what is seen: focus rings reach over the edge."""
 FAR = 8000
 """Distance from the window, in pixels, from which layouts are dropped."""
 
@@ -268,10 +268,10 @@ class Canvas:
         return top + min(offset, item.height)
 
     def show(self, top: float, bottom: float) -> bool:
-        """Lay out the items between two heights and near them; returns whether a height changed."""
+        """Lay out the items between two heights; returns whether a height changed."""
         if not self.items:
             return False
-        top, bottom = top - NEAR, bottom + NEAR
+        top, bottom = top - EDGE, bottom + EDGE
         index, changed = self.at(top), False
         while index < len(self.items):
             y = self.top(index)

@@ -244,10 +244,10 @@ class Finder(QObject):
             x, y = 0.0, item.leaf_top(index)
         else:
             x, y = item.places[index].x(), item.places[index].y()
-        if isinstance(leaf, PictureLeaf):
-            return leaf.row(y)
         if not leaf.laid:
             return QRectF(x, y, self._context.width, leaf.height)
+        if isinstance(leaf, PictureLeaf):
+            return leaf.row(y)
         offset, lines = leaf.layouts()[part]
         assert self.find is not None
         mark_text(lines, self.find.pattern)

@@ -157,8 +157,11 @@ class Scroller:
         """What to keep in place, taken before a change; None while the end is followed."""
         return None if self.following else self.canvas.anchor(self.value)
 
-    def settle(self, anchor: Anchor | None = None) -> None:
-        """Lay out what is visible, and stay at the end or at the anchor."""
+    def settle(self, anchor: Anchor | None = None, ahead: float = 0.0) -> None:
+        """Lay out what is visible, and stay at the end or at the anchor.
+
+        ``ahead`` is how many pixels above and below are laid out as well.
+        """
         canvas = self.canvas
         for _ in range(8):
             if self.following:
@@ -167,7 +170,7 @@ class Scroller:
                 place = canvas.anchored(anchor)
                 self.value = self.value if place is None else place
             self.value = float(round(max(0.0, min(self.value, self.most))))
-            if not canvas.show(self.value, self.value + self.height):
+            if not canvas.show(self.value - ahead, self.value + self.height + ahead):
                 break
         self._place_bar()
 
@@ -175,18 +178,10 @@ class Scroller:
         """Scroll to a height; the line at the top stays there when heights are laid out anew."""
         canvas = self.canvas
         value = float(round(max(0.0, min(value, self.most))))
-        self.value = value
         canvas.show(value, value + self.height)
-        anchor = canvas.anchor(value)
-        for _ in range(4):
-            if not canvas.show(self.value, self.value + self.height):
-                break
-            place = canvas.anchored(anchor)
-            if place is not None:
-                self.value = float(round(max(0.0, place)))
-        self.value = min(self.value, self.most)
+        self.value, self.following = value, False
+        self.settle(canvas.anchor(value))
         self.following = self.below <= STICK
-        self._place_bar()
         self.drop_far()
 
     def by(self, pixels: float) -> None:

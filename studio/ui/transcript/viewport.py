@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, QTimer, Signal
 
 from studio.domain.blocks import TranscriptBlock
 from studio.ui.translation import tr
@@ -158,6 +158,10 @@ class Selection:
 
 AVATAR = 36
 SIDE = 24
+AHEAD = 400
+"""Pixels above and below the window that are laid out in advance."""
+AHEAD_AFTER = 30
+"""Milliseconds until then: the frame that shows a new place comes first."""
 
 
 class Viewport(QObject):
@@ -196,6 +200,8 @@ class Viewport(QObject):
         """Whether something new came below while the end was out of view."""
         self.working_since: float | None = None
         """Since when the turn works without anything of it to be seen, by the context's clock."""
+        self._ahead = QTimer(self, singleShot=True, interval=AHEAD_AFTER)
+        self._ahead.timeout.connect(self._lay_out_ahead)
 
     # -- contents ---------------------------------------------------------------------
 
@@ -361,6 +367,15 @@ class Viewport(QObject):
         self.find_pill()
         self.find_message_row()
         self.outdated.emit()
+        if not self._ahead.isActive():
+            self._ahead.start()
+
+    def _lay_out_ahead(self) -> None:
+        """Lay out what is near, after what is seen was painted, and leave in place what is seen."""
+        total = self.canvas.total
+        self.scroller.settle(self.scroller.anchor(), AHEAD)
+        if self.canvas.total != total:
+            self.outdated.emit()
 
     # -- work that is not seen ---------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from studio.ui.markdown.parser import parse
 from studio.ui.transcript.items.approval_item import GUARD, PAUSE, ApprovalItem
 from studio.ui.transcript.items.message_items import TextItem
 from support.transcript_window import TranscriptWindow, shown
+from support.waiting import HANG_MS
 
 __all__ = ["shown"]
 
@@ -159,6 +160,30 @@ def test_long_transcripts_are_laid_out_where_they_are_seen(shown: TranscriptWind
     texts = [item for item in shown.view.canvas.items if isinstance(item, TextItem)]
     assert sum(any(leaf.laid for leaf in item.leaves) for item in texts) < 10
     assert texts[0].stream is None  # far away: forgotten
+
+
+def test_what_is_near_is_laid_out_after_what_is_seen(shown: TranscriptWindow, qtbot) -> None:
+    transcript = Transcript()
+    for _ in range(100):
+        transcript.apply(TurnStarted("s", "t", (Text("Hi"),), "Coder", "p", "M", "inline"))
+        transcript.apply(TextDelta("A paragraph of some words.\n\n" * 30))
+        transcript.apply(TurnComplete("done"))
+    view = shown.view
+    view.set_transcript(transcript)
+    scroller, context = view.scroller, view.context
+    for place in (0.2, 0.8, 0.5):
+        before = context.layouts
+        view.canvas_viewport.scroll_to(view.canvas.total * place)
+        seen, picture = context.layouts - before, view.grab().toImage()
+        top = scroller.value - view.canvas.top(view.canvas.at(scroller.value))
+        qtbot.waitUntil(lambda: context.layouts - before > seen * 1.4, timeout=HANG_MS)
+        assert scroller.value - view.canvas.top(view.canvas.at(scroller.value)) == top
+        strip = scroller.bar.strip.toAlignedRect()
+        area = QRect(0, 0, view.width() - strip.width(), view.height())
+        assert view.grab().toImage().copy(area) == picture.copy(area)
+        before = context.layouts
+        view.canvas_viewport.scroll_by(300)
+        assert context.layouts - before <= 4  # it was ready
 
 
 # -- scrolling ---------------------------------------------------------------------

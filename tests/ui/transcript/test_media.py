@@ -273,10 +273,12 @@ def test_a_picture_that_is_loaded_moves_nothing_in_view(
     show(view, [*said(Text("Look")), TextDelta(text)])
     answer = view.canvas.items[-1]
     assert isinstance(answer, TextItem)
+    view.canvas_viewport.scroll_to(0)  # only what is seen is laid out at once
     top = view.canvas.top(1) + answer.leaf_top(4)
     view.canvas_viewport.scroll_to(top)
     assert answer.awaits_picture
     assert view.scroller.value == view.canvas.top(1) + answer.leaf_top(4)
-    qtbot.waitUntil(lambda: not answer.awaits_picture, timeout=HANG_MS)
+    picture = answer.leaves[0]
+    qtbot.waitUntil(lambda: picture.laid and picture.complete, timeout=HANG_MS)
     view.flush()
     assert view.scroller.value == view.canvas.top(1) + answer.leaf_top(4) != top
