@@ -260,7 +260,10 @@ class TurnBuilder:
         """
         session, agent = self._session, setup.agent
         info, rules, workspace = session.info, session.rules, setup.workspace
-        self._content_filter.kinds = setup.masks
+        masks = setup.masks
+        if options.agent:  # the session's own model gets the results later
+            masks = await self._services.masks(info, options.agent)
+        self._content_filter.kinds = masks
         self._content_filter.own = self._services.settings.values.mask_own
         policy = Policy(
             info.permission_mode,

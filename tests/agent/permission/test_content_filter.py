@@ -181,8 +181,10 @@ async def test_what_the_person_says_and_what_files_say_can_be_masked(tmp_path: P
 
 
 async def test_the_agent_of_one_turn_masks_what_is_said_to_it(tmp_path: Path) -> None:
-    """T-9: with what the chat's own agent masks, because its model gets the words later."""
-    async with engine_home(tmp_path, "anthropic", [Turn(Text("Hi."))]) as home:
+    """T-9: with what the chat's own agent masks, because its model gets all of it later."""
+    script = [Turn(Call("read", {"path": "a.txt"})), Turn(Text("Hi."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("bob@example.org at 192.168.7.10")
         home.engine.settings.values.mask_own = True
         agents = home.engine.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
@@ -195,6 +197,8 @@ async def test_the_agent_of_one_turn_masks_what_is_said_to_it(tmp_path: Path) ->
                 pass
         said = next(one for one in session.transcript.blocks if isinstance(one, UserBlock))
         assert said.text == "@Careful I am [email 1] at [ip 1]."
+        read = next(one for one in session.transcript.blocks if isinstance(one, ToolBlock))
+        assert "[email 2] at [ip 2]" in read.output
         assert "ann@example.org" not in json.dumps([one.json for one in home.asked], default=str)
 
 
