@@ -176,7 +176,8 @@ def test_what_is_near_is_laid_out_after_what_is_seen(shown: TranscriptWindow, qt
         view.canvas_viewport.scroll_to(view.canvas.total * place)
         seen, picture = context.layouts - before, view.grab().toImage()
         top = scroller.value - view.canvas.top(view.canvas.at(scroller.value))
-        qtbot.waitUntil(lambda: context.layouts - before > seen * 1.4, timeout=HANG_MS)
+        enough = before + seen * 1.4
+        qtbot.waitUntil(lambda enough=enough: context.layouts > enough, timeout=HANG_MS)
         assert scroller.value - view.canvas.top(view.canvas.at(scroller.value)) == top
         strip = scroller.bar.strip.toAlignedRect()
         area = QRect(0, 0, view.width() - strip.width(), view.height())
