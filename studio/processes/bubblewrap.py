@@ -164,6 +164,9 @@ class Bubblewrap:
                 continue  # the mount would make it
             for inner in [one for one in mounts if one.is_relative_to(path)]:
                 del mounts[inner]
+            # A command could move its folder, and with that to where a draft may be made of it.
+            if desk is not None and path.is_relative_to(folder) and desk.leave_out(path):
+                continue
             mounts[path] = "empty" if path.is_dir() else "nothing"
         return mounts
 

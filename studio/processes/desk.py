@@ -102,6 +102,20 @@ class Desk:
             return os.path.lexists(path)
         return os.path.lexists(self.root / name)
 
+    def leave_out(self, path: Path) -> bool:
+        """Take away what is at a path of the folder; False if that is in what is shared."""
+        name = path.relative_to(self.folder).as_posix()
+        if any(f"{name}/".startswith(f"{one}/") for one in self.shared):
+            return False
+        place = self.root / name
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+        for one in [one for one in self._states if f"{one}/".startswith(f"{name}/")]:
+            del self._states[one]
+        return True
+
     def remove(self) -> None:
         self._made.cleanup()
 

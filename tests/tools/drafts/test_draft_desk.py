@@ -128,7 +128,7 @@ async def test_no_link_that_a_command_makes_leads_a_draft_out_of_the_desk(tmp_pa
     command = (
         f"rm -r x; ln -s {tmp_path}/private x; printf '\\377\\376h\\000i\\000' > wide.txt; "
         "mkdir node_modules; echo a > node_modules/a.js; printf 'back\n' > back.txt; "
-        "echo again > old.txt"
+        "echo again > old.txt; cat locked/key .git/key; mv locked open; rm -r vault"
     )
     script = [
         Turn(Call("write", {"path": "x/key", "content": "mine\n"}), stop="tool_use"),
@@ -142,8 +142,14 @@ async def test_no_link_that_a_command_makes_leads_a_draft_out_of_the_desk(tmp_pa
             pytest.skip("there is no sandbox for that here")
         (home.folder / "back.txt").write_text("back\n")
         (home.folder / "old.txt").write_text("old\n")
+        for name in ("locked", "vault", ".git"):
+            (home.folder / name).mkdir()
+            (home.folder / name / "key").write_text("secret\n")
         session = await home.session()
-        ran = finished(await say(session, rules=(RUN,), answer="once"))[-1]
+        hidden = [Rule("deny", "read", f"{name}/*") for name in ("locked", "vault", ".git")]
+        made, *_, ran = finished(await say(session, rules=(RUN, *hidden), answer="once"))
+        assert made.text.startswith("Draft of x/key made")
+        assert "secret" not in ran.text and "locked" not in ran.text.partition("drafts:")[2]
         (moved,) = session.drafts.waiting_files()
         assert (moved.path, moved.target, moved.after) == ("old.txt", "new.txt", "old\n")
         lost = ran.text.partition("Not kept")[2]
