@@ -27,8 +27,9 @@ class Banner(PaintedWidget):
         self._label = Label(theme, wrap=True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         close = IconButton(theme, "x", tr("Close"), clicked=self._next)
-        margins = (theme.px(44), theme.px(6), theme.px(10), theme.px(6))
-        row_of([(self._label, 1), close], margins=margins, on=self)
+        self._row = row_of([(self._label, 1), close], on=self)
+        self._follow()
+        theme.changed.connect(self._follow)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.hide()
 
@@ -47,6 +48,10 @@ class Banner(PaintedWidget):
         self._waiting.append((text, done))
         if self.isHidden():
             self._next()
+
+    def _follow(self) -> None:
+        px = self.theme.px
+        self._row.setContentsMargins(px(44), px(6), px(10), px(6))
 
     def _next(self) -> None:
         if self._waiting:

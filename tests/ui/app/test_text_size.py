@@ -73,6 +73,9 @@ async def test_zoom_dresses_nothing_anew_and_lays_the_chat_out_once(tmp_path: Pa
         assert window.inspector is not None
         tops = window.inspector._head.height(), window.chat.header.sizeHint().height() - 1
         assert tops[0] == tops[1] == theme.px(48)
+        banner = window.banner
+        banner.say("A file could not be read.")
+        await until(lambda: banner._label.x() >= theme.px(18 + 16), what="no sign on the words")
         person.press(Key.Key_0, CTRL)
         await until(lambda: window.sidebar.field.height() == field)
         assert menu.actionGeometry(menu.actions()[0]).height() == before.height()
