@@ -159,6 +159,10 @@ async def test_misspelt_words_get_a_wave_and_other_words(
         dialog = await until(lambda: person.window.preferences.dialog)
         combo = dialog.pages["general"]._spelling
         await until(lambda: "en_US" in [item.key for item in combo._items])
-        combo.chosen.emit("off")
+        for key, face in (("en_US", "American English (United States)"), ("off", "Off")):
+            await person.choose(combo, face)
+            assert person.engine.settings.values.spelling == key and combo.text() == face
+            dialog.pages["general"].refresh()
+            assert combo.text() == face
         await until(lambda: marked(person) == [])
         assert person.engine.settings.values.spelling == "off"

@@ -216,9 +216,7 @@ class GeneralPage(SettingsPage):
         self.limits.refresh()
         self.traces.refresh()
         self._language.set_current(values.language)
-        self._spelling.set_current(values.spelling)
-        if values.spelling not in (AUTOMATIC, OFF):
-            self._spelling.set_face(_language_name(values.spelling))
+        self._show_spelling()
         self._titles.show_value(values.write_titles)
         self._provider.set_current(values.default_provider or AUTOMATIC)
         self._agent.set_current(values.default_agent or AUTOMATIC)
@@ -226,6 +224,13 @@ class GeneralPage(SettingsPage):
         self._folder.set_text(Path(folder).name if folder else tr("Choose…"))
         self._folder.setAccessibleName(joined((tr("Folder of new chats"), Path(folder).name)))
         self._folder.setToolTip(plain_tip(folder))
+
+    def _show_spelling(self) -> None:
+        """Also a language whose dictionary is not here, or not listed yet."""
+        chosen = self._settings.spelling
+        names = {AUTOMATIC: _automatic().text, OFF: tr("Off")}
+        self._spelling.set_current(chosen)
+        self._spelling.set_face(names.get(chosen) or _language_name(chosen))
 
     def _spelling_items(self, languages: Sequence[str]) -> list[MenuItem]:
         known = [MenuItem(one, _language_name(one)) for one in languages if "_" in one]
@@ -249,6 +254,7 @@ class GeneralPage(SettingsPage):
 
     def _spelling_chosen(self, language: str) -> None:
         self._settings.spelling = language
+        self._show_spelling()
         self.changed.emit()
 
     def _language_chosen(self, language: str) -> None:
