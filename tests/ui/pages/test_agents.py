@@ -388,10 +388,13 @@ async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None
             return page.title.width() >= wide
 
         await until(has_room)
-        page.title.resize(wide + 20, page.title.height())  # the name is not cut for the state
-        shown = page.title.grab().toImage()
-        page.title.show_title(name, "")
-        assert shown == page.title.grab().toImage()
+        title = type(page.title)(person.window.theme)
+        title.resize(wide + 20, 30)  # the name is not cut for the state
+        title.show_title(name, "Edited")
+        shown = title.grab().toImage()
+        title.show_title(name, "")
+        assert shown == title.grab().toImage()
+        title.deleteLater()
         about = page.properties.about
         about.set_unless_typing("What this agent is for, in more words than the field shows. " * 3)
         assert about.cursorPosition() == 0
