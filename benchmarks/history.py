@@ -138,9 +138,9 @@ async def compare(engine: Engine, path: Path, name: str, rounds: int) -> list[Ro
         basis = HistoryBasis(provider, MODEL, "You help.", [], list)
         pending = PendingInput((), DraftStore())
         pending.epoch = 1
-        told = await history.open(basis, pending)
+        await history.open(basis, pending)
         loaded = time.process_time()
-        if told or len(history.items) != len(items):
+        if len(history.items) != len(items):
             raise SystemExit(f"{name}: the history was not stored whole")
         await send(provider, Request(MODEL, history.items, history.system, session=name))
         ready = reached[0]

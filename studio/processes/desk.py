@@ -54,10 +54,8 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.realpath(folder))
-        self._made = tempfile.TemporaryDirectory(
-            prefix="agent-studio-desk-", ignore_cleanup_errors=True
-        )
-        self.root = Path(os.path.realpath(self._made.name)) / "folder"
+        self._made = Path(os.path.realpath(tempfile.mkdtemp(prefix="agent-studio-desk-")))
+        self.root = self._made / "folder"
         self.shared: list[str] = []
         self._states: dict[str, _State] = {}
 
@@ -117,7 +115,16 @@ class Desk:
         return True
 
     def remove(self) -> None:
-        self._made.cleanup()
+        """Take the copy away, and follow no link that a command left there.
+
+        Not a TemporaryDirectory: before Python 3.11.8 that changes modes through links.
+        """
+        for here, folders, _ in os.walk(self._made):
+            for folder in (Path(here, name) for name in folders):
+                if not folder.is_symlink():
+                    with suppress(OSError):
+                        folder.chmod(0o700)
+        shutil.rmtree(self._made, ignore_errors=True)
 
     def _copy(self) -> None:
         files = size = 0

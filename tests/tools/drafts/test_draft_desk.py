@@ -180,9 +180,14 @@ def test_a_desk_is_a_copy_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (desk.root / "e.txt").write_text("e")
         found = desk.changes()
         assert (sorted(found.written), found.deleted) == (["a.txt", "e.txt"], ["deep/er/c.txt"])
+        # A command may leave what cannot be entered, and links to what is not its own.
+        outside.chmod(0o500)
+        (desk.root / "deep/link").symlink_to(outside)
+        (desk.root / "deep/er").chmod(0)
     finally:
         desk.remove()
-    assert not desk.root.exists()
+    assert not desk.root.parent.exists() and outside.stat().st_mode & 0o777 == 0o500
+    outside.chmod(0o700)
     with pytest.raises(OSError, match="leads out of the folder"):
         Desk.lay(folder, {"out/stolen.txt": b"x"})
     assert not list(outside.iterdir())
