@@ -31,7 +31,7 @@ _MAKE = (
 _THING = r"\b(?:title|tags?|keywords|emoji|follow-?\s?up\s+(?:questions?|prompts?))\b"
 _WHOLE = (
     r"\b(?:this|the|our|a|following)\s+(?:\w+\s+){0,2}"
-    r"(?:conversation|chat|thread|dialogue|discussion|session|exchange)s?\b"
+    r"(?:conversation|chat|thread|dialogue|discussion|session|exchange)s?\b(?!\s+(?:about|on)\b)"
 )
 _SUMMARY = _pattern(r"^\W*briefly\W+summari[sz]e\W+this\s+(?:partial\s+)?conversation\b")
 _ASKED = (_pattern(_MAKE, _THING, _WHOLE), _SUMMARY)

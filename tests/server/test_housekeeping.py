@@ -29,6 +29,7 @@ INSTRUCTED = {
     "a topic": "Analyze if this message indicates a new conversation topic. If it does, extract a title.",
 }  # fmt: skip
 PERSONS = (
+    "Create a title for our session about bees",
     "Write a title page for my book about tea.",
     "What is a good title for a conversation partner? Explain.",
     "### Task: water the flowers",
