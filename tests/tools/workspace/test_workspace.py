@@ -277,15 +277,6 @@ async def test_glob(folder: Path) -> None:
     assert result.summary == "2 files"
     assert (await call(glob, folder, pattern="*.py", path="src/deep")).summary == "no files"
     assert "config" not in (await call(glob, folder, pattern="**")).text
-    second = await call(glob, folder, pattern="*.{py,txt}", first=2)
-    assert second.text == "src/deep/b.txt"
-    for number in range(501):
-        (folder / f"n{number:03}.log").touch()
-    page = await call(glob, folder, pattern="*.log")
-    assert page.text.endswith(
-        "n499.log\n[… more follow; go on with first 501, or use a narrower pattern …]"
-    )
-    assert (await call(glob, folder, pattern="*.log", first=501)).text == "n500.log"
 
 
 WITHOUT = {"PATH": "/nowhere"}
@@ -313,22 +304,6 @@ async def test_search(folder: Path, environment: dict[str, str]) -> None:
     (folder / "many").write_text("os\n" * 300)
     many = await search.call(around, {"pattern": "os", "path": "many"})
     assert many.summary == "200 matches or more"
-    assert many.text.endswith("[… the first 200 only; go on with first 201, or narrow it …]")
-
-    # C-19: pages, plain text, files and counts.
-    rest = await search.call(around, {"pattern": "os", "path": "many", "first": 201})
-    assert (rest.summary, rest.text.split("\n")[0]) == ("100 matches", "many:201: os")
-    assert rest.text.endswith("many:300: os")
-    none = await search.call(around, {"pattern": "os", "path": "many", "first": 301})
-    assert (none.summary, none.text) == ("none from 301 on", "There are only 300 matches.")
-    for words, count in (("(os.name)", "1 match"), ("os.*", "no matches")):
-        plain = await search.call(around, {"pattern": words, "literal": True})
-        assert plain.summary == count
-    os.utime(folder / "z.py", (2e9, 2e9))
-    files = await search.call(around, {"pattern": r"\bos\b", "show": "files"})
-    assert (files.summary, files.text.split("\n")[0]) == ("3 files", "z.py")
-    counts = await search.call(around, {"pattern": r"\bos\b", "show": "counts"})
-    assert counts.text == "many: 300\nsrc/a.py: 2\nz.py: 3"
 
 
 def test_what_only_python_reads_works_with_ripgrep_too(folder: Path) -> None:
