@@ -267,7 +267,8 @@ def test_the_pictures_of_a_spinner_are_kept(
     seen: set[bytes] = set()
     for at in range(3 * STEPS):
         now[0] = at / 100
-        seen.add(bytes(spinner.grab().toImage().bits()))
+        image = spinner.grab().toImage()  # its bits are gone with it
+        seen.add(bytes(image.bits()))
     assert STEPS / 2 < len(seen) <= STEPS
     for ratio in (1.0, 2.0):
         drawn = QImage(QSize(40, 40) * ratio, QImage.Format.Format_RGB32)
