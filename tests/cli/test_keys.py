@@ -15,26 +15,11 @@ from studio.storage.config.key_command import KeyCommands
 from studio.storage.config.keychain import Keychain
 from support.command import Command, screen
 from support.engine_home import KEY, EngineHome, engine_home, reply_requests, say
+from support.vault import Vault
 from support.waiting import FOREVER
 
 SECRET = "sk-of-mine-0123456789abcdef"
 FAILING = "keyring.backends.fail.Keyring"
-
-
-class Vault:
-    """A keychain that works."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 def with_keychain(one: EngineHome, keychain: Keychain) -> None:

@@ -25,6 +25,7 @@ from studio.ui.app import server_process as module
 from studio.ui.app.server_process import ServerProcess
 from studio.ui.settings.pages.server import ServerPage
 from support.local_site import free_port
+from support.vault import Vault
 from support.waiting import HANG, until
 from support.window import Key, Person, alone, at_window, message, on_window_loop
 
@@ -304,28 +305,12 @@ async def test_rules_for_clients_are_added_and_removed(tmp_path: Path) -> None:
         await until(lambda: kept(person).get("server_rules") == {"allow": [], "deny": ["fetch"]})
 
 
-class Memory:
-    """A keychain in memory."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
-
-
 @on_window_loop
 async def test_the_token_is_made_kept_in_the_keychain_and_renewed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S-4: it is nowhere else, unless it is given; then it is shown, and not renewed here."""
-    memory = Memory()
+    memory = Vault()
 
     async def prepare(engine) -> None:
         engine.keychain._backend = memory

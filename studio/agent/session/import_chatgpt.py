@@ -15,6 +15,7 @@ from studio.domain.messages import Block, File, Image, Reasoning, Text, ToolCall
 
 from .import_export import PortableConversation
 from .import_values import (
+    MOST_VERSIONS,
     Body,
     Found,
     ImportedConversation,
@@ -26,8 +27,6 @@ from .import_values import (
     version_title,
 )
 
-MOST_VERSIONS = 50
-"""Branches of one conversation that are taken."""
 MOST_LEAVES = 1_000
 """Ends of branches that are looked at."""
 MOST_BYTES = 200_000_000

@@ -10,6 +10,7 @@ from studio.domain.messages import Block, File, Reasoning, Text
 
 from .import_export import PortableConversation
 from .import_values import (
+    MOST_VERSIONS,
     Body,
     Found,
     ImportedConversation,
@@ -20,9 +21,6 @@ from .import_values import (
     text_of,
     version_title,
 )
-
-MOST_VERSIONS = 50
-"""Branches of one conversation that are taken."""
 
 
 def read_claude(data: JsonObject) -> Iterator[PortableConversation]:

@@ -12,6 +12,8 @@ from studio.domain.messages import Block, Message, Reasoning, Text, ToolCall, To
 
 from .import_export import PortableConversation, distinct
 
+MOST_VERSIONS = 50
+"""Branches of one conversation that are taken."""
 Body: TypeAlias = dict[str, Any]
 Found: TypeAlias = tuple[str, list[Block]]
 """A side, ``user`` or ``assistant``, and what it said."""

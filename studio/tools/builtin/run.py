@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 
 from studio.domain.errors import NothingRead
 from studio.processes.sandbox import explain_failure
@@ -43,12 +44,14 @@ async def run(
     if not 0 < time_limit <= LONGEST:
         raise NothingRead(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
     context.workspace.check()
+    environment = {**context.environment, **UNATTENDED}
     async with draft_desk(context) as drafts:
         try:
-            ended = await _run_in_editor(context, command, time_limit) or await run_shell(
+            in_editor = await _run_in_editor(context, command, environment, time_limit)
+            ended = in_editor or await run_shell(
                 command,
                 folder=context.workspace.root,
-                environment={**context.environment, **UNATTENDED},
+                environment=environment,
                 sandbox=context.sandbox,
                 keeper=context.keeper,
                 network=network,
@@ -73,7 +76,9 @@ async def run(
     return Result(output, summary, (command,), failed, keeps_end=True)
 
 
-async def _run_in_editor(context: Context, command: str, time_limit: float) -> CommandResult | None:
+async def _run_in_editor(
+    context: Context, command: str, environment: Mapping[str, str], time_limit: float
+) -> CommandResult | None:
     """Run a command in a terminal of the person's editor; None where that may not be.
 
     A command that belongs into the sandbox never leaves it.
@@ -81,7 +86,7 @@ async def _run_in_editor(context: Context, command: str, time_limit: float) -> C
     editor = context.workspace.editor
     if editor is None or context.sandbox.kind != "none":
         return None
-    folder, environment = context.workspace.root, {**context.environment, **UNATTENDED}
+    folder = context.workspace.root
     return await editor.run(command, context.call_id, folder, environment, time_limit)
 
 

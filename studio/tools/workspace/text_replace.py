@@ -40,7 +40,7 @@ _TYPOGRAPHIC = str.maketrans(
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|\u2192|\|[ ]?|:[ ])(.*)", re.DOTALL)
 _ELIDED = re.compile(
     r"""(?ix)
-    (?: \# | // | /\* | <!-- | -- | ; | % | \{/\* )? \s* (?P<dots>\.{3} | \u2026)? [\s(\[]*
+    (?P<comment> \# | // | /\* | <!-- | -- | ; | % | \{/\* )? \s* (?P<dots>\.{3} | \u2026)? [\s(\[]*
     (?: the \s+ )?
     (?: rest | remaining | remainder | existing | unchanged | other | previous | same )
     \b [\w\s,']{0,60} [)\]]? \s* (?P<more>\.{3} | \u2026)? \s* (?: \*/ \}? | --> )? """
@@ -64,7 +64,6 @@ class Replaced:
     text: str
     first: int
     last: int
-    count: int = 1
     ignored: str = ""
 
 
@@ -137,7 +136,7 @@ def _in_text(
     last = numbers[0] + old.rstrip("\n").count("\n")
     # Models write one kind of line end everywhere: nothing to tell them.
     told = "indentation" if deeper else "" if ignored == "line ends" else ignored
-    return Replaced("".join(pieces), numbers[0], last, len(places), told)
+    return Replaced("".join(pieces), numbers[0], last, told)
 
 
 def _all(text: str, old: str) -> list[int]:
@@ -394,7 +393,9 @@ def _refuse_elision(old: str, new: str) -> None:
         if len(words) > 120 or words in had:
             continue
         match = _ELIDED.fullmatch(words)
-        if (match and (match["dots"] or match["more"])) or _UNCHANGED.match(words):
+        if (match and (match["dots"] or (match["comment"] and match["more"]))) or _UNCHANGED.match(
+            words
+        ):
             raise ToolFailed(
                 f"“new” has “{words}” in it, which would be written as it stands. Give all "
                 "lines, or a smaller “old” with only the lines that change."

@@ -22,6 +22,7 @@ from studio.storage.config.keychain import (
     KeychainUnavailable,
     child_environment,
 )
+from support.vault import Vault
 from support.waiting import HANG, until
 
 ROOT = Path(__file__).parents[3]
@@ -48,24 +49,6 @@ bus = open_dbus_connection()
 bus.send_and_get_reply(message_bus.RequestName("org.freedesktop.secrets"))
 sys.exit(subprocess.run(sys.argv[1:]).returncode)  # and answers nobody meanwhile
 """
-
-
-class Vault:
-    """A keychain that works, and counts."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-        self.reads = 0
-
-    def get_password(self, service: str, username: str) -> str | None:
-        self.reads += 1
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 class Broken(Vault):
