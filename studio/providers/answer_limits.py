@@ -7,6 +7,7 @@ no more often than a screen can show it. Imports the HTTP library: import this i
 from __future__ import annotations
 
 import asyncio
+import math
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -83,7 +84,7 @@ async def _gathered(raw: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, N
     after it gather in the socket, which nobody reads meanwhile, and are then there at once.
     """
     loop = asyncio.get_running_loop()
-    began = last = 0.0
+    began, last = 0.0, -math.inf
     waited = False
 
     def wait() -> None:
