@@ -163,14 +163,9 @@ class TokenEstimator:
         if not self._is_of(history):
             self._history_key = (history.epoch, history.chain[0])
             self._scale = ItemEstimator(history.tools)
-            tools: list[Json] = [
-                [spec.name, spec.description, spec.schema] for spec in history.tools
-            ]
             self._part_weights = Counter()
             self._part_weights["instructions"] = _text_tokens(history.system)
-            self._part_weights["tools"] = (
-                _text_tokens(json.dumps(tools, ensure_ascii=False)) if tools else 0
-            )
+            self._part_weights["tools"] = sum(map(tool_tokens, history.tools))
             self._head = self._part_weights.total()
             self._cumulative = [self._head]
         for item in history.items[len(self._cumulative) - 1 :]:
@@ -253,6 +248,12 @@ class ItemEstimator:
             found = value.get(key)
             name = name or (self._names.get(found) if isinstance(found, str) else None)
         return "files" if name in self._readers else "results"
+
+
+def tool_tokens(spec: ToolSpec) -> int:
+    """Estimated tokens of what a model is told of a tool."""
+    about: list[Json] = [spec.name, spec.description, spec.schema]
+    return _text_tokens(json.dumps(about, ensure_ascii=False))
 
 
 def estimate_request(request: Request) -> int:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from studio.agent.context.token_count import tool_tokens
 from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
 from studio.agent.services import Services
 from studio.domain.agents import Agent
-from studio.domain.errors import ConfigurationError, FolderGone
+from studio.domain.errors import ConfigurationError, FolderGone, ProviderError
 from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
-from studio.providers.base import Provider
+from studio.providers.base import Provider, Request
 from studio.tools import Tool, Workspace
 
 from .system_prompt import SystemPrompt, instructions
 
 SEARCH = "web_search"
+SMALL_WINDOW = 8_192
+"""Tokens of the largest window in which tools are described briefly."""
+TOOLS_SHARE = 0.25
+"""Share of a small window that tools may take, so that there is room for the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +73,14 @@ async def load_agent_setup(
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
     whole = whole if ceiling is None else whole.within(ceiling)
     search = services.web.choices().web_search
-    own = [
-        _hosted(tool.spec, provider, info.model, search)
+    usable = [
+        tool
         for tool in tools.values()
         if policy.offers(tool.spec) and not (tool.spec.name == SEARCH and search == "off")
     ]
+    window = await _window(info, services, provider)
+    described, notice = _described(usable, agent, info.model, window)
+    own = [_hosted(spec, provider, info.model, search) for spec in described]
     theirs = {spec.name for spec in external}
     offered = [
         spec
@@ -95,8 +104,39 @@ async def load_agent_setup(
         prompt,
         found.masks,
         found.workspace,
-        (*layers.notices, *filter(None, [found.notice])),
+        (*layers.notices, *filter(None, [found.notice, notice])),
     )
+
+
+async def _window(info: SessionInfo, services: Services, provider: Provider) -> int | None:
+    """The model's window in tokens, None if nobody knows it."""
+    facts = services.model(info.provider, info.model)
+    with suppress(ProviderError):  # the turn's request says what is wrong
+        return await provider.context_window(Request(info.model, (), facts=facts, session=info.id))
+    return facts.context_window
+
+
+def _described(
+    tools: Sequence[Tool], agent: Agent, model: str, window: int | None
+) -> tuple[list[ToolSpec], str]:
+    """What the model is told of the tools, and what the person is told of that.
+
+    In a small window spare parameters are left out, and so are tools for which there is no
+    room: those that the agent's file names first come first.
+    """
+    if window is None or window > SMALL_WINDOW:
+        return [tool.spec for tool in tools], ""
+    order = {name: number for number, name in enumerate(agent.tools)}
+    left, without = TOOLS_SHARE * window, set[str]()
+    for tool in sorted(tools, key=lambda one: order.get(one.spec.name, len(order))):
+        if (tokens := tool_tokens(tool.brief)) <= left:
+            left -= tokens
+        else:
+            without.add(tool.spec.name)
+    names = ", ".join(sorted(without))
+    notice = f"{model} reads only {window:,} tokens, so it works without: {names}."
+    described = [tool.brief for tool in tools if tool.spec.name not in without]
+    return described, notice if without else ""
 
 
 def _hosted(spec: ToolSpec, provider: Provider, model: str, search: str) -> ToolSpec:

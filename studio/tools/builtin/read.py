@@ -34,7 +34,14 @@ LARGEST = 50_000_000
 UNSAVED = "This is with what the person has not saved in the editor yet; commands do not see that."
 
 
-@tool(effect="read", target="path", verb="Reading", done="Read", icon="file-text")
+@tool(
+    effect="read",
+    target="path",
+    verb="Reading",
+    done="Read",
+    icon="file-text",
+    spare=("first_page", "first_column"),
+)
 async def read(
     context: Context,
     path: str,

@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 import types
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import (
@@ -164,18 +164,29 @@ class Tool:
     """A tool: its description for a model, and the function that runs it.
 
     Tools from elsewhere (a server, a workflow) are made with their own ``spec`` and ``run``.
-    ``origin`` names the file or package.
+    ``origin`` names the file or package. ``spare`` are parameters that a model with a small
+    window is not told of; it gets their defaults.
     """
 
     spec: ToolSpec
     run: Run
     origin: str = ""
     module: str = ""
+    spare: frozenset[str] = frozenset()
 
     @property
     def built_in(self) -> bool:
         """Whether it comes with the program, not from the person's folder or a package."""
         return self.module.startswith("studio.tools.")
+
+    @cached_property
+    def brief(self) -> ToolSpec:
+        """The description for a model with a small window."""
+        if not self.spare:
+            return self.spec
+        properties = cast("JsonObject", self.spec.schema["properties"])
+        kept = {name: one for name, one in properties.items() if name not in self.spare}
+        return replace(self.spec, schema={**self.spec.schema, "properties": kept})
 
     @cached_property
     def patterns(self) -> bool:
@@ -231,15 +242,23 @@ class ToolOptions(TypedDict, total=False):
 @overload
 def tool(function: Function, /) -> Tool: ...
 @overload
-def tool(*, name: str = "", **options: Unpack[ToolOptions]) -> Callable[[Function], Tool]: ...
 def tool(
-    function: Function | None = None, /, *, name: str = "", **options: Unpack[ToolOptions]
+    *, name: str = "", spare: Collection[str] = (), **options: Unpack[ToolOptions]
+) -> Callable[[Function], Tool]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str = "",
+    spare: Collection[str] = (),
+    **options: Unpack[ToolOptions],
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a tool of a function; see ``ToolSpec`` for the meaning of the options.
+    """Make a tool of a function; see ``ToolSpec`` and ``Tool`` for the meaning of the options.
 
     A coroutine function runs on the event loop, any other in a thread. The
     name is the function's, without an underscore at its end. Raises TypeError
-    if a hint, the docstring or the target is missing, and for an unknown option.
+    if a hint, the docstring or the target is missing, for an unknown option, and if what is
+    spare is no optional parameter.
     """
     if unknown := options.keys() - ToolOptions.__annotations__.keys():
         raise TypeError(f"tool() has no option {', '.join(sorted(unknown))}")
@@ -253,6 +272,9 @@ def tool(
         spec = ToolSpec(own, description, _schema(function, own, hints, about), **options)
         if spec.target and spec.target not in hints:
             raise TypeError(f"{own} has no parameter “{spec.target}” to be its target.")
+        needed = cast("list[str]", spec.schema.get("required", []))
+        if wrong := sorted(name for name in spare if name not in hints or name in needed):
+            raise TypeError(f"{own}: “{wrong[0]}” is no optional parameter, so it is not spare.")
         verb = spec.verb or own.replace("_", " ").capitalize()
         spec = replace(spec, verb=verb, done=spec.done or verb)
         code = getattr(inspect.unwrap(function), "__code__", None)
@@ -261,6 +283,7 @@ def tool(
             _runner(function, injected, hints),
             origin=code.co_filename if code else "",
             module=function.__module__,
+            spare=frozenset(spare),
         )
 
     return make if function is None else make(function)

@@ -105,6 +105,20 @@ def test_hints_and_docstring_become_the_spec() -> None:
     json.dumps(spec.schema)
 
 
+def test_a_brief_description_lacks_what_is_spare() -> None:
+    """The tool itself understands it all the same."""
+
+    def find(word: str, first: int = 1, deep: bool = False) -> str:
+        """Find it."""
+        return f"{word} {first} {deep}"
+
+    made = tool(spare=("first",))(find)
+    assert list(made.spec.schema["properties"]) == ["word", "first", "deep"]  # type: ignore[arg-type]
+    assert list(made.brief.schema["properties"]) == ["word", "deep"]  # type: ignore[arg-type]
+    assert made.check({"word": "a", "first": 2})["first"] == 2
+    assert look_.brief is look_.spec
+
+
 async def test_values_arrive_as_the_hints_promise(context: Context) -> None:
     result = await look_.call(
         context, {"path": "a", "ratio": 1, "points": [{"x": 1}], "extra": {"a": 1}, "when": 3}
@@ -288,6 +302,8 @@ def test_a_tool_that_cannot_be_described_is_refused() -> None:
             tool(function)
     with pytest.raises(TypeError, match="no parameter “b”"):
         tool(target="b")(one)
+    with pytest.raises(TypeError, match="“a” is no optional parameter"):
+        tool(spare=["a"])(one)
 
 
 def one(a: int) -> int:
