@@ -59,14 +59,19 @@ def _line(entry: os.DirEntry[str], folder: os.PathLike[str]) -> str:
         return name
 
 
-@tool(effect="read", target="pattern", verb="Finding", done="Found", icon="search")
-async def glob(context: Context, pattern: str, path: str = ".") -> Result:
+@tool(
+    effect="read", target="pattern", verb="Finding", done="Found", icon="search", spare=("first",)
+)
+async def glob(context: Context, pattern: str, path: str = ".", first: int = 1) -> Result:
     """Find files by name. Answers with their paths, one a line. To search in their text use
     search.
 
     pattern: A glob: *.py for names at any depth, src/**/test_*.py for whole paths.
     path: The folder to look in; the pattern is relative to it.
+    first: The file to begin with, to go on.
     """
+    if first < 1:
+        raise NothingRead("“first” counts from 1.")
     matches = glob_matcher(pattern)
     workspace = context.workspace
 
@@ -75,13 +80,17 @@ async def glob(context: Context, pattern: str, path: str = ".") -> Result:
         entries = workspace.walk(folder, stop=stop)
         files = (Path(entry.path) for entry in entries if not entry.is_dir(follow_symlinks=False))
         found = (file for file in files if matches(file.relative_to(folder).as_posix()))
-        return workspace.relative(folder), list(map(workspace.relative, islice(found, LIMIT + 1)))
+        page = islice(found, first - 1, first + LIMIT)
+        return workspace.relative(folder), list(map(workspace.relative, page))
 
     name, found = await stoppable(find)
     more, found = len(found) > LIMIT, found[:LIMIT]
     where = "" if name == "." else f" in {name}"
     if not found:
-        return Result(f"No file{where} matches {pattern}.", "no files", (f"{name}: {pattern}",))
-    lines = [*found, f"[… the first {LIMIT} only; use a narrower pattern …]"] if more else found
+        further = f" from the file {first} on" if first > 1 else ""
+        text = f"No file{where} matches {pattern}{further}."
+        return Result(text, "no files", (f"{name}: {pattern}",))
+    note = f"[… more follow: go on with first {first + LIMIT}, or use a narrower pattern …]"
+    lines = [*found, note] if more else found
     count = f"{plural(len(found), 'file')}{' or more' if more else ''}"
     return Result(lines, count, (f"{name}: {pattern}",))

@@ -2,7 +2,9 @@
 
 Both are given the same lines, which this module reads: so both find the same matches in the
 same order, in files of every encoding and size, and what is left out is counted once. At most
-a few megabytes are held in memory. Everything blocks: call it in a thread.
+a few megabytes are held in memory. Matches over several lines are Python's alone: ripgrep would
+hold all text for them, and find some that begin in one file and end in the next. Everything
+blocks: call it in a thread.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import subprocess
 import sys
 import threading
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,29 +41,51 @@ _CHUNK = 1_000_000
 """Characters that are searched together, and of the longest line that is searched in one."""
 _OVERLAP = 10_000
 """Characters of a longer line that are searched twice, so that no match is cut in two."""
+LINES = 20
+"""Lines of a match over several that are shown."""
 _SECONDS = 0.5
 """For one line, where Python searches: its expressions may take for ever."""
+_SECONDS_OF_LINES = 5.0
+"""For the next match over several lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """``pattern`` is a regular expression, ``glob`` a filter on paths or empty."""
+    """``pattern`` is a regular expression, or with ``literal`` plain text, ``glob`` a filter on
+    paths or empty. ``multiline``: a match may go over several lines. ``context`` are the lines
+    around each match that are wanted, too.
+    """
 
     pattern: str
     glob: str = ""
     ignore_case: bool = False
+    literal: bool = False
+    multiline: bool = False
+    context: int = 0
+    per_file: bool = False
+    """Whether only the first match of each file is wanted, with the number of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line; ``path`` is relative to the folder, ``line`` counts from 1.
+    """A line; ``path`` is relative to the folder, ``line`` counts from 1.
 
-    ``text`` is the line without its end, of a long one the part around the match.
+    ``text`` is the line without its end, of a long one the part around the match. A match
+    over several lines has all of them, ``LINES`` at most.
     """
 
     path: str
     line: int
     text: str
+    hit: bool = True
+    """False for a line near a match."""
+    count: int = 1
+    """How many matches the file has, if only its first is told."""
+
+    @property
+    def end(self) -> int:
+        """Its last line, of those that are shown."""
+        return self.line + self.text.count("\n")
 
 
 @dataclass(slots=True)
@@ -92,9 +117,9 @@ class _Chunk:
     column: int
     text: str
 
-    def match(self, index: int, line: str, at: int) -> Match:
+    def match(self, index: int, line: str, at: int, *, hit: bool = True) -> Match:
         """The match in its line ``index``, from 0, at character ``at``."""
-        return Match(self.path, self.line + index, _excerpt(line, at, self.column))
+        return Match(self.path, self.line + index, _excerpt(line, at, self.column), hit)
 
 
 class _UnsupportedRegex(ToolFailed):
@@ -118,11 +143,11 @@ def search(
     ripgrep: str | None,
     environment: Mapping[str, str],
 ) -> Found:
-    """The first ``limit`` matching lines under ``place`` in the order of paths and lines.
+    """The first ``limit`` matches under ``place`` in the order of paths and lines.
 
     Raises ToolFailed for a pattern that is no regular expression.
     """
-    if ripgrep is not None:
+    if ripgrep is not None and not query.multiline:
         files = _Files(workspace, place, query.glob, stop)
         try:
             return files.found(_with_ripgrep(ripgrep, files, query, limit, environment))
@@ -234,6 +259,8 @@ def _with_ripgrep(
     """Search with a child process, which is given the lines on its standard input."""
     command = [program, "--json", "--no-config", "--text", "--crlf"]
     command += ["--ignore-case" if query.ignore_case else "--case-sensitive"]
+    command += ["--fixed-strings"] if query.literal else []
+    command += [f"--context={query.context}"] if query.context else []
     command += ["--regexp", query.pattern, "--", "-"]
     with subprocess.Popen(
         command,
@@ -249,7 +276,7 @@ def _with_ripgrep(
         feed = _Feed(files, child)
         feed.start()
         try:
-            found = _first(map(feed.match, child.stdout), limit)
+            found = _first(map(feed.match, child.stdout), query, limit)
         finally:
             files.enough = True
             child.kill()
@@ -294,32 +321,52 @@ class _Feed(threading.Thread):
                 pipe.close()
 
     def match(self, line: bytes) -> Match | None:
-        """The match that a line of ripgrep's output tells; None if it tells something else."""
+        """The line of a file that a line of ripgrep's output tells; None if it tells none."""
         record = cast("dict[str, Any]", json.loads(line))
-        if record["type"] != "match":
+        if record["type"] not in ("match", "context"):
             return None
-        data = record["data"]
+        data, hit = record["data"], record["type"] == "match"
         number = data["line_number"] - 1
         index = bisect_right(self._starts, number) - 1
         text = _bytes(data["lines"])
-        at = len(text[: data["submatches"][0]["start"]].decode("utf-8", "replace"))
+        start = data["submatches"][0]["start"] if hit else 0
+        at = len(text[:start].decode("utf-8", "replace"))
         line_text = text.decode("utf-8", "replace").rstrip("\r\n")
-        return self._chunks[index].match(number - self._starts[index], line_text, at)
+        return self._chunks[index].match(number - self._starts[index], line_text, at, hit=hit)
 
 
 def _bytes(value: dict[str, str]) -> bytes:
     return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
 
 
-def _first(matches: Iterable[Match | None], limit: int) -> list[Match]:
-    """The first matches, one of each line: a very long line is searched in parts."""
+def _first(lines: Iterable[Match | None], query: Query, limit: int) -> list[Match]:
+    """The first matches, one of each line: a very long line is searched in parts.
+
+    Of the lines that are no matches those around a match stay, in the order of the file.
+    """
     found: list[Match] = []
-    for match in matches:
-        last = found[-1] if found else None
-        if match is None or (last and (last.path, last.line) == (match.path, match.line)):
+    before: deque[Match] = deque(maxlen=query.context)
+    hits, hit = 0, Match("", 0, "")
+    for line in filter(None, lines):
+        again = line.path == hit.path and line.line <= hit.end
+        if again or (not line.hit and not query.context):
             continue
-        found.append(match)
-        if len(found) >= limit:
+        if not line.hit:
+            near = line.path == hit.path and line.line <= hit.end + query.context
+            (found if near else before).append(line)
+            continue
+        if query.per_file and line.path == hit.path:
+            found[-1] = replace(found[-1], count=found[-1].count + 1)
+            hit = line
+            continue
+        first = line.line - query.context
+        found += [one for one in before if one.path == line.path and first <= one.line < line.line]
+        before.clear()
+        if found and (found[-1].path, found[-1].line) == (line.path, line.line):
+            found.pop()  # a part of this line without the match
+        found.append(line)
+        hit, hits = line, hits + 1
+        if hits == limit:
             break
     return found
 
@@ -343,31 +390,75 @@ def _is_python_regex(pattern: str) -> bool:
 def _compiled(query: Query) -> regex.Pattern[str]:
     import regex
 
+    pattern = regex.escape(query.pattern) if query.literal else query.pattern
+    flags = regex.IGNORECASE if query.ignore_case else 0
     try:
-        return regex.compile(query.pattern, regex.IGNORECASE if query.ignore_case else 0)
+        return regex.compile(pattern, flags | (regex.MULTILINE if query.multiline else 0))
     except (regex.error, RecursionError, OverflowError) as error:
         raise ToolFailed(f"“{query.pattern}” is not a regular expression: {error}") from error
 
 
 def _with_python(files: _Files, query: Query, limit: int) -> list[Match]:
-    return _first(_python_matches(files, query), limit)
+    return _first(_python_matches(files, query), query, limit)
 
 
 def _python_matches(files: _Files, query: Query) -> Iterator[Match]:
-    """Search here. The time of a line is limited, and others go on meanwhile."""
+    """Search here. The time of a match is limited, and others go on meanwhile."""
     expression = _compiled(query)
     for chunk in files.chunks():
+        if query.multiline:
+            yield from _over_lines(expression, chunk, query, files.stop)
+            continue
         for index, line in enumerate(chunk.text.removesuffix("\n").split("\n")):
             if files.stop():
                 return
             text = line.rstrip("\r")
-            try:
-                found = expression.search(text, timeout=_SECONDS, concurrent=True)
-            except TimeoutError:
-                where = f"line {chunk.line + index} of {chunk.path}"
-                raise ToolFailed(
-                    f"“{query.pattern}” takes too long for {where}. Use a simpler expression, "
-                    "or leave that file out."
-                ) from None
-            if found is not None:
-                yield chunk.match(index, text, found.start())
+            found = _next(expression, text, 0, _SECONDS, query, chunk.line + index, chunk)
+            if found is not None or query.context:
+                at = 0 if found is None else found.start()
+                yield chunk.match(index, text, at, hit=found is not None)
+
+
+def _over_lines(
+    expression: regex.Pattern[str], chunk: _Chunk, query: Query, stop: Stop
+) -> Iterator[Match]:
+    """The matches in a whole chunk, each with its lines; the next one begins in a later line."""
+    text = chunk.text.replace("\r\n", "\n").removesuffix("\n")
+    at = index = 0
+    while at <= len(text) and not stop():
+        found = _next(expression, text, at, _SECONDS_OF_LINES, query, chunk.line + index, chunk)
+        begin = len(text) + 1 if found is None else text.rfind("\n", 0, found.start()) + 1
+        if query.context and begin > at:
+            for number, line in enumerate(text[at : begin - 1].split("\n")):
+                yield chunk.match(index + number, line, 0, hit=False)
+        if found is None:
+            return
+        index += text.count("\n", at, begin)
+        end = text.find("\n", max(found.end() - 1, found.start()))
+        at = (end if end >= 0 else len(text)) + 1
+        lines = text[begin : at - 1].split("\n")
+        match = chunk.match(index, lines[0], found.start() - begin)
+        shown = [match.text, *(_excerpt(line, 0, 0) for line in lines[1:LINES])]
+        if len(lines) > LINES:
+            shown[-1] += f" [… and {len(lines) - LINES:,} more lines]"
+        yield replace(match, text="\n".join(shown))
+        index += len(lines)
+
+
+def _next(
+    expression: regex.Pattern[str],
+    text: str,
+    at: int,
+    seconds: float,
+    query: Query,
+    line: int,
+    chunk: _Chunk,
+) -> regex.Match[str] | None:
+    """The next match from character ``at`` on, which is in line ``line`` of the file."""
+    try:
+        return expression.search(text, at, timeout=seconds, concurrent=True)
+    except TimeoutError:
+        raise ToolFailed(
+            f"“{query.pattern}” takes too long for line {line} of {chunk.path}. Use a simpler "
+            "expression, or leave that file out."
+        ) from None

@@ -277,6 +277,17 @@ async def test_glob(folder: Path) -> None:
     assert result.summary == "2 files"
     assert (await call(glob, folder, pattern="*.py", path="src/deep")).summary == "no files"
     assert "config" not in (await call(glob, folder, pattern="**")).text
+    second = await call(glob, folder, pattern="*.{py,txt}", first=2)
+    assert second.text == "src/deep/b.txt"
+    for number in range(501):
+        (folder / f"n{number:03}.log").touch()
+    page = await call(glob, folder, pattern="*.log")  # C-19
+    assert page.text.endswith(
+        "n499.log\n[… more follow: go on with first 501, or use a narrower pattern …]"
+    )
+    assert (await call(glob, folder, pattern="*.log", first=501)).text == "n500.log"
+    none = await call(glob, folder, pattern="*.log", first=502)
+    assert none.text == "No file matches *.log from the file 502 on."
 
 
 WITHOUT = {"PATH": "/nowhere"}
@@ -304,6 +315,109 @@ async def test_search(folder: Path, environment: dict[str, str]) -> None:
     (folder / "many").write_text("os\n" * 300)
     many = await search.call(around, {"pattern": "os", "path": "many"})
     assert many.summary == "200 matches or more"
+    further = "[… more follow: go on with first 201, or narrow it with path or glob …]"
+    assert many.text.endswith(f"many:200: os\n\n{further}")
+
+
+BOTH = pytest.mark.parametrize(
+    "environment", [dict(os.environ), WITHOUT], ids=["ripgrep", "python"]
+)
+
+
+@BOTH
+async def test_search_goes_on_and_shows_files_or_counts(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    """C-19."""
+    here = Context(Workspace(folder), environment=environment)
+    (folder / "many").write_text("os\n" * 300)
+    (folder / "z.py").write_text("os\n" * 3)
+    os.utime(folder / "z.py", (2e9, 2e9))
+    rest = await search.call(here, {"pattern": "os", "path": "many", "first": 201})
+    assert (rest.summary, rest.text.split("\n")[0]) == ("100 matches", "many:201: os")
+    assert rest.text.endswith("many:300: os")
+    none = await search.call(here, {"pattern": "os", "path": "many", "first": 301})
+    assert none.text == "There are only 300 matches."
+    for words, count in (("(os.name)", "1 match"), ("os.*", "no matches")):
+        plain = await search.call(here, {"pattern": words, "literal": True, "glob": "*.py"})
+        assert plain.summary == count
+    files = await search.call(here, {"pattern": r"\bos\b", "show": "files"})
+    assert (files.summary, files.text.split("\n")[0]) == ("3 files", "z.py")
+    assert sorted(files.text.split("\n")) == ["many", "src/a.py", "z.py"]
+    counts = await search.call(here, {"pattern": r"\bos\b", "show": "counts"})
+    assert counts.text == "many: 300\nsrc/a.py: 2\nz.py: 3"
+    for number in range(201):
+        (folder / f"{number:03}.md").write_text("# os\n# os\n")
+    for show, line in (("counts", "200.md: 2"), ("files", "")):
+        asked = {"pattern": "os", "glob": "*.md", "show": show}
+        page = await search.call(here, asked)
+        assert page.summary == "200 files or more"
+        assert "[… more follow: go on with first 201" in page.text
+        last = await search.call(here, {**asked, "first": 201})
+        assert last.summary == "1 file" and last.text.endswith(line)
+    with pytest.raises(ToolFailed, match="“first” counts from 1"):
+        await search.call(here, {"pattern": "a", "first": 0})
+
+
+@BOTH
+async def test_a_search_shows_lines_around(folder: Path, environment: dict[str, str]) -> None:
+    """C-19: in the order of the file, each once, and never those of another file."""
+    here = Context(Workspace(folder), environment=environment)
+    (folder / "a.txt").write_text("1\n2\nhit\n4\nhit\n6\n7\n8\n9\nhit")
+    (folder / "b.txt").write_text("b1\nb2\nhit\n")
+    asked = {"pattern": "hit", "glob": "?.txt", "context": 1}
+    found = await search.call(here, asked)
+    assert found.summary == "4 matches"
+    assert found.text == (
+        "a.txt-2- 2\na.txt:3: hit\na.txt-4- 4\na.txt:5: hit\na.txt-6- 6\n--\n"
+        "a.txt-9- 9\na.txt:10: hit\n\nb.txt-2- b2\nb.txt:3: hit"
+    )
+    more = await search.call(here, {**asked, "context": 3, "first": 4})
+    assert more.text == "b.txt-1- b1\nb.txt-2- b2\nb.txt:3: hit"
+    (folder / "c.txt").write_text(f"{'x' * 3_000_000}hit\nnext\n")
+    wide = await search.call(here, {"pattern": "hit", "path": "c.txt", "context": 2})
+    assert [line[:9] for line in wide.text.split("\n")] == ["c.txt:1: ", "c.txt-2- "]
+    with pytest.raises(ToolFailed, match="“context” must be 0 to 10"):
+        await search.call(here, {**asked, "context": 11})
+
+
+async def test_the_answer_of_a_search_is_never_cut_in_its_middle(folder: Path) -> None:
+    """C-19: long lines make shorter pages, which together have every match once."""
+    (folder / "long.txt").write_text("".join(f"{n} hit {'x' * 400}\n" for n in range(150)))
+    here = Context(Workspace(folder), environment=dict(os.environ))
+    seen, first = [], 1
+    while True:
+        page = await search.call(here, {"pattern": "hit", "path": "long.txt", "first": first})
+        assert len(page.text) < 30_000
+        seen += [line.split(":")[1] for line in page.text.split("\n") if line.startswith("long")]
+        if "more follow" not in page.text:
+            break
+        first = int(page.text.split("go on with first ")[1].split(",")[0])
+    assert seen == [str(number) for number in range(1, 151)]
+
+
+@BOTH
+async def test_a_match_may_go_over_several_lines(folder: Path, environment: dict[str, str]) -> None:
+    """C-19: it never begins in one file and ends in the next."""
+    here = Context(Workspace(folder), environment=environment)
+    (folder / "a.txt").write_bytes(b"call(\r\n  one,\r\n  two)\r\nend begin")
+    (folder / "b.txt").write_text("middle\n" * 30 + "end\n")
+    asked = {"pattern": r"call\([^)]*\)$", "glob": "?.txt", "multiline": True, "context": 1}
+    found = await search.call(here, asked)
+    assert found.text == "a.txt:1: call(\na.txt:2:   one,\na.txt:3:   two)\na.txt-4- end begin"
+    assert found.summary == "1 match"
+    across = await search.call(here, {"pattern": r"begin\s*middle", "multiline": True})
+    assert across.summary == "no matches"
+    long = await search.call(here, {"pattern": r"middle[\s\S]*end", "multiline": True})
+    assert long.text.endswith("b.txt:20: middle [… and 11 more lines]")
+    by_words = await search.call(here, {"pattern": "one,\n  two", "literal": True})
+    assert by_words.text == "a.txt:2:   one,\na.txt:3:   two)"
+    by_sign = await search.call(here, {"pattern": r"one,\n"})
+    assert by_sign.summary == "1 match"
+    slow = {"pattern": r"(a|a|b?a)+$", "multiline": True, "path": "slow"}
+    (folder / "slow").write_text("b" + "a" * 200 + "b\n")
+    with pytest.raises(ToolFailed, match="takes too long for line 1 of slow"):
+        await search.call(here, slow)
 
 
 def test_what_only_python_reads_works_with_ripgrep_too(folder: Path) -> None:
@@ -341,6 +455,8 @@ TEXTS = st.text("ab\r\n é\ufeff", max_size=30).filter(
     pattern=st.sampled_from(["a", "b$", "^a", "é", "A", "a b|ba", "^$"]),
     glob=st.sampled_from(["", "*a*", "**/b*", "a/*", "*.{a,b}"]),
     ignore_case=st.booleans(),
+    context=st.integers(0, 2),
+    per_file=st.booleans(),
 )
 def test_both_searches_find_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -348,6 +464,8 @@ def test_both_searches_find_the_same(
     pattern: str,
     glob: str,
     ignore_case: bool,
+    context: int,
+    per_file: bool,
 ) -> None:
     ripgrep = find_ripgrep(os.environ)
     if ripgrep is None:
@@ -360,7 +478,7 @@ def test_both_searches_find_the_same(
             path.write_text(text, encoding="utf-8", newline="")
         except OSError:
             continue  # a name is a folder's already
-    query = Query(pattern, glob, ignore_case)
+    query = Query(pattern, glob, ignore_case, context=context, per_file=per_file)
     both = [
         search_files(
             Workspace(root), root, query, 50, Stop(), ripgrep=program, environment=os.environ
