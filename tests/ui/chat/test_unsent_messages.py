@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -84,7 +85,8 @@ async def test_what_is_written_outlives_the_program(tmp_path: Path) -> None:
         for _ in range(3):
             person.press(Key.Key_Left)
         person.composer.attachments.add_paths([str(tmp_path / "sun.png")])
-        await until(lambda: stored(person) == {"half a thought": 11})  # also if it is killed now
+        files = person.window.chat.model.attachments
+        await until(lambda: stored(person) == {"half a thought": 11} and files.blocks)
         person.window.new_chat()
         person.composer.setFocus()
         person.type("an idea")
@@ -99,6 +101,24 @@ async def test_what_is_written_outlives_the_program(tmp_path: Path) -> None:
         assert [(item.name, item.state) for item in files.items] == [("sun.png", "ready")]
         await person.engine.sessions.delete(person.session.info.id)
         await until(lambda: stored(person) == {"an idea": 7})
+
+
+@on_window_loop
+async def test_a_picture_that_is_still_read_when_the_program_ends_is_kept(tmp_path: Path) -> None:
+    async with at_window(tmp_path, COMPATIBLE, []) as person:
+        window = person.window
+
+        def encode() -> bytes:
+            while window.isVisible():
+                time.sleep(0.001)
+            return picture()
+
+        person.type("look")
+        window.chat.model.attachments.paste(encode)
+    async with at_window(tmp_path, COMPATIBLE, []) as person:
+        person.window.new_chat()
+        await until(lambda: person.window.chat.model.attachments.blocks)
+        assert person.composer.text == "look"
 
 
 @on_window_loop

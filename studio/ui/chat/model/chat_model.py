@@ -61,7 +61,7 @@ class ChatModel:
         unsent: UnsentBuffer,
         window: int = 0,
     ) -> None:
-        self.report = report
+        self.report, self._unsent = report, unsent
         chat = self._chat = OpenChat(runner, report)
         self.options = SessionOptions(chat)
         self.attachments = AttachmentList(chat, self.options)
@@ -134,6 +134,8 @@ class ChatModel:
         if self.engine is not None:
             self._chat.runner.offline_listeners.remove(self._offline_changed)
         await self._chat.finish()
+        with suppress(StudioError):
+            await self._unsent.save()  # files that were still being read
 
     def run(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run a coroutine in the background; a failure is reported to the person."""
