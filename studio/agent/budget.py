@@ -201,6 +201,8 @@ class RequestMeter:
         self, budget: Budget, rate: RequestRate, rates: Awaitable[TokenRates | None]
     ) -> None:
         self.budget = budget
+        self.dollars: float | None = 0.0
+        """What the requests cost; None from the first one on whose price is not known."""
         self._rate = rate
         self._rates = asyncio.ensure_future(rates)
 
@@ -224,8 +226,11 @@ class RequestMeter:
 
     async def settle(self, reservation: Reservation, usage: Usage, cost: float | None) -> None:
         """Book what a request used; ``cost`` is the provider's own figure."""
-        dollars = _dollars(await asyncio.shield(self._rates), usage) if cost is None else cost
-        reservation.settle(Amount(usage.total, dollars))
+        rates = await asyncio.shield(self._rates)
+        if cost is None and rates is not None and usage.total:
+            cost = rates.of(usage)
+        reservation.settle(Amount(usage.total, cost or 0.0))
+        self.dollars = None if cost is None or self.dollars is None else self.dollars + cost
 
 
 def _dollars(rates: TokenRates | None, usage: Usage) -> float:

@@ -19,7 +19,6 @@ from studio.domain.events import (
     PermissionResolved,
     ReasoningDelta,
     RetryScheduled,
-    StepEnded,
     TextDelta,
     ToolFinished,
     ToolQueued,
@@ -40,13 +39,10 @@ class JsonStreamPrinter:
         self._answer = answer
         self._whole = whole
         self._session = ""
-        self._cost: float | None = None
 
     def event(self, event: Event) -> None:
         if isinstance(event, TurnStarted):
             self._session = event.session_id
-        elif isinstance(event, StepEnded) and event.cost is not None:
-            self._cost = (self._cost or 0.0) + event.cost
         line = self._end(event) if isinstance(event, TurnComplete) else _line(event)
         if line is not None and (not self._whole or line["type"] == "end"):
             self._console.write_json(line)
@@ -64,7 +60,7 @@ class JsonStreamPrinter:
             "session": self._session,
             "steps": event.steps,
             "usage": encode(event.usage),
-            "cost": self._cost,
+            "cost": event.dollars,
             "seconds": event.seconds,
         }
 

@@ -286,4 +286,7 @@ def _added(before: TurnComplete, last: TurnComplete) -> TurnComplete:
         steps=before.steps + last.steps,
         usage=before.usage + last.usage,
         seconds=before.seconds + last.seconds,
+        dollars=None
+        if before.dollars is None or last.dollars is None
+        else before.dollars + last.dollars,
     )

@@ -455,7 +455,8 @@ class TurnComplete:
 
     ``cap`` says which cap a ``token_limit``, ``money_limit`` or ``request_limit`` was; it is
     empty for the model's own limits. ``retry_after`` is in how many seconds a
-    ``request_limit`` allows another request.
+    ``request_limit`` allows another request. ``dollars`` is what its requests cost, by the
+    provider's figures or estimated; None if the price of one is not known.
     """
 
     reason: CompletionReason
@@ -465,6 +466,7 @@ class TurnComplete:
     seconds: float = 0.0
     cap: Cap | Literal[""] = ""
     retry_after: float | None = None
+    dollars: float | None = None
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted

@@ -13,7 +13,7 @@ import pytest
 
 from studio.cli.final_answer import first_code
 from studio.cli.parser import option
-from studio.simulator import Call, Text, Think, Turn
+from studio.simulator import Call, Text, Think, Turn, Usage
 from support.engine_home import engine_home
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +87,27 @@ async def test_lines_of_json_are_those_of_the_page(
     for line in lines:
         assert told[line["type"]] == line.keys() - {"type"}, line
     assert told.keys() - {line["type"] for line in lines} == {"notice", "retry", "error"}
+
+
+async def test_the_last_line_says_what_the_turn_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """C-29: whoever measures reads the last event; it agrees with what is stored (L-14)."""
+    step = Usage(inp=10_000, cache_read=4_000, out=500)
+    script = [Turn(Call("list", {}), usage=step), *[Turn(Text("Done."), usage=step)] * 3]
+    async with engine_home(tmp_path, "openai", script) as one:
+        base = ("run", "--provider", "openai", "--folder", str(one.folder))
+        assert await one.command(*base, "-m", "gpt-5-mini", "--json", "Go") == 0
+        *_, end = map(json.loads, capsys.readouterr().out.splitlines())
+        [session] = await one.engine.sessions.list()
+        spent = (await one.engine.usage_costs.spent("session"))[session.id]
+        assert end["event"] == "turn_complete" and end["dollars"] == pytest.approx(spent.cost)
+        assert spent.requests == 2 and spent.cost > 0
+        assert await one.command("run", "-c", "--output-format", "json", "Go") == 0
+        assert json.loads(capsys.readouterr().out)["cost"] == pytest.approx(spent.cost / 2)
+        assert await one.command(*base, "-m", "nobody-knows-it", "--json", "Go") == 0
+        *_, end = map(json.loads, capsys.readouterr().out.splitlines())
+        assert end["dollars"] is None
 
 
 def test_options_and_code_are_told_apart() -> None:

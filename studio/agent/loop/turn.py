@@ -107,6 +107,7 @@ class Turn:
                 state.clock.seconds,
                 end.cap,
                 end.retry_after,
+                self._context.access.meter.dollars,
             )
         )
 
