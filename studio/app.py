@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib.util
 import logging
 import os
 import sys
@@ -115,6 +116,13 @@ def log_to(paths: Paths) -> None:
 
 
 def _window(paths: Paths, wanted: str) -> int:
+    if importlib.util.find_spec("PySide6") is None:
+        print(
+            "The window is not installed: pip install agent-studio. "
+            'In a terminal use: agent-studio run "…"',
+            file=sys.stderr,
+        )
+        return 1
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY")
         or os.environ.get("WAYLAND_DISPLAY")

@@ -63,9 +63,9 @@ class LocalChecks:
         if not OLDEST <= here < NEXT:
             advice = f"Install Python {OLDEST[0]}.{OLDEST[1]} to {NEXT[0]}.{NEXT[1] - 1}."
             return Finding(name, "broken", f"{text} is not one it works with", advice)
-        try:
-            qt = importlib.metadata.version("PySide6-Essentials")
-        except importlib.metadata.PackageNotFoundError:
+        if (qt := _version("PySide6-Essentials")) is None:
+            if _version("agent-studio-terminal") is not None:
+                return Finding(name, "ok", f"{text}, without the window")
             advice = "Without it there is no window: pip install PySide6-Essentials"
             return Finding(name, "broken", f"{text}, no Qt", advice)
         text += f", Qt {qt} on {platform.system()} {platform.machine()}"
@@ -280,6 +280,14 @@ def _has_avx2() -> bool:
     except OSError:  # no Linux
         return True
     return "avx2" in flags.split()
+
+
+def _version(package: str) -> str | None:
+    """The version of an installed package; None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _size(count: int) -> str:
