@@ -62,7 +62,10 @@ def report(lines: Sequence[Line]) -> str:
 
 
 def _table(lines: Sequence[Line]) -> Iterable[str]:
-    yield "| Kind | Passed | Steps | Tokens in | Cached | Out | Dollars | Seconds | Refused edits | Errors |"
+    yield (
+        "| Kind | Passed | Steps | Tokens in | Cached | Out | Dollars | Seconds | Refused edits "
+        "| Errors |"
+    )
     yield "| :-- " + "| --: " * 9 + "|"
     kinds = list(dict.fromkeys(line["kind"] for line in lines))
     for kind in [*kinds, ""]:

@@ -78,9 +78,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task. ``seconds`` and ``steps`` are its limits, ``window`` the model's in tokens (0: its
-    own), ``test`` the folder's own tests, ``deny`` what the person's rules refuse, ``rules`` those of
-    the agent's prompt that it tries (C-23)."""
+    """One task.
+
+    ``seconds`` and ``steps`` are its limits, ``window`` the model's in tokens (0: its own),
+    ``test`` the folder's own tests, ``deny`` what the person's rules refuse, ``rules`` those
+    of the agent's prompt that it tries (C-23).
+    """
 
     name: str
     title: str

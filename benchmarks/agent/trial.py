@@ -115,7 +115,7 @@ async def run_trial(
         events, hung = await _run(task, who, place, caps, start)
         seconds = time.monotonic() - began
         told = _told(events)
-        if not told["output"] and not hung:
+        if not (hung or any(event.get("event") == "step_ended" for event in events)):
             said = [event["title"] for event in events if event.get("event") == "failed"]
             errors = (place / "errors.txt").read_text("utf-8", "replace").strip()
             raise NoAnswer("\n".join([*said, errors]).strip() or "The program said nothing.")

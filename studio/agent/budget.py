@@ -227,7 +227,7 @@ class RequestMeter:
     async def settle(self, reservation: Reservation, usage: Usage, cost: float | None) -> None:
         """Book what a request used; ``cost`` is the provider's own figure."""
         rates = await asyncio.shield(self._rates)
-        if cost is None and rates is not None and usage.total:
+        if cost is None and rates is not None and (usage.total or not rates.output):
             cost = rates.of(usage)
         reservation.settle(Amount(usage.total, cost or 0.0))
         self.dollars = None if cost is None or self.dollars is None else self.dollars + cost
