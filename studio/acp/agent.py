@@ -9,7 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from acp import PROTOCOL_VERSION, RequestError, update_agent_message_text
+from acp import (
+    PROTOCOL_VERSION,
+    RequestError,
+    update_agent_message_text,
+    update_agent_thought_text,
+)
 from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
@@ -49,7 +54,13 @@ from studio.agent.session.session import Session
 from studio.domain.agents import PermissionMode
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Failed,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.messages import Said
 
 from .client_requests import ClientRequests
@@ -312,12 +323,16 @@ class AcpAgent:
         updates = SessionUpdates(session.info.folder, terminals)
         end = TurnComplete("error")
         fault = ""
-        async with aclosing(session.turn(words, mode="background")) as envelopes:
+        turn = session.turn(words, mode="background", mentions=True)
+        async with aclosing(turn) as envelopes:
             async for envelope in envelopes:
                 event = envelope.event
                 for update in updates.for_event(event):
                     await self._send(session, update)
                 match event:
+                    case TurnStarted(agent=agent) if agent != session.info.agent:
+                        text = f"{agent} answers this message.\n\n"
+                        await self._send(session, update_agent_thought_text(text))
                     case AwaitingPermission():
                         requests.permission(event.question)
                     case AwaitingReply():

@@ -95,13 +95,20 @@ class TurnDriver:
         limits: Limits | None = None,
         generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
+        mentions: bool = False,
     ) -> int:
         """Run a turn; returns the exit code. The parameters are those of ``Session.turn``."""
         fault = ""
         reason: CompletionReason = "error"
         ran: Mode = "background"
         turn = self._session.turn(
-            message, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
+            message,
+            rules=rules,
+            mode=mode,
+            limits=limits,
+            generation=generation,
+            caps=caps,
+            mentions=mentions,
         )
         events = _with_one_end(turn)
         try:
@@ -112,6 +119,8 @@ class TurnDriver:
                 match event:
                     case TurnStarted():
                         ran = event.mode
+                        if mentions and event.agent != self._session.info.agent:
+                            self._console.say(f"{event.agent} answers this message.")
                     case AwaitingPermission():
                         self._ask(self._permission(event.question))
                     case AwaitingReply():

@@ -106,6 +106,23 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
         assert end.stop_reason == "end_turn" and person.words.endswith("Again.")
 
 
+async def test_an_agent_named_first_answers_one_message(tmp_path: Path) -> None:
+    """``@agent`` means the same in an editor as in the window."""
+    async with editor(tmp_path, lambda _: Turn(Words("Hello."))) as person:
+        agents = person.folder / ".agents" / "agents"
+        agents.mkdir(parents=True)
+        (agents / "poet.md").write_text("---\nname: Poet\n---\nYou rhyme.\n")
+        session = await person.agent.new_session(cwd=str(person.folder))
+        for words in ("@Poet a line", "and then"):
+            prompt = [text_block(words)]
+            await person.agent.prompt(session_id=session.session_id, prompt=prompt)
+        first, then = (str(one.json["messages"]) for one in reply_requests(person.simulator))
+        assert "You rhyme." in first and "software engineer" not in first
+        assert "software engineer" in then
+        thoughts = [u.content.text for u in person.updates if isinstance(u, AgentThoughtChunk)]
+        assert thoughts.count("Poet answers this message.\n\n") == 1
+
+
 async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
     """L-14: a cap set in the window stops an editor that was open before."""
     async with editor(tmp_path, lambda _: Turn(Words("Hello."))) as person:

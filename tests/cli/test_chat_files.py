@@ -136,6 +136,44 @@ def test_what_tab_offers_can_be_attached(folder: Path) -> None:
     assert open_mention("@a" + "\\ @" * 1_000_000) is not None  # at once
 
 
+def test_tab_offers_agents_where_a_message_begins(folder: Path) -> None:
+    agents = [("Writer", "Writes"), ("Deep Researcher", "Looks"), ("src", "Sources")]
+    completions = ChatCompleter({}, lambda _: agents, lambda: folder)
+
+    def offered(text: str) -> list[str]:
+        return [
+            text[: len(text) + one.start_position] + one.text
+            for one in completions.get_completions(Document(text), CompleteEvent())
+        ]
+
+    assert offered("@wr") == ["@Writer"] and offered("@Deep\\ r") == ["@Deep\\ Researcher"]
+    assert offered("@s") == ["@src", "@shot.png", "@src/"]
+    for text in ("see @wr", "\\@wr", "a\n@wr", "@Writer @wr"):
+        assert offered(text) == [], text
+
+
+async def test_an_agent_named_first_answers_one_message(tmp_path: Path) -> None:
+    """``@agent`` means the same in the terminal as in the window."""
+    script = [Turn(Text(f"Answer {number}."), stop="end") for number in (1, 2)]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        agents = terminal.folder / ".agents" / "agents"
+        agents.mkdir(parents=True)
+        (agents / "poet.md").write_text("---\nname: Poet\n---\nYou rhyme.\n")
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("@Poet a line\r")
+            text = await person.until("Answer 1.")
+            assert "Poet answers this message.\n" in text
+            await person.until(lambda glass: "/help" in glass.shown[-1])
+            person.type("and then\r")
+            assert (await person.until("Answer 2.")).count("answers this message.") == 1
+            person.type("\x04")
+            assert await person.end() == 0
+        first, then = (str(one.json["messages"]) for one in reply_requests(simulator))
+        assert "You rhyme." in first and "software engineer" not in first
+        assert "software engineer" in then
+
+
 async def test_a_chat_attaches_what_its_messages_name(tmp_path: Path) -> None:
     """One line says what; a wrong name brings the words back; so does a stop, as they were typed."""
     script = [

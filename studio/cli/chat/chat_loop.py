@@ -129,9 +129,9 @@ class ChatLoop:
             if self.screen.types_ahead and (words := _words(parts)):
                 self.screen.say("", *f"› {words}".split("\n"), "")
             driver = self.driver()
-            await driver.run_turn(said, [], None)
+            await driver.run_turn(said, [], None, mentions=True)
             if not driver.stopped and driver.capped and await driver.ask_background():
-                await driver.run_turn((), [], "background")
+                await driver.run_turn((), [], "background", mentions=True)
             if not driver.stopped:
                 await driver.offer_drafts()
             await self._update_costs()

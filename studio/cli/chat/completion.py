@@ -1,4 +1,4 @@
-"""Completion in a chat: slash commands, their values, and files after @."""
+"""Completion in a chat: slash commands, their values, and agents and files after @."""
 
 from __future__ import annotations
 
@@ -55,7 +55,17 @@ class ChatCompleter(Completer):
                 yield from _matching(self._offers(kind), rest)
             return
         if (typed := open_mention(text)) is not None:
+            if text.startswith("@") and not any(map(str.isspace, text.replace("\\ ", ""))):
+                yield from self._agents(typed)
             yield from self._files(typed, mention=True)
+
+    def _agents(self, start: str) -> Iterable[Completion]:
+        """The agents that a message may begin with."""
+        wanted = start.casefold()
+        for name, about in self._offers("agent"):
+            if name.casefold().startswith(wanted) and visible_line(name) == name:
+                typed = escape_name(name)
+                yield Completion(typed, -len(escape_name(start)), display_meta=visible_line(about))
 
     def _files(
         self, start: str, *, only_folders: bool = False, mention: bool = False
