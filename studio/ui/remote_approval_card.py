@@ -57,6 +57,8 @@ class RemoteApprovalCard(PaintedWidget):
     """A question's id and the ``Answer``."""
     left = Signal()
     """Escape was pressed: the composer should have the focus."""
+    typed = Signal(str)
+    """A text was typed that is not meant for the card."""
     seen = Signal()
     """The window was activated while the question is shown."""
 
@@ -163,17 +165,30 @@ class RemoteApprovalCard(PaintedWidget):
         self.card.setAccessibleName(self.spoken)
         self.allow.setAccessibleDescription(self.spoken)
 
+    @property
+    def _deaf(self) -> bool:
+        return self._now() - self._shown_at < GUARD
+
     def _answer(self, answer: Answer) -> None:
-        if self.asked is None or self._now() - self._shown_at < GUARD:
+        if self.asked is None or self._deaf:
             return
         if answer != "deny" and not self.asked.whole:
             return
         self.answered.emit(self.asked.id, answer)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Press a button by its key; repeated keys and those with modifiers are ignored."""
+        """Press a button by its key; what else is typed belongs to a message.
+
+        Repeated keys and those with modifiers press nothing.
+        """
+        from studio.ui.transcript.input import is_typed
+
         key, plain = event.key(), not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if not plain or event.isAutoRepeat():
+        if event.isAutoRepeat():
+            super().keyPressEvent(event)
+        elif is_typed(event) and (key != Qt.Key.Key_D or not plain or self._deaf):
+            self.typed.emit(event.text())
+        elif not plain:
             super().keyPressEvent(event)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             focused = self.focusWidget()

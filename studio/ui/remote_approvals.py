@@ -142,9 +142,15 @@ class RemoteApprovals(QObject):
         card = RemoteApprovalCard(self._theme)
         card.answered.connect(self._answered)
         card.left.connect(self._composer.setFocus)
+        card.typed.connect(self._go_on)
         card.seen.connect(self._withdraw)
         self._column.insertWidget(1, card)  # below the banner
         return card
+
+    def _go_on(self, text: str) -> None:
+        """Write in the message what was typed on the card, unless another page is shown."""
+        if self._composer.isVisible():
+            self._composer.editor.go_on(text)
 
     def _nothing_written(self, focused: QWidget | None) -> bool:
         return focused is self._composer.editor and not self._composer.text

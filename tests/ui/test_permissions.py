@@ -20,7 +20,7 @@ from studio.ui.settings.pages.permissions import PermissionsPage
 from studio.ui.transcript.items.approval_item import ApprovalItem, covered
 from studio.ui.transcript.items.tool_item import ToolsItem
 from support.waiting import until, within
-from support.window import Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -102,6 +102,38 @@ async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> No
         row = person.item(ToolsItem)
         row.lay(person.view.context)
         assert any("Allowed by: you, for this folder" in leaf.text for leaf in row.leaves)
+
+
+@on_window_loop
+async def test_g2_what_is_typed_when_a_question_comes_goes_to_the_message(tmp_path: Path) -> None:
+    """Nothing typed is lost: only a key that a card shows, pressed after it was seen, is its."""
+    script = [Turn(runs("pytest --version")), Turn(Text("Well."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        later = person.view.context.now
+        person.view.context.now = lambda: now[0]
+        now = [later()]
+        person.say("Go")
+        await until(lambda: person.composer.state == "waiting" and person.item(ApprovalItem))
+        question = person.item(ApprovalItem).question
+        person.view.grab()
+        await until(lambda: person.focused() is person.view)
+        for letter in "add a test":
+            person.type(letter)
+        assert person.focused() is person.composer.editor
+        assert person.composer.text == "add a test"
+
+        person.press(Key.Key_J, CTRL)
+        assert person.focused() is person.view
+        now[0] += 2
+        for letter in "why? A":  # no key of the card, and then the composer's
+            person.type(letter)
+        assert person.composer.text == "add a testwhy? A"
+        person.press(Key.Key_J, CTRL)
+        now[0] += 2
+        assert person.session.transcript.questions == [question]
+        person.press(Key.Key_D)
+        await person.done()
+        assert person.composer.text == "add a testwhy? A"
 
 
 @on_window_loop

@@ -94,13 +94,19 @@ async def test_keys_typed_before_a_question_was_seen_do_not_answer_it(tmp_path: 
             shown = await until(lambda: here.card and here.card.isVisible() and here.card)
             shown._shown_at = shown._now()
             person.press(Key.Key_Return)
-            person.press(Key.Key_D)
+            for letter in "do not":  # it goes on in the message
+                person.type(letter)
+            assert person.focused() is person.composer.editor and person.composer.text == "do not"
+            shown.take_focus()
             QTest.mouseClick(shown.allow, Qt.MouseButton.LeftButton)
             await program.ask("q2", "second")
             await until(lambda: shown.more.text() == "1 more waits")
             assert shown.asked is not None and shown.asked.question.detail == "first"
 
             shown._shown_at -= GUARD
+            person.type("x")  # no key of the card
+            assert person.composer.text == "do notx"
+            shown.take_focus()
             person.press(Key.Key_D)
             assert await program.heard() == "q1 deny"
             await until(lambda: shown.asked and shown.asked.question.detail == "second")

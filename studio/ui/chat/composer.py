@@ -130,6 +130,12 @@ class Editor(QPlainTextEdit):
         composed = self.document().firstBlock().layout().preeditAreaText()
         return bool(composed) or not self.document().isEmpty()
 
+    def go_on(self, text: str) -> None:
+        """Take the keyboard, with what was typed before it came here."""
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.insertPlainText(text)
+        self.typed.emit()
+
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         super().inputMethodEvent(event)
         self.typed.emit()

@@ -158,6 +158,7 @@ class ChatPage(PaintedWidget):
         view.item_actions.summary_action.connect(self._summary)
         view.item_actions.pin_wanted.connect(actions.pin)
         view.item_actions.left.connect(self.composer.setFocus)
+        view.item_actions.typed.connect(self.composer.editor.go_on)
         view.item_actions.link_wanted.connect(self._copy_link)
         view.item_actions.retry_wanted.connect(self._choose_retry)
         view.item_actions.version_wanted.connect(self._show_version)

@@ -73,6 +73,8 @@ class Actions(QObject):
     """A block's index, and whether it is kept unabridged for the model from now on."""
     left = Signal()
     """The composer should take the focus: Escape was pressed, or an answer is to be typed."""
+    typed = Signal(str)
+    """A text was typed that is meant for no card: the composer should go on with it."""
 
     def __init__(self, viewport: Viewport, parent: QObject | None = None) -> None:
         super().__init__(parent)

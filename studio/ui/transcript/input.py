@@ -28,11 +28,12 @@ _SELECTING = {
 
 
 def is_typed(event: QKeyEvent) -> bool:
-    """Whether a key writes something where text is written."""
+    """Whether a key writes something where text is written; no text begins with a blank."""
     held = event.modifiers() & ~(
         Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
     )
-    return bool(event.text()) and event.text().isprintable() and not held
+    text = event.text()
+    return bool(text.strip()) and text.isprintable() and not held
 
 
 class KeyboardInput:
@@ -44,14 +45,22 @@ class KeyboardInput:
 
     def press(self, event: QKeyEvent) -> bool:
         """Handle a key; False if it has no meaning here."""
-        card, now = self._viewport.focus.item, self._viewport.context.now()
-        if not isinstance(card, WaitingItem) or not is_typed(event):
-            return self._press_key(event)
-        ignored = card.deaf(now)
-        done = ignored or self._press_key(event)
-        if ignored or not done:
-            card.typed_over(now)
-        return done
+        card = self._viewport.focus.item
+        if isinstance(card, WaitingItem) and is_typed(event):
+            if self._viewport.canvas.index(card) is not None:
+                return self._type_on(card, event)
+        return self._press_key(event)
+
+    def _type_on(self, card: WaitingItem, event: QKeyEvent) -> bool:
+        """A key of the card presses its button; any other one belongs to a message."""
+        now = self._viewport.context.now()
+        deaf, held = card.deaf(now), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if not deaf and self._card_key(card, event.key(), held):
+            return True
+        card.typed_over(now)
+        if not event.isAutoRepeat():
+            self._actions.typed.emit(event.text())
+        return True
 
     def _press_key(self, event: QKeyEvent) -> bool:
         viewport = self._viewport
@@ -124,7 +133,7 @@ class KeyboardInput:
         if isinstance(item, UserItem | TextItem) and key == Qt.Key.Key_P:
             self._actions.pin(item)
             return True
-        if key == Qt.Key.Key_R:
+        if key == Qt.Key.Key_R and not isinstance(item, WaitingItem):
             ways = ("try_now", "try_again", "go_on")
             return any(self._press(item, name) for name in ways) or self._retry()
         return False

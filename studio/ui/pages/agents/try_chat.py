@@ -86,6 +86,7 @@ class TryChat(PaintedWidget):
         )
         acts.files_action.connect(actions.undo_files)
         acts.left.connect(self.editor.setFocus)
+        acts.typed.connect(self.editor.go_on)
         self.view.context.agent = lambda _: self._look
         self.view.context.model = chat.model_title
         self._open.subscribe(self._changed, "event", "chat")
