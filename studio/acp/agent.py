@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
@@ -64,7 +65,7 @@ from studio.domain.events import (
 from studio.domain.messages import Said
 
 from .client_requests import ClientRequests
-from .prompt_blocks import Content, invalid, read_prompt
+from .prompt_blocks import Content, invalid, named_files, read_prompt
 from .session_editor import SessionEditor
 from .session_options import choose_option, chosen, session_modes, session_options
 from .slash_commands import (
@@ -288,6 +289,8 @@ class AcpAgent:
         await self._engine.refresh_settings()
         command = command_in(prompt)
         words = [] if command else await read_prompt(prompt)
+        if named := named_files(prompt):
+            await asyncio.to_thread(self._editors[session.info.id].mentioned, named)
         if new := [name for name, told in self._mcp_servers.items() if not told]:
             self._mcp_servers |= dict.fromkeys(new, True)
             await self._send(session, update_agent_message_text(UNUSED.format(", ".join(new))))

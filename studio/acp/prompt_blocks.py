@@ -45,6 +45,13 @@ async def read_prompt(prompt: Sequence[Content]) -> list[Said]:
     return found
 
 
+def named_files(prompt: Sequence[Content]) -> list[str]:
+    """The paths of the files that a prompt names or quotes."""
+    uris = [one.uri for one in prompt if isinstance(one, ResourceContentBlock)]
+    uris += [one.resource.uri for one in prompt if isinstance(one, EmbeddedResourceContentBlock)]
+    return [_place(uri) for uri in uris if uri.startswith("file:")]
+
+
 async def _block(block: Content) -> Said | None:
     match block:
         case TextContentBlock():

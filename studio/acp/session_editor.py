@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,21 +51,33 @@ class SessionEditor(Editor):
         self._has_terminals = bool(can.terminal)
         self._loop = asyncio.get_running_loop()
         self._tasks = BackgroundTasks()
+        self._near: set[Path] = set()
         self.terminals: dict[str, str] = {}
         """The terminals of commands, by the ids of their calls."""
 
     def text(self, path: Path) -> str | None:
         if not self._files.read_text_file:
             return None
+        self._near.add(path)
         found = self._answer(
             self._client.read_text_file(session_id=self._session_id, path=self._known_as(path))
         )
         # Half a character, which JSON can carry and no file.
         return None if found is None else found.content.encode("utf-8", "replace").decode()
 
+    def may_have(self, path: Path) -> bool:
+        """Whether the chat was about the file: editors do not tell which files are open, and
+        some open each that they are asked for."""
+        return path in self._near
+
+    def mentioned(self, paths: Iterable[str]) -> None:
+        """The person named these files. Blocks."""
+        self._near.update(Path(os.path.realpath(path)) for path in paths)
+
     def write(self, path: Path, text: str) -> bool:
         if not self._files.write_text_file:
             return False
+        self._near.add(path)
 
         async def write() -> bool:
             await self._client.write_text_file(

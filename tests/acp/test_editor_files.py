@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from acp import text_block
+from acp import resource_link_block, text_block
 from acp.schema import ClientCapabilities, FileSystemCapabilities
 
 from studio.simulator import Call, Turn
@@ -61,6 +61,30 @@ async def test_unsaved_texts_are_read_changed_and_written_in_the_editor(tmp_path
         assert a.read_bytes() == b"one\r\nwritten\r\n"
         assert new.read_text() == "three\n"
         assert locked.read_text() == "four\n", "written by the studio, as the editor did not"
+
+
+async def test_a_search_sees_what_is_not_saved(tmp_path: Path) -> None:
+    """C-19: in files that the chat was about, and in the one that is searched."""
+    script = [
+        Turn(Call("search", {"pattern": "typed"})),
+        Turn(Call("read", {"path": "a.txt"})),
+        Turn(Call("search", {"pattern": "typed|gone"})),
+        Turn(Call("search", {"pattern": "typed", "path": "c.txt", "show": "counts"})),
+        Turn(Words("Done.")),
+    ]
+    async with editor(tmp_path, script, can=FILES) as person:
+        for name in "abc":
+            path = person.folder / f"{name}.txt"
+            path.write_text("gone\n")
+            person.files[str(path)] = f"{name}\ntyped\n"
+        session = await person.agent.new_session(cwd=str(person.folder))
+        link = resource_link_block("b.txt", (person.folder / "b.txt").as_uri())
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("In"), link])
+        last = reply_requests(person.simulator)[-1].json["messages"]
+        first, _, after, one = (one["content"] for one in last if one["role"] == "tool")
+        assert first == "b.txt:2: typed", "the person named it"
+        assert after == "a.txt:2: typed\n\nb.txt:2: typed\n\nc.txt:1: gone"
+        assert one == "c.txt: 1"
 
 
 async def test_what_is_typed_after_the_draft_is_kept(tmp_path: Path) -> None:

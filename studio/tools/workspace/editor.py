@@ -31,6 +31,10 @@ class Editor(ABC):
         Raises ToolFailed if the editor does not answer: it may have written the file or not.
         """
 
+    def may_have(self, path: Path) -> bool:
+        """Whether a file is likely to be open, so that a search of many files asks for it."""
+        return False
+
     async def run(
         self,
         command: str,

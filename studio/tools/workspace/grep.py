@@ -30,7 +30,7 @@ from studio.processes.daemon_thread import Stop
 from .encodings import NotText, decode
 from .folder import Workspace
 from .glob_pattern import glob_matcher
-from .text_files import open_file, open_text
+from .text_files import open_file, open_text, unsaved_now
 
 if TYPE_CHECKING:
     import regex
@@ -216,6 +216,12 @@ class _Files:
             self._skipped.unreadable += 1
 
     def _chunks_of(self, path: Path, name: str) -> Iterator[_Chunk]:
+        editor = self._workspace.editor
+        if editor is not None and (path == self._place or editor.may_have(path)):
+            text = unsaved_now(self._workspace, path, name)
+            if text is not None:
+                yield _Chunk(name, 1, 0, text)
+                return
         with open_file(path) as file:
             data = file.read(_CHUNK + 1)
         if len(data) <= _CHUNK:
