@@ -16,6 +16,7 @@ Modules:
 - ``local_models``: Fetches, lists and deletes model files of this computer.
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
 - ``model_names``: Finds the provider and the model that a name stands for.
+- ``model_family``: Tells by a model's name how it is spoken to, and how it edits and reads.
 - ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
 - ``agent_parser``: Parses one agent file, a stranger's too.
 - ``agent_check``: Finds all that is wrong in the text of an agent file.
