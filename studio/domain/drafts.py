@@ -79,6 +79,8 @@ class FileDraft:
     status: DraftStatus = "waiting"
     action: DraftAction = "write"
     target: str = ""
+    patch: str = ""
+    """Set in the drafts of one patch alike: they are approved together or not at all (C-8)."""
 
     @property
     def label(self) -> str:

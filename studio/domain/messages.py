@@ -52,23 +52,29 @@ class ToolCall:
 
     ``id`` is the provider's id for the call, or one of this program if the provider gives
     none. ``arguments`` is None if the model's text is not a JSON object even after one
-    repair; ``raw`` is that text then (L-6).
+    repair; ``raw`` is that text then (L-6). ``as_text``: the model wrote the tool's one
+    argument as plain text, and the provider wants the result in the same form.
     """
 
     id: str
     name: str
     arguments: JsonObject | None
     raw: str = ""
+    as_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one call, delivered to the model under the call's id (H-3)."""
+    """The answer to one call, delivered to the model under the call's id (H-3).
+
+    ``as_text`` is that of the call.
+    """
 
     call_id: str
     name: str
     content: tuple[Text | Image, ...]
     is_error: bool = False
+    as_text: bool = False
 
     @property
     def text(self) -> str:

@@ -33,6 +33,13 @@ SKIPPED_FOLDERS = frozenset(
 """Folders that listing and searching step over; reading a path in them works."""
 
 
+APPLY_PATCH, EDIT = "apply_patch", "edit"
+"""Two tools for one purpose: a model is offered the one that it was trained on (C-8). Permission
+for the first is that of the tools whose work it does."""
+TEXT_INPUT = "input"
+"""The one argument of a tool with a ``text_form``."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """One tool, as described to a model.
@@ -47,7 +54,9 @@ class ToolSpec:
     something is written (L-9). ``hosted``: the provider runs the tool itself, and its
     adapter declares it; no call reaches this program. ``external``: the client that asked
     for the turn runs the tool; the turn ends with such calls open, and the next turn
-    brings their results.
+    brings their results. ``text_form``: how it is described to a model that
+    writes its one argument, ``input``, as plain text: ``description`` and ``format`` of a
+    custom tool of OpenAI's Responses API.
     """
 
     name: str
@@ -65,3 +74,4 @@ class ToolSpec:
     steady: bool = True
     hosted: bool = False
     external: bool = False
+    text_form: JsonObject | None = field(default=None, hash=False)

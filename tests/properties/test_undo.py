@@ -163,7 +163,7 @@ class Folder(RuleBasedStateMachine):
         with suppress(ToolFailed, DraftConflict, OSError):
             made: Draft = make()
             self.changing(
-                self.chat.drafts.add("", made, self.workspace, self.chat.record, approve=True)
+                self.chat.drafts.add("", [made], self.workspace, self.chat.record, approve=True)
             )
 
     def changing(self, work: Coroutine[Any, Any, object]) -> None:

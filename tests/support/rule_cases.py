@@ -290,8 +290,33 @@ def out(call_id: str) -> Body:
     return {"type": "function_call_output", "call_id": call_id, "output": "ok"}
 
 
+def ctc(call_id: str, **more: Any) -> Body:
+    call = {"type": "custom_tool_call", "call_id": call_id, "name": "apply_patch", "input": "…"}
+    return {**call, **more}
+
+
+def custom_out(call_id: str) -> Body:
+    return {"type": "custom_tool_call_output", "call_id": call_id, "output": "ok"}
+
+
 RESPONSES: dict[str, tuple[Body, str]] = {
     "missing": (inputs(ASK, fc("c1")), "No tool output found for function call c1."),
+    "missing of a custom tool": (
+        inputs(ASK, ctc("c1")),
+        "No tool output found for custom tool call c1.",
+    ),
+    "of the other kind": (
+        inputs(ASK, ctc("c1"), out("c1")),
+        "No tool call found for function call output with call_id c1.",
+    ),
+    "a custom tool's without its call": (
+        inputs(ASK, custom_out("c1")),
+        "No tool call found for custom tool call output with call_id c1.",
+    ),
+    "twice of a custom tool": (
+        inputs(ASK, ctc("c1"), custom_out("c1"), custom_out("c1")),
+        "Duplicate item found with id c1.",
+    ),
     "one of two missing": (
         inputs(ASK, fc("c1"), fc("c2"), out("c1")),
         "No tool output found for function call c2.",

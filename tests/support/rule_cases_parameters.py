@@ -364,7 +364,28 @@ def reasoning(stage: str = "done:gpt-5.6:c1", summary: str = "hm") -> Body:
 
 
 FAMILY = "0" * 40
+
+
+def custom(model: str = "gpt-5.6", **more: Any) -> Body:
+    return inputs(ASK, model=model, tools=[{"type": "custom", "name": "apply_patch", **more}])
+
+
 _RESPONSES: list[tuple[Body, str]] = [
+    (custom("gpt-4.1"), "Custom tools are not supported with gpt-4.1."),
+    (custom(parameters={}), "Unknown parameter: 'tools[0].parameters'."),
+    (custom(format={"type": "json"}), "Invalid value: 'json'."),
+    (
+        custom(format={"type": "grammar", "syntax": "ebnf", "definition": "a"}),
+        "Invalid value: 'ebnf'.",
+    ),
+    (
+        custom(format={"type": "grammar", "syntax": "lark"}),
+        "Missing required parameter: 'tools[0].format.definition'.",
+    ),
+    (
+        {**custom(), "tool_choice": {"type": "function", "name": "apply_patch"}},
+        "Tool choice 'function' not found in 'tools' parameter.",
+    ),
     (
         inputs(ASK, reasoning={"effort": "huge"}),
         "Invalid value: 'huge'. Supported values are: 'none', 'minimal', 'low'",

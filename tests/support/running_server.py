@@ -73,9 +73,15 @@ def compact(body: dict[str, Any]) -> bytes:
 
 @contextlib.asynccontextmanager
 async def running_server(
-    home: Path, script: Script, *, host: str = "127.0.0.1", token: str = "", **more: Any
+    home: Path,
+    script: Script,
+    *,
+    host: str = "127.0.0.1",
+    token: str = "",
+    provider: str = PROVIDER,
+    **more: Any,
 ) -> AsyncIterator[RunningServer]:
-    async with engine_home(home, PROVIDER, script, **more) as opened:
+    async with engine_home(home, provider, script, **more) as opened:
         if token:  # of an earlier run
             opened.engine.keychain.keep_for_session(ENTRY, token)
         serving = HttpServer(opened.engine, host=host, port=0, folder=opened.folder)

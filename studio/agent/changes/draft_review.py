@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from studio.agent.session.session_state import SessionState
@@ -48,9 +49,12 @@ class DraftReview:
         folder is gone or a draft is unknown.
         """
         self._session.require_sound()
-        before = {known.id: known.status for known in self._drafts.all if known.id in draft_ids}
-        if unknown := set(draft_ids) - before.keys():
+        if unknown := set(draft_ids) - {known.id for known in self._drafts.all}:
             raise ConfigurationError(f"There is no draft {min(unknown)}.")
+        asked = set(draft_ids)
+        if decision != "undo":  # a patch is decided as a whole
+            asked |= {one.id for given in draft_ids for one in self._drafts.together(given)}
+        before = {known.id: known.status for known in self._drafts.all if known.id in asked}
         workspace = await self._workspace()
         after: dict[str, DraftStatus] = {}
         for draft_id in before:
@@ -114,6 +118,8 @@ class DraftReview:
             )
         except (ToolFailed, DraftConflict) as failure:
             raise ConfigurationError(str(failure)) from failure
+        if isinstance(draft, FileDraft) and isinstance(old, FileDraft):
+            draft = replace(draft, patch=old.patch)
         about = draft.describe()
         note = (
             f"{about.name} had changed, so the person made your draft of it anew, on top of the "
@@ -131,7 +137,7 @@ class DraftReview:
     async def _add(self, draft: Draft, note: str) -> None:
         """Add a draft that the person made; the next request tells the model ``note``."""
         workspace = await self._workspace()
-        await self._drafts.add("", draft, workspace, self._session.record, approve=False)
+        await self._drafts.add("", [draft], workspace, self._session.record, approve=False)
         self._pending.add_draft_note(note)
         await self._session.flush()
         self._files_changed()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 
 from studio.domain.aio import BackgroundTasks
@@ -33,10 +33,10 @@ class DraftStore:
         self._writing = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self.settled = self._tasks.settled
-        self.track_changes: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: (
-            nullcontext()
+        self.track_changes: Callable[[Sequence[Draft]], AbstractAsyncContextManager[None]] = (
+            lambda _: nullcontext()
         )
-        """Entered around each draft that is applied or undone, so that it is known whose it was."""
+        """Entered around drafts that are applied or undone, so that it is known whose they were."""
 
     @property
     def all(self) -> list[Draft]:
@@ -59,27 +59,46 @@ class DraftStore:
     async def add(
         self,
         call_id: str,
-        draft: Draft,
+        drafts: Sequence[Draft],
         workspace: Workspace,
         emit: Callable[[Event], None],
         *,
         approve: bool,
     ) -> DraftStatus:
-        """Add a new draft; it supersedes open drafts that change the same thing."""
+        """Add new drafts; they supersede open drafts that change the same things.
+
+        Several are those of one patch: approved together, and dropped if that fails.
+        """
         async with self._writing:  # a draft that is being written is not superseded
-            for old in self.all:
-                if old.status in OPEN and old.keys & draft.keys:
-                    self._settle(old.id, "superseded", "", emit)
-            self._drafts[draft.id] = draft
-            emit(DraftCreated(call_id, draft))
-        if approve:
-            return await self.approve(draft.id, workspace, emit)
-        return "waiting"
+            for draft in drafts:
+                for old in self.all:
+                    if old.status in OPEN and old.keys & draft.keys:
+                        self._settle(old.id, "superseded", "", emit)
+                self._drafts[draft.id] = draft
+                emit(DraftCreated(call_id, draft))
+        if not approve:
+            return "waiting"
+        status = await self.approve(drafts[0].id, workspace, emit)
+        if status != "approved" and len(drafts) > 1:
+            for draft in drafts:
+                await self.settle(draft.id, "superseded", emit)
+        return status
+
+    def together(self, draft_id: str) -> list[Draft]:
+        """The open drafts of the same patch, this one too; it alone if there is no patch."""
+        draft = self._drafts[draft_id]
+        if draft.status not in OPEN or not isinstance(draft, FileDraft) or not draft.patch:
+            return [draft]
+        files = (one for one in self.all if isinstance(one, FileDraft) and one.status in OPEN)
+        return [one for one in files if one.patch == draft.patch]
 
     async def approve(
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
-        """Apply a draft, unless its target has changed since it was made."""
+        """Apply a draft, unless its target has changed since it was made.
+
+        Those of one patch are applied together, or none of them (C-8).
+        """
         return await self._tasks.run(
             self._attempt(draft_id, workspace, emit, DraftTargets.apply, "approved", "waiting")
         )
@@ -116,19 +135,41 @@ class DraftStore:
             draft = self._drafts[draft_id]
             if draft.status != expected:
                 return draft.status
+            drafts = self.together(draft_id) if status == "approved" else [draft]
+            done: list[Draft] = []
+            if other := next((one for one in drafts if one.status != expected), None):
+                why = f"Could not do this: {other.describe().label}, a part of it, has a conflict."
+                emit(DraftResolved(draft_id, draft.status, f"{why} Resolve that first."))
+                return draft.status
+
+            def work() -> None:
+                targets = self.targets(workspace)
+                try:
+                    for one in drafts:
+                        action(targets, one)
+                        done.append(one)
+                except BaseException:
+                    for one in reversed(done):  # a file that changed this moment stays as it is
+                        with suppress(DraftConflict, ToolFailed, OSError):
+                            targets.undo(one)
+                    raise
+
             try:
-                async with self.track_changes(draft):
-                    await asyncio.to_thread(lambda: action(self.targets(workspace), draft))
+                async with self.track_changes(drafts):
+                    await asyncio.to_thread(work)
             except DraftConflict as conflict:
+                failed = drafts[len(done)]
                 if status == "approved":
-                    self._settle(draft_id, "conflict", str(conflict), emit)
+                    self._settle(failed.id, "conflict", str(conflict), emit)
                 else:
                     emit(DraftResolved(draft_id, draft.status, f"Could not undo: {conflict}"))
             except (ToolFailed, OSError) as failure:
+                failed = drafts[len(done)]
                 what = "do this" if status == "approved" else "undo"
-                emit(DraftResolved(draft_id, draft.status, f"Could not {what}: {failure}"))
+                emit(DraftResolved(failed.id, draft.status, f"Could not {what}: {failure}"))
             else:
-                self._settle(draft_id, status, "", emit)
+                for one in drafts:
+                    self._settle(one.id, status, "", emit)
             return self._drafts[draft_id].status
 
     def restored(self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]) -> None:

@@ -7,7 +7,7 @@ the turn), so that nobody else's work is lost.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from studio.agent.session.session_state import SessionState
@@ -62,18 +62,20 @@ class Undo:
             yield
 
     @asynccontextmanager
-    async def writing(self, draft: Draft) -> AsyncGenerator[None, None]:
-        """Entered around a draft that is applied or undone, also after its turn.
+    async def writing(self, drafts: Sequence[Draft]) -> AsyncGenerator[None, None]:
+        """Entered around drafts that are applied together or undone, also after their turn.
 
         A draft that changes no file is not tracked: its own undo restores it.
         """
-        if not isinstance(draft, FileDraft):
+        files = [draft for draft in drafts if isinstance(draft, FileDraft)]
+        if not files:
             yield
             return
-        turn_id = self._turn_of(draft.id)
+        turn_id = self._turn_of(files[0].id)
         self._wrote = self._wrote or turn_id == self._turn_id
         tracked = await self._tracked_folder()
-        async with tracked.writing(self._owner(turn_id), draft.paths):
+        paths = [path for draft in files for path in draft.paths]
+        async with tracked.writing(self._owner(turn_id), paths):
             yield
         if turn_id != self._turn_id:
             for event in await self._change_events(turn_id):

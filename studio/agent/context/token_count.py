@@ -73,6 +73,7 @@ def _decoded(text: str) -> bytes:
 
 PartKind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
 KINDS: tuple[PartKind, ...] = get_args(PartKind)
+_RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
 BYTES_PER_TOKEN = 4
 """Approximate bytes of text per token."""
 MAX_RATIO = 4.0
@@ -236,7 +237,7 @@ class ItemEstimator:
 
     def _kind(self, value: JsonObject, kind: PartKind) -> PartKind:
         is_result = (
-            value.get("type") in ("tool_result", "function_call_output")
+            value.get("type") in _RESULTS
             or value.get("role") == "tool"
             or "functionResponse" in value
         )

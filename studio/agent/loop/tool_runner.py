@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import get_args
 
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
-from studio.agent.permission.policy import target_of
+from studio.agent.permission.policy import COMMAND, target_of
 from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.services import Services
 from studio.domain.agents import Limits
-from studio.domain.drafts import Draft, DraftAction, DraftStatus, FileDraft
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
     Event,
@@ -29,9 +28,10 @@ from studio.domain.events import (
     ToolStarted,
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.tools import Effect, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.sdk.result import render, shorten
+from studio.tools.workspace.patch import patch_in_command
 
 from .findings import call_key
 
@@ -108,6 +108,10 @@ class ToolRunner:
         self._access = access
         self._tools = access.tools
         self._offered = {spec.name for spec in access.offered}
+        self._known = set(self._offered)
+        """The tools that are run if they are called; models know the other way to edit, too."""
+        if self._offered & {EDIT, APPLY_PATCH}:
+            self._known |= {EDIT, APPLY_PATCH} & self._tools.keys()
         self._external = {spec.name for spec in access.offered if spec.external}
         self._guard = access.guard
         self._drafts = drafts
@@ -122,7 +126,7 @@ class ToolRunner:
     def nature(self, name: str) -> tuple[Effect, bool]:
         """The effect of a tool and whether it is steady; an unknown one only reads."""
         tool = self._tools.get(name)
-        if tool is None or name not in self._offered:
+        if tool is None or name not in self._known:
             return "read", True
         return tool.spec.effect, tool.spec.steady
 
@@ -143,6 +147,8 @@ class ToolRunner:
         results of finished calls, and no call continues.
         """
         self._guard.update()
+        names = [call.name for call in calls]
+        calls = [self._patch_in(call) for call in calls]
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
         outside: list[bool] = []
@@ -172,7 +178,8 @@ class ToolRunner:
 
         async def fill(index: int, before: Sequence[asyncio.Event]) -> None:
             try:
-                results[index] = await self._run_call(calls[index], before)
+                result = await self._run_call(calls[index], before)
+                results[index] = replace(result, name=names[index])
             finally:
                 ended[index].set()
 
@@ -192,6 +199,14 @@ class ToolRunner:
             if tasks:
                 await asyncio.wait(tasks)
             raise
+
+    def _patch_in(self, call: ToolCall) -> ToolCall:
+        """The call; that of the patch tool in place of a command that means it (C-8)."""
+        tool, arguments = self._tools.get(call.name), call.arguments or {}
+        if tool is None or tool.spec.target != COMMAND or APPLY_PATCH not in self._known:
+            return call
+        patch = patch_in_command(target_of(tool.spec, arguments))
+        return replace(call, name=APPLY_PATCH, arguments={TEXT_INPUT: patch}) if patch else call
 
     async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
         refused_by = ""
@@ -227,7 +242,7 @@ class ToolRunner:
             )
         )
         content = (Text(text), *result.images)
-        return ToolResult(call.id, call.name, content, result.is_error)
+        return ToolResult(call.id, call.name, content, result.is_error, call.as_text)
 
     def _source(self, call: ToolCall, result: Result) -> tuple[str, ...]:
         """The source of a result that names none: the target of the call, or the tool (T-4)."""
@@ -239,7 +254,7 @@ class ToolRunner:
     async def _check_and_run(
         self, call: ToolCall, before: Sequence[asyncio.Event], clock: WorkClock
     ) -> Result:
-        if call.name not in self._offered:
+        if call.name not in self._known:
             known = ", ".join(sorted(self._offered)) or "none"
             raise ToolFailed(f"There is no tool called {call.name}. The tools are: {known}.")
         if call.arguments is None:
@@ -315,7 +330,7 @@ class ToolRunner:
                 access.workspace,
                 self._emit,
                 self.approvals,
-                self._draft_specs(tool.spec),
+                lambda draft: self._draft_spec(tool.spec, draft),
                 call.id,
                 permit.approve,
                 self._drafted,
@@ -348,15 +363,16 @@ class ToolRunner:
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
 
-    def _draft_specs(self, spec: ToolSpec) -> dict[str, ToolSpec]:
-        """The tools whose rules decide about a call's drafts, by what these do.
+    def _draft_spec(self, spec: ToolSpec, draft: Draft) -> ToolSpec:
+        """The tool whose rules decide about a call's draft, by what this does.
 
-        What a command writes or deletes is judged as if the tool for that had done it.
+        What a command or a patch writes or deletes is judged as if the tool for that had done it.
         """
-        judges: dict[str, ToolSpec] = dict.fromkeys(get_args(DraftAction), spec)
-        if spec.effect == "act":
-            judges |= {name: self._tools[name].spec for name in judges if name in self._tools}
-        return judges
+        if spec.effect != "act" and spec.name != APPLY_PATCH:
+            return spec
+        edits = spec.name == APPLY_PATCH and draft.action == "write" and draft.before is not None
+        judge = self._tools.get(EDIT if edits else draft.action)
+        return spec if judge is None else judge.spec
 
     def _record_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
         for exposed in self._guard.new_exposures(spec, call, result):
@@ -396,7 +412,7 @@ class _CallDrafts(Drafts):
     workspace: Workspace
     emit: Callable[[Event], None]
     approvals: Approvals
-    specs: Mapping[str, ToolSpec]
+    judge: Callable[[Draft], ToolSpec]
     call_id: str
     approve: bool
     drafted: set[tuple[str, str]]
@@ -408,12 +424,15 @@ class _CallDrafts(Drafts):
         waiting = self.store.waiting_files()
         return [one for one in waiting if bool(one.keys & self.drafted) == of_turn]
 
-    async def propose(self, draft: Draft) -> DraftStatus:
-        approve = (
-            await self.approvals.allows_draft(self.specs[draft.action], draft) and self.approve
+    async def propose(self, draft: Draft, *more: Draft) -> DraftStatus:
+        drafts, approve = (draft, *more), self.approve
+        for one in drafts:
+            approve = await self.approvals.allows_draft(self.judge(one), one) and approve
+        for one in drafts:
+            self.drafted.update(one.keys)
+        return await self.store.add(
+            self.call_id, drafts, self.workspace, self.emit, approve=approve
         )
-        self.drafted.update(draft.keys)
-        return await self.store.add(self.call_id, draft, self.workspace, self.emit, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:
         await self.store.settle(draft.id, "superseded", self.emit)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
 from studio.domain.agents import PermissionMode, Role
+from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Layer, Rule, escaped
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, ToolSpec
 from studio.tools import Workspace
+from studio.tools.workspace.patch import FileChange, parse_patch
 
 from .command_parts import CommandLine, CommandPart, analyze_command
 from .command_places import CommandPlaces
@@ -51,9 +54,18 @@ def _may_be(rule: Rule, text: str) -> bool:
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
-    """The text that rules match and that a tool row shows."""
+    """The text that rules match and that a tool row shows; of a patch the names of its files."""
+    if spec.name == APPLY_PATCH:
+        with suppress(ToolFailed):
+            return ", ".join(change.label for change in _patch_of(arguments))
+        return ""
     value = arguments.get(spec.target) if spec.target else None
     return value if isinstance(value, str) else ""
+
+
+def _patch_of(arguments: JsonObject) -> list[FileChange]:
+    patch = arguments.get(TEXT_INPUT)
+    return parse_patch(patch if isinstance(patch, str) else "")
 
 
 class Policy:
@@ -135,7 +147,9 @@ class Policy:
         """Whether the model can call a tool: role and list allow it, and no rule refuses it all."""
         if not offers(self._role, self._tools, spec):
             return False
-        refused = any(e.rule.verdict == "deny" and e.whole for e in self._book.of(spec.name))
+        names = (APPLY_PATCH, EDIT) if spec.name == APPLY_PATCH else (spec.name,)
+        entries = [entry for name in names for entry in self._book.of(name)]
+        refused = any(e.rule.verdict == "deny" and e.whole for e in entries)
         return not refused and (self._parent is None or self._parent.offers(spec))
 
     def allows_hosted(self, spec: ToolSpec) -> bool:
@@ -181,6 +195,8 @@ class Policy:
             return Decision("deny", f"This agent may not use {spec.name}.", "the agent’s role")
         if self.mode == "plan" and spec.effect not in ("read", "fetch"):
             return Decision("deny", "You want a plan first.", PLAN)
+        if spec.name == APPLY_PATCH:
+            return self._decide_patch(spec, arguments)
         if spec.target == COMMAND:
             command = target_of(spec, arguments)
             decision = self._decide_command(spec.name, command)
@@ -193,16 +209,33 @@ class Policy:
                 if decision.verdict == "ask" and not decision.insists and not decision.rule:
                     decision = replace(decision, why="It asks for the network.")
             return decision
-        places = [
-            place_of(self._workspace, path)
-            for name in PATHS
-            if isinstance(path := arguments.get(name), str) and self._workspace is not None
-        ]
-        decisions = [
-            self._decide_target(spec, target_of(spec, arguments), place) for place in places
-        ]
-        if not decisions:
-            decisions = [self._decide_target(spec, target_of(spec, arguments), None)]
+        target = target_of(spec, arguments)
+        paths = [path for name in PATHS if isinstance(path := arguments.get(name), str)]
+        if self._workspace is None or not paths:
+            return self._decide_target(spec, target, None)
+        places = [place_of(self._workspace, path) for path in paths]
+        return max((self._decide_target(spec, target, one) for one in places), key=_STRICTNESS)
+
+    def _decide_patch(self, spec: ToolSpec, arguments: JsonObject) -> Decision:
+        """The strictest of the decisions about the edits, writes, moves and deletions (C-8).
+
+        Rules for the patch tool itself can only restrict it. Raises ToolFailed for what is no
+        patch.
+        """
+        decisions: list[Decision] = []
+        for change in _patch_of(arguments):
+            places: JsonObject = {PATH: change.path}
+            named = [{"add": "write", "delete": "delete", "update": EDIT}[change.kind]]
+            if change.to:
+                places["to"] = change.to
+                named = ["move", *(named if change.hunks else [])]
+            for name in named:
+                decisions.append(self._decide(replace(spec, name=name, target=PATH), places, False))
+            for path in places.values():
+                place = place_of(self._workspace, str(path)) if self._workspace else None
+                own = self._decide_target(spec, str(path), place)
+                if own.verdict != "allow" and own.rule is not None:
+                    decisions.append(own)
         return max(decisions, key=_STRICTNESS)
 
     # Files, and everything else that is no command

@@ -11,7 +11,7 @@ from typing import get_args
 
 from studio.domain.agents import Role
 from studio.domain.permissions import Layer, Rule, Verdict
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
 
 from .command_parts import CommandPart
 from .shell_lexer import DYNAMIC
@@ -157,7 +157,8 @@ NOTES = frozenset({"notes_read", "notes_detail", "remember"})
 
 def offers(role: Role, tools: Sequence[str], spec: ToolSpec) -> bool:
     """Whether an agent of this role, with this list of tools, may use a tool."""
-    if "*" not in tools and spec.name not in tools:
+    named = EDIT if spec.name == APPLY_PATCH else spec.name
+    if "*" not in tools and named not in tools:
         return False
     match role:
         case "all":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.context.token_count import tool_tokens
+from studio.agent.model_family import model_family
 from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
@@ -16,7 +17,7 @@ from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, FolderGone, ProviderError
 from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
 from studio.providers.base import Provider, Request
 from studio.tools import Tool, Workspace
 
@@ -73,10 +74,12 @@ async def load_agent_setup(
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
     whole = whole if ceiling is None else whole.within(ceiling)
     search = services.web.choices().web_search
+    left_out = {EDIT, APPLY_PATCH} - {model_family(info.model).edit_tool}
+    left_out |= {SEARCH} if search == "off" else set()
     usable = [
         tool
         for tool in tools.values()
-        if policy.offers(tool.spec) and not (tool.spec.name == SEARCH and search == "off")
+        if policy.offers(tool.spec) and tool.spec.name not in left_out
     ]
     window = await _window(info, services, provider)
     described, notice = _described(usable, agent, info.model, window)
@@ -127,6 +130,7 @@ def _described(
     if window is None or window > SMALL_WINDOW:
         return [tool.spec for tool in tools], ""
     order = {name: number for number, name in enumerate(agent.tools)}
+    order |= {APPLY_PATCH: order[EDIT]} if EDIT in order else {}
     left, without = TOOLS_SHARE * window, set[str]()
     for tool in sorted(tools, key=lambda one: order.get(one.spec.name, len(order))):
         if (tokens := tool_tokens(tool.brief)) <= left:

@@ -418,11 +418,12 @@ def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
 
 
 def _failed(call: ToolCall, why: str) -> ToolResult:
-    return ToolResult(call.id, call.name, (Text(why),), is_error=True)
+    return ToolResult(call.id, call.name, (Text(why),), is_error=True, as_text=call.as_text)
 
 
 def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:
     if made is None:
         return _failed(call, CALL_LOST)
     content = (Text(made.output), *made.images)
-    return ToolResult(call.id, call.name, content, is_error=made.state == "error")
+    failed = made.state == "error"
+    return ToolResult(call.id, call.name, content, failed, call.as_text)

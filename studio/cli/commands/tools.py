@@ -150,8 +150,9 @@ class _TrialDrafts:
     def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
         return ()
 
-    async def propose(self, draft: Draft) -> DraftStatus:
-        self.drafts = [*(one for one in self.drafts if not one.keys & draft.keys), draft]
+    async def propose(self, draft: Draft, *more: Draft) -> DraftStatus:
+        for new in (draft, *more):
+            self.drafts = [*(one for one in self.drafts if not one.keys & new.keys), new]
         return "waiting"
 
     async def withdraw(self, draft: Draft) -> None:

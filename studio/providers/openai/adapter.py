@@ -39,14 +39,18 @@ from studio.providers.openai_chat.errors import (
     fault_in_stream,
     fault_of_error,
 )
-from studio.providers.openai_chat.models import efforts_of, is_reasoning_model
+from studio.providers.openai_chat.models import (
+    efforts_of,
+    is_reasoning_model,
+    writes_text_input,
+)
 from studio.providers.sse import InvalidResponse, sse_objects
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, text_format
 
 from . import PROVIDER
 from .stream import ResponsesAccumulator, calls_of
-from .validate import history_problem
+from .validate import OUTPUTS, history_problem
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -94,7 +98,7 @@ class OpenAIProvider(Provider):
     def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         return [
             {
-                "type": "function_call_output",
+                "type": "custom_tool_call_output" if result.as_text else "function_call_output",
                 "call_id": result.call_id,
                 "output": _output(result),
             }
@@ -102,11 +106,7 @@ class OpenAIProvider(Provider):
         ]
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
-        answered = {
-            str(item.get("call_id"))
-            for item in history
-            if item.get("type") == "function_call_output"
-        }
+        answered = {str(item.get("call_id")) for item in history if item.get("type") in OUTPUTS}
         return calls_of([item for item in history if str(item.get("call_id")) not in answered])
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
@@ -198,7 +198,7 @@ class OpenAIProvider(Provider):
         if request.system:
             body["instructions"] = request.system
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [_tool(tool, request.model) for tool in request.tools]
         if request.output_limit is not None:
             body["max_output_tokens"] = max(request.output_limit, LEAST_OUTPUT)
         return body
@@ -216,6 +216,9 @@ class OpenAIProvider(Provider):
         else:
             wanted |= request.sampling
         if choice := tool_choice(request):
+            named = next((tool for tool in request.tools if tool.name == request.named), None)
+            if named is not None and isinstance(choice, dict):
+                choice = {**choice, "type": _tool(named, request.model)["type"]}
             wanted["tool_choice"] = choice
         if request.tools and not request.parallel:
             wanted["parallel_tool_calls"] = False
@@ -346,9 +349,11 @@ def _output(result: ToolResult) -> Json:
     return [{"type": "input_text", "text": text}, *[_part(image) for image in images]]
 
 
-def _tool(tool: ToolSpec) -> JsonObject:
+def _tool(tool: ToolSpec, model: str) -> JsonObject:
     if tool.hosted:
         return {"type": tool.name}
+    if tool.text_form is not None and writes_text_input(model):
+        return {"type": "custom", "name": tool.name, **tool.text_form}
     return {
         "type": "function",
         "name": tool.name,

@@ -18,9 +18,12 @@ from studio.domain.jsonvalue import (
 )
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
+from studio.domain.tools import TEXT_INPUT
 from studio.providers.base import Reply
 from studio.providers.call_identity import plain_id, plain_name
 from studio.providers.tool_arguments import parse_arguments
+
+from .validate import CALLS
 
 INCOMPLETE: dict[str, StopReason] = {
     "max_output_tokens": "max_tokens",
@@ -114,7 +117,7 @@ class ResponsesAccumulator:
         if not isinstance(item, dict) or place in self._begun:
             return
         self._begun[place] = item
-        if item.get("type") == "function_call":
+        if item.get("type") in CALLS:
             wanted = plain_id(as_text(item.get("call_id"))) or "call"
             self._ids[place] = call_id = self._unused(wanted)
             yield CallStarted(call_id, plain_name(as_text(item.get("name"))))
@@ -223,17 +226,17 @@ def acceptable(slots: Sequence[JsonObject | None]) -> list[JsonObject]:
 
 
 def calls_of(items: Iterable[JsonObject]) -> list[ToolCall]:
-    """The function calls among items, in order."""
-    return [
-        ToolCall(
-            as_text(item.get("call_id")),
-            as_text(item.get("name")),
-            parse_arguments(raw := as_text(item.get("arguments"))),
-            raw,
-        )
-        for item in items
-        if item.get("type") == "function_call"
-    ]
+    """The calls of functions and of custom tools among items, in order."""
+    return [_call(item) for item in items if item.get("type") in CALLS]
+
+
+def _call(item: JsonObject) -> ToolCall:
+    call_id, name = as_text(item.get("call_id")), as_text(item.get("name"))
+    if item.get("type") == "custom_tool_call":
+        text = as_text(item.get("input"))
+        return ToolCall(call_id, name, {TEXT_INPUT: text}, text, as_text=True)
+    raw = as_text(item.get("arguments"))
+    return ToolCall(call_id, name, parse_arguments(raw), raw)
 
 
 def said(item: JsonObject) -> str:
@@ -246,10 +249,7 @@ def _cut(item: JsonObject) -> bool:
     """Whether the item was left unfinished in a way that is refused later."""
     if item.get("type") == "message":
         return not said(item)
-    return item.get("type") == "function_call" and item.get("status") in (
-        "incomplete",
-        "in_progress",
-    )
+    return item.get("type") in CALLS and item.get("status") in ("incomplete", "in_progress")
 
 
 def _refused(item: JsonObject) -> bool:

@@ -11,7 +11,17 @@ from collections.abc import Sequence
 
 from studio.domain.jsonvalue import Json, JsonObject
 
-_PREFIX = {"message": "msg_", "function_call": "fc_", "reasoning": "rs_"}
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+"""The items with the results of these two kinds of calls."""
+_PREFIX = {
+    "message": "msg_",
+    "function_call": "fc_",
+    "custom_tool_call": "ctc_",
+    "reasoning": "rs_",
+}
+_WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
+"""What the model wrote in a call."""
 _INPUT = ("input_text", "input_image", "input_file")
 _OUTPUT = ("output_text", "refusal")
 
@@ -34,16 +44,21 @@ def history_problem(history: Sequence[JsonObject]) -> str:
         if wrong := _shape(item) or _identity(item, ids) or _companion(item, following):
             return f"item {place + 1}: {wrong}"
         match item.get("type"):
-            case "function_call":
+            case "function_call" | "custom_tool_call":
                 call_id = str(item["call_id"])
                 if call_id in calls and call_id not in answered:
                     return f"item {place + 1}: a second call with the id {call_id}"
                 answered.discard(call_id)  # some servers count anew with each reply
                 calls[call_id] = place
-            case "function_call_output":
+            case "function_call_output" | "custom_tool_call_output" as kind:
                 call_id = str(item["call_id"])
                 if call_id in answered:
                     return f"item {place + 1}: a second result for the call {call_id}"
+                if (
+                    call_id in calls
+                    and history[calls[call_id]]["type"] != CALLS[OUTPUTS.index(kind)]
+                ):
+                    return f"item {place + 1}: a result of another kind than its call"
                 answered.add(call_id)
             case "reasoning" if item["encrypted_content"]:
                 sealed = True
@@ -56,7 +71,7 @@ def history_problem(history: Sequence[JsonObject]) -> str:
     if len(answered) == len(calls) and answered == calls.keys():
         return ""
     for place, item in enumerate(history):
-        if item.get("type") == "function_call_output" and item["call_id"] not in calls:
+        if item.get("type") in OUTPUTS and item["call_id"] not in calls:
             return f"item {place + 1}: a result without its call"
     for call_id, place in calls.items():
         if call_id not in answered and place < first:
@@ -70,7 +85,7 @@ def _said_by_model(item: Json) -> bool:
     kind = item.get("type", "message")
     if kind == "message":
         return item.get("role") == "assistant"
-    return kind != "function_call_output"
+    return kind not in OUTPUTS
 
 
 def _shape(item: Json) -> str:
@@ -79,12 +94,13 @@ def _shape(item: Json) -> str:
     match item.get("type", "message"):
         case "message":
             return _message(item)
-        case "function_call":
+        case "function_call" | "custom_tool_call" as kind:
             for name in ("call_id", "name"):
                 if not (isinstance(value := item.get(name), str) and value):
                     return f"a call without {name}"
-            return "" if isinstance(item.get("arguments"), str) else "a call without arguments"
-        case "function_call_output":
+            written = _WRITTEN[kind]
+            return "" if isinstance(item.get(written), str) else f"a call without {written}"
+        case "function_call_output" | "custom_tool_call_output":
             if not isinstance(item.get("call_id"), str):
                 return "a result without call_id"
             output = item.get("output")

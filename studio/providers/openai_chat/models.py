@@ -28,6 +28,14 @@ _BY_NAME: tuple[tuple[re.Pattern[str], tuple[Effort, ...]], ...] = (
 _NEWEST: tuple[Effort, ...] = ("none", *_USUAL, "xhigh")
 
 
+_WRITES_TEXT = re.compile(r"^(gpt-([5-9]|\d\d)|codex-(?!mini))")
+
+
+def writes_text_input(model: str) -> bool:
+    """Whether a model of OpenAI's calls custom tools, whose input is plain text: GPT-5 on."""
+    return _WRITES_TEXT.match(model) is not None and "-chat" not in model
+
+
 def is_reasoning_model(model: str, facts: ModelInfo | None) -> bool:
     """Whether a model of OpenAI's thinks before it answers."""
     if facts is not None and facts.efforts is not None:

@@ -8,20 +8,19 @@ from dataclasses import dataclass
 
 from studio.domain.jsonvalue import Json, JsonObject, is_clean_json, sanitize_json
 from studio.domain.messages import ToolCall
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import TEXT_INPUT, ToolSpec
 
 from .fields import Fields
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 """What the APIs take; Anthropic's is the longest."""
 
-
-INPUT = "input"
-"""The one argument of a tool that takes text instead of JSON."""
 _INPUT_SCHEMA: JsonObject = {
     "type": "object",
-    "properties": {INPUT: {"type": "string", "description": "The whole input, as plain text."}},
-    "required": [INPUT],
+    "properties": {
+        TEXT_INPUT: {"type": "string", "description": "The whole input, as plain text."}
+    },
+    "required": [TEXT_INPUT],
     "additionalProperties": False,
 }
 _GRAMMAR = "The input has to match this grammar ({syntax}):\n{definition}"
@@ -60,20 +59,34 @@ class ClientTools:
         """Take a tool of which a model writes the input as text, by a grammar or freely."""
         kind = tool.inner("format") or Fields({})
         note = ""
+        form: JsonObject = {"type": "text"}
         if kind.one_of("type", ("text", "grammar")) == "grammar":
             syntax = kind.needed_one_of("syntax", ("lark", "regex"))
-            note = _GRAMMAR.format(syntax=syntax, definition=kind.needed("definition"))
+            definition = kind.needed("definition")
+            note = _GRAMMAR.format(syntax=syntax, definition=definition)
+            form = {"type": "grammar", "syntax": syntax, "definition": definition}
         name = ClientName(tool.needed("name"), namespace, custom=True)
-        self._add(tool, name, _INPUT_SCHEMA, note)
+        text_form: JsonObject = {"format": form}
+        if about := tool.text("description"):
+            text_form["description"] = about
+        self._add(tool, name, _INPUT_SCHEMA, note, text_form)
 
-    def _add(self, tool: Fields, name: ClientName, schema: JsonObject, note: str = "") -> None:
+    def _add(
+        self,
+        tool: Fields,
+        name: ClientName,
+        schema: JsonObject,
+        note: str = "",
+        text_form: JsonObject | None = None,
+    ) -> None:
         if not _NAME.fullmatch(joined := name.joined):
             why = f"“{tool.place('name')}” may have up to 128 letters, digits, “_” and “-”."
             raise tool.refused("name", why, "invalid_value")
         if joined in self.specs:
             raise tool.refused("name", f"There are two tools “{joined}”.", "invalid_value")
         description = "\n\n".join(text for text in (tool.text("description"), note) if text)
-        self.specs[joined] = ToolSpec(joined, description, schema, external=True)
+        spec = ToolSpec(joined, description, schema, external=True, text_form=text_form)
+        self.specs[joined] = spec
 
     def chosen(self, choice: Fields) -> str:
         """The name of a tool that has to be called; raises BadRequest if there is none such."""
@@ -110,7 +123,7 @@ def parse_call(call_id: str, name: str, raw: str) -> ToolCall:
 
 def input_text(call: ToolCall) -> str:
     """The input of a call of a custom tool; whatever the model wrote if it is not as wanted."""
-    value = (call.arguments or {}).get(INPUT)
+    value = (call.arguments or {}).get(TEXT_INPUT)
     return value if isinstance(value, str) else arguments_text(call)
 
 

@@ -16,11 +16,12 @@ from typing import Literal, TypeAlias, cast
 from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import EFFORTS, Effort, Generation
+from studio.domain.tools import TEXT_INPUT
 from studio.providers.media import text_of_file
 from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, join_texts
 
 from .attachments import read_file, read_image
-from .client_tools import INPUT, ClientName, ClientTools, parse_call, schema_of
+from .client_tools import ClientName, ClientTools, parse_call, schema_of
 from .fields import Fields
 from .openai_common import NO_LOGPROBS, choose, refuse_services
 
@@ -107,7 +108,7 @@ class ResponsesInput:
         name = ClientName(item.needed("name"), item.text("namespace")).joined
         self._names[call_id] = name
         if custom:
-            call = ToolCall(call_id, name, {INPUT: item.text("input")})
+            call = ToolCall(call_id, name, {TEXT_INPUT: item.text("input")})
         else:
             call = parse_call(call_id, name, item.text("arguments"))
         self._add("assistant", [call])

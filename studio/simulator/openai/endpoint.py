@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from studio.simulator.endpoint import (
@@ -29,6 +29,12 @@ from studio.simulator.state import ServerState
 from . import tool_call_checks as tool_calls
 
 CREATED = 1_790_000_000
+TEXT_SCHEMA: Body = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""What a script sees of a custom tool, which takes plain text."""
 
 
 class ResponsesEndpoint(Endpoint):
@@ -52,7 +58,11 @@ class ResponsesEndpoint(Endpoint):
             stream=bool(body.get("stream")),
             items=items,
             tools=offered(
-                [tool for tool in objs(body.get("tools")) if tool.get("type") == "function"],
+                [
+                    tool if tool["type"] == "function" else {**tool, "parameters": TEXT_SCHEMA}
+                    for tool in objs(body.get("tools"))
+                    if tool.get("type") in ("function", "custom")
+                ],
                 "parameters",
             ),
             system=text(body.get("instructions")),
@@ -65,7 +75,8 @@ class ResponsesEndpoint(Endpoint):
 
     def render(self, turn: Turn, view: RequestView, state: ServerState) -> HttpResponse:
         stored = view.body.get("store") is not False
-        items = _output(turn, state)
+        custom = {tool.get("name") for tool in objs(view.body.get("tools")) if _is_custom(tool)}
+        items = _output(turn, state, custom)
         if stored:
             state.stored.update(text(item["id"]) for item in items)
         response = _response(turn, view, state)
@@ -150,14 +161,25 @@ def _item(row: Body) -> Item | None:
             return Called(
                 text(row.get("call_id")), text(row.get("name")), arguments(row.get("arguments"))
             )
-        case "function_call_output":
+        case "custom_tool_call":
+            return Called(
+                text(row.get("call_id")), text(row.get("name")), {"input": row.get("input")}
+            )
+        case "function_call_output" | "custom_tool_call_output":
             return Returned(text(row.get("call_id")), "", joined(row.get("output")))
         case _:
             return None
 
 
-def _output(turn: Turn, state: ServerState) -> list[Body]:
-    """The reply's items. Their ids say which reasoning they belong to; see ``tool_call_checks``."""
+def _is_custom(tool: Body) -> bool:
+    return tool.get("type") == "custom"
+
+
+def _output(turn: Turn, state: ServerState, custom: Collection[object] = ()) -> list[Body]:
+    """The reply's items; what calls a ``custom`` tool has plain text.
+
+    Their ids say which reasoning they belong to; see ``tool_call_checks``.
+    """
     family = state.hex(40)
     reasoning = ""
     items: list[Body] = []
@@ -198,6 +220,17 @@ def _output(turn: Turn, state: ServerState) -> list[Body]:
                         "role": "assistant",
                         "phase": phase or ("commentary" if calls else "final_answer"),
                         "content": [content],
+                    }
+                )
+            case Call() if part.name in custom:
+                items.append(
+                    {
+                        "id": "ctc_" + id_,
+                        "type": "custom_tool_call",
+                        "status": status,
+                        "call_id": part.id or state.id("call_"),
+                        "name": part.name,
+                        "input": text(part.arguments.get("input")),
                     }
                 )
             case Call():
@@ -300,6 +333,8 @@ class _Stream:
                 added["content"] = []
             elif item["type"] == "function_call":
                 added["arguments"] = ""
+            elif item["type"] == "custom_tool_call":
+                added["input"] = ""
             self._add("output_item.added", item=added, output_index=index)
             self._content(index, item)
             self._add("output_item.done", item=dict(item), output_index=index)
@@ -317,6 +352,8 @@ class _Stream:
                 self._message(index, item)
             case "function_call":
                 self._call(index, item)
+            case "custom_tool_call":
+                self._custom_call(index, item)
             case _:
                 for stage in ("in_progress", "searching", "completed"):
                     kind = f"{item['type']}.{stage}"
@@ -353,3 +390,11 @@ class _Stream:
             self._add("function_call_arguments.delta", 1.0, delta=piece, obfuscation="x", **at)
         if item["status"] == "completed":
             self._add("function_call_arguments.done", arguments=raw, name=item["name"], **at)
+
+    def _custom_call(self, index: int, item: Body) -> None:
+        at: Body = {"item_id": item["id"], "output_index": index}
+        raw = text(item["input"])
+        for piece in words(raw):
+            self._add("custom_tool_call_input.delta", 1.0, delta=piece, obfuscation="x", **at)
+        if item["status"] == "completed":
+            self._add("custom_tool_call_input.done", input=raw, **at)

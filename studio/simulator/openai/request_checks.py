@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from studio.simulator.json_read import Body, array, compact, objs, text
+from studio.simulator.json_read import Body, array, compact, obj, objs, text
 from studio.simulator.openai_chat import parameter_checks as shared
 from studio.simulator.openai_chat.parameter_checks import refuse
 from studio.simulator.request_checks import word_set
@@ -16,17 +17,23 @@ from studio.simulator.state import ServerState
 _PREFIX = {
     "message": "msg",
     "function_call": "fc",
+    "custom_tool_call": "ctc",
     "reasoning": "rs",
     "web_search_call": "ws",
 }
 _ITEMS = (
     *_PREFIX,
     "function_call_output",
+    "custom_tool_call_output",
     "item_reference",
     "compaction",
     "additional_tools",
     "program",
 )
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_NAMED = ("function", "function_call", "custom", "custom_tool_call")
+_CUSTOM = ("type", "name", "description", "format", "allowed_callers", "async", "defer_loading")
+_BEFORE_CUSTOM = re.compile(r"gpt-[34]|chatgpt-4|o\d")
 _USERS = ("input_text", "input_image", "input_file", "input_audio")
 _ASSISTANTS = ("output_text", "refusal")
 _PARAMETERS = word_set(
@@ -88,8 +95,37 @@ def json_mentioned(view: RequestView, state: ServerState) -> None:
 def tools_named(view: RequestView, state: ServerState) -> None:
     """A tool has its name at the top, unlike on Chat Completions."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
-        if tool.get("type") == "function" and not tool.get("name"):
+        if tool.get("type") in ("function", "custom") and not tool.get("name"):
             raise shared.missing("tools", f"tools[{index}].name")
+
+
+def custom_tools(view: RequestView, state: ServerState) -> None:
+    """A custom tool has no schema, but a format; only GPT-5 and later models have them."""
+    for index, tool in enumerate(objs(view.body.get("tools"))):
+        if tool.get("type") != "custom":
+            continue
+        if _BEFORE_CUSTOM.match(view.model):  # not seen on the wire in these words
+            raise refuse(
+                "tools", f"Custom tools are not supported with {view.model}.", f"tools[{index}]"
+            )
+        for name in tool:
+            if name not in _CUSTOM:
+                raise refuse(
+                    "tools",
+                    f"Unknown parameter: 'tools[{index}].{name}'.",
+                    f"tools[{index}].{name}",
+                    "unknown_parameter",
+                )
+        form, place = obj(tool.get("format")), f"tools[{index}].format"
+        if "format" in tool and form.get("type") not in ("text", "grammar"):
+            raise shared.unknown_value("tools", form.get("type"), ("text", "grammar"), place)
+        if form.get("type") == "grammar":
+            if form.get("syntax") not in ("lark", "regex"):
+                raise shared.unknown_value(
+                    "tools", form.get("syntax"), ("lark", "regex"), f"{place}.syntax"
+                )
+            if not text(form.get("definition")):
+                raise shared.missing("tools", f"{place}.definition")
 
 
 def tools_well_named(view: RequestView, state: ServerState) -> None:
@@ -97,7 +133,7 @@ def tools_well_named(view: RequestView, state: ServerState) -> None:
     named = [(f"tools[{n}]", tool) for n, tool in enumerate(objs(view.body.get("tools")))]
     named += [(f"input[{n}]", row) for n, row in enumerate(rows(view))]
     for place, body in named:
-        plain = body.get("type") in ("function", "function_call") and bool(body.get("name"))
+        plain = body.get("type") in _NAMED and bool(body.get("name"))
         if plain and not shared.TOOL_NAME.fullmatch(text(body["name"])):
             raise shared.not_plain("tools", f"{place}.name")
 
@@ -154,9 +190,10 @@ def strings(view: RequestView, state: ServerState) -> None:
     """Arguments are a string, outputs a string or a list of parts."""
     for index, row in enumerate(rows(view)):
         kind = text(row.get("type"))
-        name = {"function_call": "arguments", "function_call_output": "output"}.get(kind, "")
+        name = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind, "")
+        name = "output" if kind in _OUTPUTS else name
         value: Any = row.get(name)
-        lists = kind == "function_call_output" and isinstance(value, list)
+        lists = kind in _OUTPUTS and isinstance(value, list)
         if name and not isinstance(value, str) and not lists:
             expected = f"a string, but got {_kind(value)} instead"
             raise shared.wrong_type("content", f"input[{index}].{name}", expected)
@@ -175,7 +212,7 @@ def _parts(view: RequestView) -> Iterator[tuple[str, str, Body]]:
         if kind == "message":
             for number, part in enumerate(objs(row.get("content"))):
                 yield f"input[{index}].content[{number}]", text(row.get("role")), part
-        elif kind == "function_call_output":
+        elif kind in _OUTPUTS:
             for number, part in enumerate(objs(array(row.get("output")))):
                 yield f"input[{index}].output[{number}]", "output", part
 

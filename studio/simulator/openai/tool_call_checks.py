@@ -21,7 +21,7 @@ from studio.simulator.state import ServerState
 from . import request_checks as request
 from .request_checks import rows
 
-_ID = re.compile(r"(?:msg|fc|ws)_([0-9a-f]{40})[0-9a-f]{2}([0-9a-f]{2})")
+_ID = re.compile(r"(?:msg|fc|ctc|ws)_([0-9a-f]{40})[0-9a-f]{2}([0-9a-f]{2})")
 
 
 def make_id(family: str, index: int, reasoning: str) -> str:
@@ -39,39 +39,49 @@ def _payload(item: Body) -> object:
     return [item.get("id"), [text(part.get("text")) for part in objs(item.get("summary"))]]
 
 
+_KINDS = (
+    ("function_call", "function call"),
+    ("custom_tool_call", "custom tool call"),
+)
+"""The two kinds of calls, as items and in errors; each has outputs of its own kind."""
+
+
 def called_outputs(view: RequestView, state: ServerState) -> None:
-    """Every output belongs to a call, anywhere in the input."""
-    calls = _call_ids(view, "function_call")
-    for call_id in _call_ids(view, "function_call_output"):
-        if call_id not in calls:
-            raise refuse(
-                "pairing",
-                f"No tool call found for function call output with call_id {call_id}.",
-            )
+    """Every output belongs to a call of its kind, anywhere in the input."""
+    for kind, words in _KINDS:
+        calls = _call_ids(view, kind)
+        for call_id in _call_ids(view, f"{kind}_output"):
+            if call_id not in calls:
+                raise refuse(
+                    "pairing", f"No tool call found for {words} output with call_id {call_id}."
+                )
 
 
 def answered_calls(view: RequestView, state: ServerState) -> None:
-    """Every call has an output, anywhere in the input."""
-    outputs = _call_ids(view, "function_call_output")
-    for call_id in _call_ids(view, "function_call"):
-        if call_id not in outputs:
-            raise refuse("pairing", f"No tool output found for function call {call_id}.")
+    """Every call has an output of its kind, anywhere in the input."""
+    for kind, words in _KINDS:
+        outputs = _call_ids(view, f"{kind}_output")
+        for call_id in _call_ids(view, kind):
+            if call_id not in outputs:
+                raise refuse("pairing", f"No tool output found for {words} {call_id}.")
 
 
 def single_outputs(view: RequestView, state: ServerState) -> None:
     """No call has more outputs than there are calls of its id."""
-    calls, outputs = _call_ids(view, "function_call"), _call_ids(view, "function_call_output")
-    for call_id in dict.fromkeys(calls):
-        if outputs.count(call_id) > calls.count(call_id):
-            raise refuse("pairing", f"Duplicate item found with id {call_id}.")
+    for kind, _ in _KINDS:
+        calls, outputs = _call_ids(view, kind), _call_ids(view, f"{kind}_output")
+        for call_id in dict.fromkeys(calls):
+            if outputs.count(call_id) > calls.count(call_id):
+                raise refuse("pairing", f"Duplicate item found with id {call_id}.")
 
 
 def single_calls(view: RequestView, state: ServerState) -> None:
     """No id is called more often than it is answered."""
-    calls, outputs = _call_ids(view, "function_call"), _call_ids(view, "function_call_output")
-    for call_id in dict.fromkeys(calls):
-        if calls.count(call_id) > outputs.count(call_id) > 0:
-            raise refuse("pairing", f"Duplicate item found with id {call_id}.")
+    for kind, _ in _KINDS:
+        calls, outputs = _call_ids(view, kind), _call_ids(view, f"{kind}_output")
+        for call_id in dict.fromkeys(calls):
+            if calls.count(call_id) > outputs.count(call_id) > 0:
+                raise refuse("pairing", f"Duplicate item found with id {call_id}.")
 
 
 def _call_ids(view: RequestView, kind: str) -> list[str]:
@@ -174,9 +184,9 @@ def outputs_in_order(view: RequestView, state: ServerState) -> None:
     open_: list[str] = []
     for row in rows(view):
         kind, call_id = row.get("type", "message"), text(row.get("call_id"))
-        if kind == "function_call":
+        if kind in ("function_call", "custom_tool_call"):
             open_.append(call_id)
-        elif kind == "function_call_output":
+        elif kind in ("function_call_output", "custom_tool_call_output"):
             if call_id != (open_ or [""])[0]:
                 raise refuse("house", "house rule: results come in call order")
             open_.pop(0)
@@ -198,6 +208,7 @@ RULES: tuple[Check, ...] = (
     parameter_checks.schema_supported,
     request.json_mentioned,
     request.tools_named,
+    request.custom_tools,
     request.tools_well_named,
     request.some_input,
     request.known_items,

@@ -195,9 +195,12 @@ def choice_of_tools(view: RequestView, state: ServerState) -> None:
             "specified.",
             "tool_choice",
         )
-    if obj(choice).get("type") == "function" and function.get("name") not in view.tool_names:
+    kind = obj(choice).get("type")
+    of_kind = [t.get("name") for t in objs(view.body.get("tools")) if t.get("type") == kind]
+    known = of_kind if view.api == "responses" else view.tool_names
+    if kind in ("function", "custom") and function.get("name") not in known:
         raise refuse(
-            "parameter", "Tool choice 'function' not found in 'tools' parameter.", "tool_choice"
+            "parameter", f"Tool choice '{kind}' not found in 'tools' parameter.", "tool_choice"
         )
 
 

@@ -3,6 +3,7 @@
 Those that draft a change run ``alone``: of two changes of one file side by side the first would
 be lost.
 
+- ``apply_patch``: drafts changes of several files, in the form of OpenAI's models (C-8).
 - ``ask``: puts a question to the person.
 - ``delete``: drafts the deletion of a file.
 - ``edit``: drafts the replacement of part of a file.

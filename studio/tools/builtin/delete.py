@@ -15,21 +15,26 @@ async def delete(context: Context, path: str) -> Result:
 
     path: The file, relative to the working folder. Folders are not deleted.
     """
+    draft, unwritten = await deletion(context, path)
+    if draft is not None:
+        return await propose(context, draft)
+    assert unwritten is not None
+    await context.drafts.withdraw(unwritten)
+    name = unwritten.target or unwritten.path
+    return Result(
+        f"Your draft of {name} is taken back. There is no such file.", "taken back", (name,)
+    )
+
+
+async def deletion(context: Context, path: str) -> tuple[FileDraft | None, FileDraft | None]:
+    """The draft that deletes a file; or else the one to be withdrawn, of a file not there yet."""
     workspace = context.workspace
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path, write=True))
     waiting = context.drafts.draft_of(name)
-    if waiting is None:
-        return await _propose(context, path)
-    if waiting.action == "delete":
+    if waiting is not None and waiting.action == "delete":
         raise ToolFailed(f"Your draft that deletes {name} waits already.")
-    if not waiting.base_digest:
-        await context.drafts.withdraw(waiting)
-        return Result(
-            f"Your draft of {name} is taken back. There is no such file.", "taken back", (name,)
-        )
-    return await _propose(context, waiting.path)  # in place of writing or moving it
-
-
-async def _propose(context: Context, path: str) -> Result:
-    draft: FileDraft = await asyncio.to_thread(make_delete, context.workspace, path)
-    return await propose(context, draft)
+    if waiting is not None and not waiting.base_digest:
+        return None, waiting
+    # In place of writing or moving it.
+    old = path if waiting is None else waiting.path
+    return await asyncio.to_thread(make_delete, workspace, old), None

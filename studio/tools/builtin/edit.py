@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from studio.domain.errors import NothingRead
 from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, make_draft, tool
@@ -48,10 +49,20 @@ async def edit(
     edits: Several replacements in this file, each with old, new and, for every place, all.
     """
     asked = _asked(old, new, edits, every=replace_all)
-    waiting = await pending_draft(context, path)
-    draft, about = await asyncio.to_thread(_draft, context.workspace, path, waiting, asked)
+    draft, about = await changed_draft(context, path, lambda text: edited(text, path, asked))
     result = await propose(context, draft)
     return Result(f"{result.value}\n{about}", result.summary, result.sources)
+
+
+Change: TypeAlias = Callable[[str], tuple[str, list[str]]]
+"""What makes another text of a file's, and notes on how it did; raises ToolFailed."""
+
+
+async def changed_draft(context: Context, path: str, change: Change) -> tuple[FileDraft, str]:
+    """A draft of a file with a changed text, on top of one that waits, and what is told of it:
+    how the texts were found, and the changed lines."""
+    waiting = await pending_draft(context, path)
+    return await asyncio.to_thread(_draft, context.workspace, path, waiting, change)
 
 
 def _asked(
@@ -70,19 +81,18 @@ def _asked(
 
 
 def _draft(
-    workspace: Workspace, path: str, waiting: FileDraft | None, edits: Sequence[Edit]
+    workspace: Workspace, path: str, waiting: FileDraft | None, change: Change
 ) -> tuple[FileDraft, str]:
-    """The draft, and what is told of it: how the texts were found, and the changed lines."""
     if waiting is not None:
         before = waiting.after
-        after, notes = edited(before, path, edits)
+        after, notes = change(before)
         draft = make_further(waiting, after)
     else:
         workspace.file(path, write=True)  # says what is wrong with the path
         before = read_current(workspace, path)[1] or ""
-        after, notes = edited(before, path, edits)
+        after, notes = change(before)
         draft = make_draft(workspace, path, after)
-    return draft, "\n".join([*notes, *_changed_lines(before, after)])
+    return draft, "\n".join([*notes, *changed_lines(before, after)])
 
 
 def edited(text: str, name: str, edits: Sequence[Edit]) -> tuple[str, list[str]]:
@@ -109,7 +119,7 @@ def edited(text: str, name: str, edits: Sequence[Edit]) -> tuple[str, list[str]]
     return text, notes
 
 
-def _changed_lines(before: str, after: str) -> list[str]:
+def changed_lines(before: str, after: str) -> list[str]:
     """The changed lines as they are now, numbered, with three around them (C-10)."""
     rows = [row for row in diff(before, after, 3) if row.kind != "del"]
     lines = ["…" if row.kind == "fold" else f"{row.new_no}\t{row.text[:WIDE]}" for row in rows]

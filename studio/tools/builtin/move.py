@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from studio.tools import Context, Result, ToolFailed, make_move, tool
+from studio.tools import Context, FileDraft, Result, ToolFailed, make_move, tool
 from studio.tools.drafts.draft_make import propose
 
 
@@ -18,6 +18,23 @@ async def move(context: Context, path: str, to: str) -> Result:
     path: The file, relative to the working folder.
     to: Its whole new path. Nothing may be there yet; missing folders are made.
     """
+    draft, waiting = await movement(context, path, to)
+    if draft is None:
+        assert waiting is not None
+        await context.drafts.withdraw(waiting)
+        where = waiting.path
+        return Result(f"Your draft is taken back: {where} stays where it is.", "taken back")
+    result = await propose(context, draft)
+    if waiting is not None and context.drafts.draft_of(waiting.path) == waiting:
+        await context.drafts.withdraw(waiting)
+    return result
+
+
+async def movement(
+    context: Context, path: str, to: str
+) -> tuple[FileDraft | None, FileDraft | None]:
+    """The draft that moves a file, and the one that it takes the place of; alone that one if it
+    only has to be withdrawn."""
     workspace, drafts = context.workspace, context.drafts
 
     def resolved() -> tuple[str, str]:
@@ -34,10 +51,5 @@ async def move(context: Context, path: str, to: str) -> Result:
     if there is not None and there != waiting:
         raise ToolFailed(f"A draft of {target} waits. Choose another path.")
     if waiting is not None and waiting.path == target and not waiting.rewrites:
-        await drafts.withdraw(waiting)
-        return Result(f"Your draft is taken back: {target} stays where it is.", "taken back")
-    draft = await asyncio.to_thread(make_move, workspace, path, to, waiting)
-    result = await propose(context, draft)
-    if waiting is not None and drafts.draft_of(waiting.path) == waiting:
-        await drafts.withdraw(waiting)
-    return result
+        return None, waiting
+    return await asyncio.to_thread(make_move, workspace, path, to, waiting), waiting

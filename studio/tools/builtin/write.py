@@ -17,11 +17,14 @@ async def write(context: Context, path: str, content: str) -> Result:
     path: The file, relative to the working folder. Missing folders are made.
     content: The whole text of the file.
     """
+    return await propose(context, await whole_draft(context, path, content))
+
+
+async def whole_draft(context: Context, path: str, content: str) -> FileDraft:
+    """A draft that makes ``content`` the text of a file, at its new path if a draft moves it."""
     waiting = await pending_draft(context, path)
     moved = waiting if waiting is not None and waiting.action == "move" else None
-    return await propose(
-        context, await asyncio.to_thread(_draft, context.workspace, path, moved, content)
-    )
+    return await asyncio.to_thread(_draft, context.workspace, path, moved, content)
 
 
 def _draft(workspace: Workspace, path: str, moved: FileDraft | None, content: str) -> FileDraft:

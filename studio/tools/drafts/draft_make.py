@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -169,6 +170,35 @@ async def pending_draft(context: Context, path: str) -> FileDraft | None:
     if waiting.target and waiting.target != name:
         raise ToolFailed(f"Your draft moves {name} to {waiting.target}. Use that path.")
     return waiting
+
+
+async def propose_patch(context: Context, drafts: Sequence[FileDraft]) -> Result:
+    """Propose the drafts of a patch, all or none; returns their status as a tool's result."""
+    if len(drafts) == 1:
+        return await propose(context, drafts[0])
+    # One that is made on top of a patch's draft belongs to that patch.
+    patch = next((draft.patch for draft in drafts if draft.patch), _new_id())
+    drafts = [replace(draft, patch=patch) for draft in drafts]
+    if same := next((d for d in drafts if d.action == "write" and d.before == d.after), None):
+        raise ToolFailed(f"{same.path} already has exactly this text. Nothing was changed.")
+    status = await context.drafts.propose(*drafts)
+    doing = {"write": "", "delete": "deleted, ", "move": "moved, "}
+    counts = [await asyncio.to_thread(draft.describe().counts) for draft in drafts]
+    files = ", ".join(
+        f"{draft.label} ({doing[draft.action]}{'' if draft.base_digest else 'new, '}+{a} −{r})"
+        for draft, (a, r) in zip(drafts, counts, strict=True)
+    )
+    if status == "waiting":
+        said = f"Drafts made: {files}. Nothing is written: the person decides about all together."
+    elif status == "approved":
+        said = f"Done: {files}."
+    else:
+        raise ToolFailed(
+            f"The drafts were made, but not all of them could be carried out, so none was: {files}."
+        )
+    added, removed = (sum(numbers) for numbers in zip(*counts, strict=True))
+    summary = f"{len(drafts)} files, +{added} −{removed}"
+    return Result(said, summary, tuple(path for draft in drafts for path in draft.paths))
 
 
 async def propose(context: Context, draft: Draft) -> Result:

@@ -27,10 +27,11 @@ class Drafts(Protocol):
         """The drafts of files that wait: those of this turn, or all others."""
         ...
 
-    async def propose(self, draft: Draft) -> DraftStatus:
-        """Propose a draft to the person; returns its status, mostly ``waiting``.
+    async def propose(self, draft: Draft, *more: Draft) -> DraftStatus:
+        """Propose drafts to the person, all or none; returns their status, mostly ``waiting``.
 
-        An older one that changes the same file or record is superseded.
+        An older one that changes the same file or record is superseded. Raises ToolFailed
+        where a rule refuses one of them.
         """
         ...
 
@@ -48,7 +49,7 @@ class NoDrafts:
     def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
         return ()
 
-    async def propose(self, draft: Draft) -> DraftStatus:
+    async def propose(self, draft: Draft, *more: Draft) -> DraftStatus:
         raise ToolFailed(f"Nobody is here to approve a draft of {draft.describe().name}.")
 
     async def withdraw(self, draft: Draft) -> None:

@@ -237,6 +237,7 @@ class ToolOptions(TypedDict, total=False):
     untrusted: bool
     sends: bool
     steady: bool
+    text_form: JsonObject
 
 
 @overload

@@ -10,12 +10,14 @@ by likeness. What the copy and the new text have in common stays as the file has
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+from typing import TypeAlias
 
 from studio.domain.errors import ToolFailed
 from studio.tools.sdk.result import plural
@@ -52,6 +54,10 @@ _UNCHANGED = re.compile(
 )
 _UNITS = ("\t", "    ", "  ", "        ", "   ")
 
+_OLD = "“old”"
+Stage: TypeAlias = Sequence[Collection[int]]
+"""Lines where a search may find something, counting from 0. What begins in the first collection
+counts alone, if there is anything."""
 Reindent = Callable[[str], str | None]
 """The indentation of a line of the new text, as the file has it; None where that is open."""
 
@@ -74,32 +80,76 @@ def replace(text: str, name: str, old: str, new: str, *, every: bool = False) ->
     """
     _refuse_elision(old, new)
     copied, put = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
-    lines = _split(text)
+    lines = split_ends(text)
     if (found := _in_text(text, name, (old, new), "", every=every)) is not None:
         return found
     if (found := _in_text(text, name, (copied, put), "line ends", every=every)) is not None:
         return found
     plain_copy, plain_put = _without_numbers(copied, put)
-    wanted = _split(plain_copy, "\n")
-    if any(line.strip() for line, _ in wanted):
-        for ignored, find, plain in (
-            ("line numbers", _same_lines, str),
-            ("blanks at line ends", _same_lines, _trimmed),
-            ("indentation", _reindented_lines, _trimmed),
-            ("typographic characters", _same_lines, _typed),
-            ("indentation and typographic characters", _reindented_lines, _typed),
-        ):
-            places = find(lines, wanted, plain)
-            if len(places) > 1:
-                raise ToolFailed(_ambiguous(name, [place.at + 1 for place in places], ignored))
-            if places:
-                if ignored == "line numbers" and plain_copy == copied:
-                    ignored = ""  # only the end of the file's last line is not there
-                return _put(lines, wanted, plain_put, places[0], ignored)
+    wanted = split_ends(plain_copy, "\n")
+    # Without numbers only the end of the file's last line is not there.
+    same = "line numbers" if plain_copy != copied else ""
+    if place := _place_of(lines, wanted, name, _OLD, same=same):
+        return _put(lines, wanted, plain_put, *place)
     found = _in_text(text, name, (copied, put), "typographic characters", every=False)
     if found is not None:
         return found
-    raise ToolFailed(_not_found(text, name, plain_copy))
+    raise ToolFailed(_not_found(text, name, plain_copy, _OLD))
+
+
+def replace_lines(
+    text: str, name: str, old: Sequence[str], new: Sequence[str], stages: Sequence[Stage], what: str
+) -> Replaced:
+    """``text`` with the whole lines ``old`` replaced, as a patch wants it; else ToolFailed.
+
+    They are looked for in one stage after the other, until they are found. ``what`` names them
+    in an error, with a capital.
+    """
+    _refuse_elision("\n".join(old), "\n".join(new), what)
+    plain_copy, plain_put = _without_numbers(_ended(old), _ended(new))
+    same = "line numbers" if plain_copy != _ended(old) else ""
+    lines, wanted = split_ends(text), split_ends(plain_copy, "\n")
+    for stage in stages:
+        if place := _place_of(lines, wanted, name, what, stage, same=same):
+            return _put(lines, wanted, plain_put, *place)
+    raise ToolFailed(_not_found(text, name, plain_copy, what))
+
+
+def _ended(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _place_of(
+    lines: Sequence[Line],
+    wanted: Sequence[Line],
+    name: str,
+    what: str,
+    stage: Stage = (range(sys.maxsize),),
+    *,
+    same: str,
+) -> tuple[_Place, str] | None:
+    """The one place of the wanted lines, and in what they differ there; None if there is none.
+
+    ``same`` is what was taken off already. Raises ToolFailed for several places.
+    """
+    if not any(line.strip() for line, _ in wanted):
+        return None
+    for ignored, find, plain in (
+        (same, _same_lines, str),
+        ("blanks at line ends", _same_lines, _trimmed),
+        ("indentation", _reindented_lines, _trimmed),
+        ("typographic characters", _same_lines, _typed),
+        ("indentation and typographic characters", _reindented_lines, _typed),
+    ):
+        found = find(lines, wanted, plain)
+        for span in stage:
+            places = [place for place in found if place.at in span]
+            if len(places) > 1:
+                numbers = [place.at + 1 for place in places[:_PLACES]]
+                raise ToolFailed(_ambiguous(name, numbers, ignored, what))
+            if places:
+                return places[0], ignored
+    return None
 
 
 def _in_text(
@@ -120,7 +170,7 @@ def _in_text(
         return None
     numbers = [searched.count("\n", 0, place) + 1 for place in places[:_PLACES]]
     if len(places) > 1 and not every:
-        raise ToolFailed(_ambiguous(name, numbers, ignored))
+        raise ToolFailed(_ambiguous(name, numbers, ignored, _OLD))
     if any(b - a < len(old) for a, b in pairwise(places)):
         raise ToolFailed(f"The places of “old” in {name} overlap. Give more of the text.")
     pieces: list[str] = []
@@ -193,7 +243,7 @@ Line = tuple[str, str]
 """A line, and how it ends."""
 
 
-def _split(text: str, end: str = "") -> list[Line]:
+def split_ends(text: str, end: str = "") -> list[Line]:
     """The lines of a text; the last may be without an end. They end in ``end`` or, where that
     is "", as a file's do."""
     end = end or ("\r\n|\n" if "\n" in text else "\r")
@@ -257,9 +307,10 @@ def _find(lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], 
     whole = "\n".join(["", *(plain(line) for line, _ in lines), ""])
     copy = "\n".join(["", *(plain(line) for line, _ in wanted), ""])
     found: list[int] = []
-    index = whole.find(copy)
-    while index >= 0 and len(found) < _PLACES:
-        found.append(whole.count("\n", 0, index))
+    index, line, counted = whole.find(copy), 0, 0
+    while index >= 0:
+        line, counted = line + whole.count("\n", counted, index), index
+        found.append(line)
         index = whole.find(copy, index + 1)
     return found
 
@@ -324,7 +375,7 @@ def _put(
     at, after = place.at, place.at + len(wanted)
     there = lines[at:after]
     copies = [line for line, _ in wanted]
-    news = [line for line, _ in _split(new, "\n")]
+    news = [line for line, _ in split_ends(new, "\n")]
     ends = [end for _, end in (*there, *lines[at - 1 : at]) if end] or ["\n"]
     put: list[Line] = []
     for a, b, c, d in _aligned(copies, news):
@@ -337,8 +388,9 @@ def _put(
                 begun = place.reindent(_indent(line))
             if begun is None:
                 raise ToolFailed(
-                    f"“old” is at lines {at + 1}-{after} with another indentation, and how "
-                    "“new” is to be indented there is open. Copy the indentation of the file."
+                    f"What is to be replaced is at lines {at + 1}-{after} with another "
+                    "indentation, and how the new lines are to be indented there is open. Copy "
+                    "the indentation of the file."
                 )
             words, end = line.lstrip(_BLANKS), ends[0]
             if n < b - a:
@@ -385,8 +437,9 @@ def _without_numbers(old: str, new: str) -> tuple[str, str]:
     return bare_old, bare_new
 
 
-def _refuse_elision(old: str, new: str) -> None:
+def _refuse_elision(old: str, new: str, what: str = "") -> None:
     """Raise ToolFailed for a new text that stands for lines it leaves out."""
+    whose, smaller = (f"{what}", "hunk") if what else ("“new”", "“old”")
     had = {line.strip() for line in old.splitlines()}
     for line in new.splitlines():
         words = line.strip()
@@ -397,23 +450,24 @@ def _refuse_elision(old: str, new: str) -> None:
             words
         ):
             raise ToolFailed(
-                f"“new” has “{words}” in it, which would be written as it stands. Give all "
-                "lines, or a smaller “old” with only the lines that change."
+                f"{whose} has “{words}” in it, which would be written as it stands. Give all "
+                f"lines, or a smaller {smaller} with only the lines that change."
             )
 
 
-def _ambiguous(name: str, numbers: Sequence[int], ignored: str) -> str:
+def _ambiguous(name: str, numbers: Sequence[int], ignored: str, what: str) -> str:
     lines = ", ".join(str(number) for number in numbers)
     but = f" but for {ignored}" if ignored else ""
+    way = "or say that all are meant" if what == _OLD else "or an “@@” line before it"
     return (
-        f"“old” is {plural(len(numbers), 'time')} in {name}{but} (lines {lines}). Give more "
-        "lines around it so that it is there once, or say that all are meant."
+        f"{what} is {plural(len(numbers), 'time')} in {name}{but} (lines {lines}). Give more "
+        f"lines around it so that it is there once, {way}."
     )
 
 
-def _not_found(text: str, name: str, old: str) -> str:
+def _not_found(text: str, name: str, old: str, what: str) -> str:
     """What is there instead, so that the next try can be right."""
-    start = f"“old” is not in {name}."
+    start = f"{what} is not in {name}."
     wanted = [line.strip() for line in old.strip().splitlines()]
     lines = text.splitlines()
     bare = [line.strip() for line in lines]

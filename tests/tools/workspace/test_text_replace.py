@@ -151,7 +151,7 @@ def test_a_text_that_stands_for_itself_is_written(line: str) -> None:
 def test_a_change_of_indentation_that_is_open_is_refused() -> None:
     """C-5: a line of the new text that lies further left than all of the copy."""
     text = "class A:\n    def f(self):\n        return 1\n"
-    with pytest.raises(ToolFailed, match="how “new” is to be indented"):
+    with pytest.raises(ToolFailed, match="how the new lines are to be indented"):
         replace(text, "f", "      def f(self):\n          return 1", "def f(self):\n  return 2")
 
 

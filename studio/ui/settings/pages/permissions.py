@@ -68,8 +68,9 @@ _GROUPS = (
     ToolGroup(tr_later("Keep notes"), "feather", ("remember",), "ask"),
     ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail"), "allow"),
 )
-_UNLISTED = ("ask", "plan")
-"""Tools without a row: asking and telling the person needs no permission."""
+_UNLISTED = ("apply_patch", "ask", "plan")
+"""Tools without a row: asking and telling the person needs no permission, and for patches the
+rules of other tools hold."""
 
 
 def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
