@@ -2,9 +2,9 @@
 
     python benchmarks/server.py [--quick]
 
-Simulator, server and client have a process each. The client asks both in
-turns, so that a slow moment of the machine is in both figures. Every answer is
-looked at: one that is lost or cut short ends the run.
+Simulator, server and client have a process each, and so has a bare proxy of the same libraries
+that keeps nothing. The client asks all three in turns, so that a slow moment of the machine
+is in all figures. Every answer is looked at: one that is lost or cut short ends the run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,12 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import uvicorn
 from measure import Row, middle, quick, show
 
 from studio import simulator
 
 WORDS = "Here are a few words that come in pieces, one after the other, until the end."
 MODEL = "sim-model"
+GOALS = {"whole answer": "< 6 ms", "first word": "< 4 ms"}
+"""Milliseconds that the server may add."""
 THROUGH = f"openai-compatible/{MODEL}"
 
 
@@ -40,6 +44,35 @@ async def simulate() -> None:
     async with simulator.Simulator(answer, pace=False) as server:
         print(server.url("chat"), flush=True)
         await asyncio.to_thread(sys.stdin.read)
+
+
+async def pass_on(provider: str) -> None:
+    """A bare proxy: each request goes on to the provider, and its pieces come back."""
+    headers = {"authorization": "Bearer sk-benchmark", "content-type": "application/json"}
+    http = httpx2.AsyncClient(base_url=provider, headers=headers, timeout=60, trust_env=False)
+
+    async def app(_: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        async with http.stream("POST", "chat/completions", content=body) as reply:
+            kind = (b"content-type", reply.headers["content-type"].encode())
+            await send({"type": "http.response.start", "status": 200, "headers": [kind]})
+            async for piece in reply.aiter_bytes():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    # With the protocol named asyncio sends at once; otherwise it waits 40 ms for more.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", loop="asyncio", http="h11"
+    )
+    await uvicorn.Server(config).serve([listening])
 
 
 @contextlib.contextmanager
@@ -156,36 +189,44 @@ async def measure(home: Path) -> list[Row]:
     with child(__file__, "--simulate") as simulated:
         assert simulated.stdout is not None
         provider = simulated.stdout.readline().strip()
-        with server(home, provider) as (address, token, pid):
+        with (
+            server(home, provider) as (address, token, pid),
+            child(__file__, "--proxy", provider) as proxy,
+        ):
+            assert proxy.stdout is not None
             async with (
                 client(provider, "sk-benchmark") as direct,
                 client(f"{address}/v1", token) as through,
+                client(proxy.stdout.readline().strip(), "none") as bare,
             ):
                 rows: list[Row] = []
                 for name, ask in (("whole answer", whole), ("first word", streamed)):
-                    used = 0.0
-                    ours: list[float] = []
-                    theirs: list[float] = []
+                    used = [0.0, 0.0]
+                    took: list[list[float]] = [[], [], []]
                     for number in range(rounds):
                         if number == 10:
-                            used = cpu(pid)
-                        theirs.append(await ask(direct, MODEL, number))
-                        ours.append(await ask(through, THROUGH, number))
-                    used = (cpu(pid) - used) / (rounds - 10)
-                    here, base = middle(ours[10:]), middle(theirs[10:])
-                    rows.append(
-                        Row(f"Server, one client: {name}", here, base, "ms", "", "the simulator")
-                    )
-                    rows.append(
-                        Row(f"Added by the server: {name}", here - base, None, "ms", "< 3 ms")
-                    )
-                    rows.append(Row(f"The server's CPU: {name}", used, None, "ms"))
-                rows.append(
-                    Row(
-                        "Server, 8 clients: answers a second",
-                        await many(through, rounds * 2, 8), None, "/s",
-                    )
-                )  # fmt: skip
+                            used = [cpu(pid), cpu(proxy.pid)]
+                        asked = ((direct, MODEL), (through, THROUGH), (bare, MODEL))
+                        for (http, model), times in zip(asked, took, strict=True):
+                            times.append(await ask(http, model, number))
+                    used = [
+                        (now - then) / (rounds - 10)
+                        for now, then in zip((cpu(pid), cpu(proxy.pid)), used, strict=True)
+                    ]
+                    base, here, passed = (middle(times[10:]) for times in took)
+                    goal, against = GOALS[name], "a bare proxy"
+                    rows += [
+                        Row(f"Server, one client: {name}", here, base, "ms", "", "the simulator"),
+                        Row(f"Added: {name}", here - base, passed - base, "ms", goal, against),
+                        Row(f"CPU: {name}", used[0], used[1], "ms", "", against),
+                    ]
+                spent = cpu(pid)
+                rate = await many(through, rounds * 2, 8)
+                spent = 1000 * rounds * 2 / (cpu(pid) - spent)
+                rows += [
+                    Row("Server, 8 clients: answers a second", rate, None, "/s"),
+                    Row("The same, a second of CPU", spent, None, "/s", "> 200 /s"),
+                ]
                 began = time.perf_counter()
                 await asyncio.gather(*(streamed(through, THROUGH, n) for n in range(50)))
                 rows.append(
@@ -209,6 +250,9 @@ async def measure(home: Path) -> list[Row]:
 def main() -> None:
     if "--simulate" in sys.argv:
         asyncio.run(simulate())
+        return
+    if "--proxy" in sys.argv:
+        asyncio.run(pass_on(sys.argv[-1]))
         return
     with tempfile.TemporaryDirectory() as home:
         show(asyncio.run(measure(Path(home))))

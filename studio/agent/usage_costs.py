@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import NO_USAGE, ModelInfo, Usage
-from studio.providers.pricing import is_local, request_cost, tier_sizes
+from studio.providers.pricing import is_local, request_cost, tables_read, tier_sizes
 from studio.storage.sessions.store import SessionStore
 from studio.storage.sessions.usage import UsageKey
 
@@ -87,12 +87,15 @@ class TokenRates:
         )
 
 
-def token_rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> TokenRates | None:
+async def token_rates(
+    provider: str, model: str, size: int, facts: ModelInfo | None
+) -> TokenRates | None:
     """The rates in a request that sends ``size`` tokens; None if no price is known.
 
-    Imports the price tables: call it in a thread.
+    The price tables are imported with the first, in a thread.
     """
-    return _rates(provider, model, size, facts, date.today())
+    asked = (provider, model, size, facts, date.today())
+    return _rates(*asked) if tables_read() else await asyncio.to_thread(_rates, *asked)
 
 
 @lru_cache(maxsize=1024)
@@ -128,7 +131,7 @@ def totals_by_key(
             size = max(row.unpriced_usage.input // row.unpriced, 1)
             key = (row.provider, row.model, bisect_left(sizes, size))
             if key not in known:
-                known[key] = token_rates(row.provider, row.model, size, facts)
+                known[key] = _rates(row.provider, row.model, size, facts, date.today())
             rates = known[key]
             estimate = None if rates is None else rates.of(row.unpriced_usage)
         unpriced = row.unpriced if estimate is None else 0

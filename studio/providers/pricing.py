@@ -91,6 +91,11 @@ def is_local(provider: str, model: str) -> bool:
     return not (known.hosted_suffix and model.endswith(known.hosted_suffix))
 
 
+def tables_read() -> bool:
+    """Whether the tables were read, so that no price takes more than half a millisecond."""
+    return _tables.cache_info().currsize > 0
+
+
 @lru_cache(maxsize=1)
 def _tables() -> DataSnapshot:
     """The tables of genai-prices; read with the first price, and not beside an SDK's import."""

@@ -107,6 +107,7 @@ class SessionLookup:
             replace(message, blocks=await _with_pictures(message.blocks))
             for message in await run_off_loop(lambda: parts.history, big=request.big)
         ]
+        keeps = self._engine.settings.values.server_keep and not is_housekeeping(request)
         making = asyncio.ensure_future(
             self._engine.sessions.create(
                 folder=str(self._folder),
@@ -118,6 +119,7 @@ class SessionLookup:
                 origin="server",
                 instructions=request.instructions,
                 told=told,
+                held=keeps,
             )
         )
         try:
@@ -125,7 +127,6 @@ class SessionLookup:
         except asyncio.CancelledError:  # nobody would ever delete it
             await self._engine.sessions.delete((await making).info.id)
             raise
-        keeps = self._engine.settings.values.server_keep and not is_housekeeping(request)
         hold = self._new_hold(session.info.id, keeps=keeps)
         if not keeps:
             try:

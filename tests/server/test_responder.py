@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import struct
 from contextlib import aclosing
 from io import BytesIO
 from pathlib import Path
@@ -62,6 +63,35 @@ async def one(tmp_path: Path, script: Script, **asked: Any) -> Answer:
 async def _uses(home: EngineHome) -> None:
     home.engine.settings.values.default_provider = home.provider
     home.engine.settings.values.default_model[home.provider] = "sim-model"
+
+
+# Speed
+
+
+def writes(database: Path) -> int:
+    """Transactions in a database's log: the frames that commit."""
+    log = database.with_name(f"{database.name}-wal").read_bytes()
+    (page,) = struct.unpack(">8xI", log[:12])
+    frames = range(32, len(log), 24 + page)
+    return sum(struct.unpack(">4xI", log[at : at + 8])[0] > 0 for at in frames)
+
+
+async def test_an_answer_takes_four_writes_and_one_before_its_request(tmp_path: Path) -> None:
+    """S-3: the new chat with what was said, the answer, what it used, its end; each is waited
+    for, so each costs time. Before, three more came ahead of the request."""
+    before: list[int] = []
+
+    def reply(_: RequestView) -> Turn:
+        before.append(writes(home.engine.paths.database))
+        return Turn(Says("Yes."))
+
+    async with engine_home(tmp_path, COMPATIBLE, reply) as home:
+        await _uses(home)
+        for _ in range(2):  # the first finds and notes more
+            begun = writes(home.engine.paths.database)
+            await answered(responder_of(home), call_of(home, "Go"))
+        assert before[-1] - begun == 1
+        assert writes(home.engine.paths.database) - begun == 4
 
 
 # S-2, S-1

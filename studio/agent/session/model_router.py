@@ -308,10 +308,9 @@ class ModelRouter:
         except StudioError:
             return None
         facts = self._catalogue.model(*target)
-        rates = asyncio.to_thread(token_rates, *target, READS, facts)
         items = provider.user_items([Text(words)])
         request = Request(target[1], items, system, output_limit=ANSWER, facts=facts)
-        purse = RequestMeter(budget, self._rate, rates)
+        purse = RequestMeter(budget, self._rate, token_rates(*target, READS, facts))
         try:
             reservation = await purse.reserve(estimate_request(request), facts)
         except StudioError:

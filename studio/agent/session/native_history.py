@@ -10,7 +10,7 @@ out (H-7).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
@@ -137,6 +137,8 @@ class NativeHistory:
         self._store = store
         self._session_id = session_id
         self._unsaved: list[JsonObject] = []
+        self._unbegun: Callable[[Sequence[JsonObject]], Awaitable[int]] | None = None
+        """Writes the first epoch, together with what is said first: until then nothing was sent."""
         self._missed: list[TurnStarted] = []
         self._saving = asyncio.Lock()
         self._opened: HistoryBasis | None = None
@@ -157,7 +159,8 @@ class NativeHistory:
             await self.hear(missed)
         await self.save()  # what a failing disk left behind
         self._opened = basis
-        stored = None if self.new else await self._store.native(self._session_id)
+        unsent = self.new or self._unbegun is not None
+        stored = None if unsent else await self._store.native(self._session_id)
         if stored is None:
             self.epoch = 0
             return [await self._begin("", basis)]
@@ -268,9 +271,14 @@ class NativeHistory:
         """Write what is not on disk yet, in order: no result is ever there without its call."""
         async with self._saving:
             batch = tuple(self._unsaved)
-            if batch:
+            if not batch:
+                return
+            if self._unbegun is not None:
+                await self._unbegun(batch)
+                self._unbegun = None
+            else:
                 await self._store.append_native(self._session_id, self.epoch, batch)
-                del self._unsaved[: len(batch)]
+            del self._unsaved[: len(batch)]
 
     async def flush(self) -> None:
         """Return when all of it is on disk, and every event of the session; or StorageError."""
@@ -285,17 +293,24 @@ class NativeHistory:
         if messages:
             items = await asyncio.to_thread(provider.rebuild, messages, basis.facts)
             await asyncio.to_thread(_lengthen, chain, items)
-        self.new = False
-        self.epoch = await self._store.begin_epoch(
-            self._session_id,
-            provider.name,
-            provider.protocol,
-            basis.model,
-            basis.system,
-            tools,
-            items,
-            why=why,
-        )
+
+        def begin(more: Sequence[JsonObject]) -> Awaitable[int]:
+            return self._store.begin_epoch(
+                self._session_id,
+                provider.name,
+                provider.protocol,
+                basis.model,
+                basis.system,
+                tools,
+                (*begun, *more),
+                why=why,
+            )
+
+        begun = tuple(items)
+        if self.new or self._unbegun is not None:
+            self.new, self.epoch, self._unbegun = False, 1, begin
+        else:
+            self.epoch = await begin(())
         self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
         self.chain = chain
         return HistoryBegun(self.epoch, provider.name, basis.model, why)

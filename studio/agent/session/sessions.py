@@ -62,13 +62,15 @@ class Sessions:
         instructions: str = "",
         told: Sequence[Message] = (),
         told_by: tuple[str, str, str] | None = None,
+        held: bool = False,
     ) -> Session:
         """Create a session; without ``permission_mode`` it has the person's for new chats.
 
         ``model_chosen``: the person chose the model, so no routing changes it (L-13).
         ``instructions`` are a client's, in addition to the agent's own. ``told`` is a
         conversation that a client or a file tells, and that the session goes on from;
-        ``told_by`` are the agent, the provider and the model that answered in it.
+        ``told_by`` are the agent, the provider and the model that answered in it. ``held``: it
+        is stored with the first message, for one that nobody looks for before.
         """
         now = time.time()
         default = self._services.settings.values.default_permission_mode
@@ -86,7 +88,7 @@ class Sessions:
             origin=origin,
             instructions=instructions,
         )
-        await self.store.create(info)
+        await self.store.create(info, held=held)
         self.store.journal(info.id).newest = 0
         session = Session(self._state(info), self._services, new=True)
         self._open[info.id] = session

@@ -318,7 +318,8 @@ class TurnBuilder:
     async def setup(self, options: TurnOptions | None = None) -> AgentSetup:
         """The agent with its provider and tools; raises ConfigurationError or ProviderError."""
         rules = self._session.rules
-        await rules.refresh()  # another program may have changed them
+        if not self._session.journal.unwritten:
+            await rules.refresh()  # another program may have changed them
         options = options or TurnOptions()
         given: dict[Layer, Sequence[Rule]] = {"session": rules.known, "turn": options.rules}
         info = self._session.info
@@ -411,7 +412,7 @@ class TurnBuilder:
         """The model for a turn's requests; ``last`` is the last request of the session."""
         info, facts = self._session.info, self._facts
         size = max(last.usage.input if last else 0, 1)
-        rates = asyncio.to_thread(token_rates, info.provider, setup.model, size, facts)
+        rates = token_rates(info.provider, setup.model, size, facts)
         meter = RequestMeter(budget, self._services.budgets.rate, rates)
         policy = self._services.retry_policy
         return ModelAccess(setup.provider, setup.model, facts, info.id, meter, policy)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from sqlite3 import Connection
+from typing import TypeAlias
 
 from studio.domain.codec import encode_event, event_name
 from studio.domain.errors import StorageError
@@ -32,6 +33,9 @@ from .unspaced_index import index_due
 
 FLUSH_AFTER = 0.2  # s; with the write itself below the promised 250 ms
 RETRY_AFTER = 2.0  # s after a failed write
+
+_Work: TypeAlias = Callable[[Connection], object]
+"""What a transaction does beside writing events."""
 
 
 @dataclass(slots=True)
@@ -83,6 +87,20 @@ class Journal:
         self._writing: asyncio.Future[int | None] | None = None
         self._first = True
         self._leaving = False
+        self._held: tuple[_Work, ...] = ()
+
+    def hold(self, work: _Work) -> None:
+        """Do ``work`` with the next write, before the events, in the same transaction.
+
+        For the row of a new session, so that one write begins it, locks it, and has what was
+        said first. Nothing but ``flush`` and the like asks for a write because of it.
+        """
+        self._held = (*self._held, work)
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether nothing of a new session is on disk: nobody else can know it."""
+        return bool(self._held)
 
     @property
     def settled(self) -> bool:
@@ -116,7 +134,7 @@ class Journal:
     async def flush(self) -> None:
         """Return when everything appended so far is stored; raises StorageError if it is not."""
         target = self._appended
-        while self._stored < target or self._leaving:
+        while self._stored < target or self._leaving or self._held:
             if self._writing is None:
                 self._write()
             assert self._writing is not None
@@ -125,7 +143,7 @@ class Journal:
             else:
                 await asyncio.shield(self._writing)
 
-    async def flush_with(self, work: Callable[[Connection], None]) -> None:
+    async def flush_with(self, work: _Work) -> None:
         """Flush, and do ``work`` after it in the same transaction; both or neither is stored."""
         await self._written_out()
         self._write(work)
@@ -143,6 +161,9 @@ class Journal:
             raise StorageError("This chat is closed.")
         self.claimed, self._leaving = True, False
         work = partial(acquire_lock, self.session_id, self._owner, self.newest, self._db.living)
+        if self._held:
+            self.hold(work)
+            return ExternalActivity(running=False, changed=False)
         found = await self._db.write(work)
         self.claimed = not (found.running or found.changed)
         return found
@@ -157,7 +178,7 @@ class Journal:
         """Flush and stop. Raises StorageError, and stays open, if that fails."""
         if not self.closed:
             self.release()
-            while self._stored < self._appended or self._leaving:  # also what comes meanwhile
+            while not self.settled or self._leaving or self._held:  # also what comes meanwhile
                 await self.flush()
             self.discard()
 
@@ -165,7 +186,7 @@ class Journal:
         """Stop and forget what is not written: the session was deleted."""
         self.closed, self.running = True, False
         self.claimed = self._leaving = False
-        self._buffer = []
+        self._buffer, self._held = [], ()
         self._stored = self._appended
         if self._timer is not None:
             self._timer.cancel()
@@ -181,17 +202,20 @@ class Journal:
         if self._timer is None and self._writing is None and not self.closed:
             self._timer = asyncio.get_running_loop().call_later(after, self._write)
 
-    def _write(self, work: Callable[[Connection], None] | None = None) -> None:
+    def _write(self, work: _Work | None = None) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._writing is not None or not (self._buffer or work or self._leaving):
+        if self._writing is not None or not (self._buffer or work or self._leaving or self._held):
             return
         batch, upto, leaving = self._buffer, self._appended, self._leaving
-        self._buffer = []
+        held = self._held
+        self._buffer, self._held = [], ()
         save = partial(store, self.session_id, self._owner, batch, recover=self._first)
 
         def job(db: Connection) -> int | None:
+            for first in held:
+                first(db)
             newest = save(db) if batch else None
             if work is not None:
                 work(db)
@@ -201,17 +225,22 @@ class Journal:
 
         # A future, not a task: cancelling every task at the end must not stop it.
         self._writing = asyncio.wrap_future(self._db.submit(job))
-        self._writing.add_done_callback(partial(self._written, batch, upto, leaving))
+        self._writing.add_done_callback(partial(self._written, held, batch, upto, leaving))
 
     def _written(
-        self, batch: list[_Entry], upto: int, leaving: bool, done: asyncio.Future[int | None]
+        self,
+        held: tuple[_Work, ...],
+        batch: list[_Entry],
+        upto: int,
+        leaving: bool,
+        done: asyncio.Future[int | None],
     ) -> None:
         self._writing = None
         error = done.exception()
         if self.closed:
             return
         if error is not None:
-            self._buffer = batch + self._buffer
+            self._held, self._buffer = held + self._held, batch + self._buffer
             self._wake(RETRY_AFTER)
             return
         self._first = self._first and not batch

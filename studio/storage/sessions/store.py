@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
@@ -92,9 +92,15 @@ class SessionStore:
         """What is written and not sent yet."""
         self._journals: dict[str, Journal] = {}
 
-    async def create(self, info: SessionInfo) -> None:
-        """Add a session; its id must be new."""
-        await self._db.write(partial(_create, info))
+    async def create(self, info: SessionInfo, *, held: bool = False) -> None:
+        """Add a session; its id must be new.
+
+        ``held``: with the first write of its journal, so that it is known to nobody until then.
+        """
+        if held:
+            self.journal(info.id).hold(partial(_create, info))
+        else:
+            await self._db.write(partial(_create, info))
 
     async def branch(
         self, source_id: str, info: SessionInfo, before_turn: str = "", *, version: bool = False
@@ -130,6 +136,7 @@ class SessionStore:
 
     async def get(self, session_id: str) -> SessionInfo | None:
         """The session, or None if there is none with this id, or it is in the bin."""
+        await self._write_held((session_id,))
         query = f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND deleted = 0"
         rows = await self._db.rows(query, session_id)
         return _info(rows[0]) if rows else None
@@ -180,6 +187,7 @@ class SessionStore:
         if caps := changes.get("caps"):
             del row["caps"]
             row |= {"cap_tokens": caps.tokens, "cap_dollars": caps.dollars}
+        await self._write_held(ids)
         columns = ", ".join(f"{name} = ?" for name in row)
         values = [sanitise_text(v) if isinstance(v, str) else v for v in row.values()]
         query = f"UPDATE sessions SET {columns} WHERE id = ?"
@@ -188,6 +196,7 @@ class SessionStore:
 
     async def give_title(self, session_id: str, title: str) -> bool:
         """Give a session a model's title, unless it has been given one; whether that was done."""
+        await self._write_held((session_id,))
         query = "UPDATE sessions SET title = ?, titled_by = 'model' WHERE id = ? AND titled_by = ''"
         return await self._db.execute(query, sanitise_text(title), session_id) > 0
 
@@ -298,15 +307,24 @@ class SessionStore:
         ``why`` is for the person, and empty for a session's first epoch. Older epochs
         stay stored (H-9). All requests of the epoch repeat its system prompt and tools.
         """
-        await self.flush(session_id)
         made_by = (provider, protocol, model)
-        return await self._db.write(
-            lambda db: native_history.begin(db, session_id, made_by, system, tools, items, why)
-        )
+        begun: list[int] = []
+
+        def begin(db: Connection) -> None:
+            begun.append(native_history.begin(db, session_id, made_by, system, tools, items, why))
+
+        await self._write_after_events(session_id, begin)
+        return begun[-1]
 
     async def append_native(self, session_id: str, epoch: int, items: Sequence[JsonObject]) -> None:
         """Add items to an epoch; stored when this returns, with every event before them."""
         work = partial(native_history.append, session_id, epoch, tuple(items))
+        await self._write_after_events(session_id, work)
+
+    async def _write_after_events(
+        self, session_id: str, work: Callable[[Connection], None]
+    ) -> None:
+        """Do ``work`` in one transaction with the events that are not stored yet, after them."""
         journal = self._journals.get(session_id)
         if journal is None or journal.closed:
             await self._db.write(work)
@@ -339,6 +357,7 @@ class SessionStore:
 
     async def members(self, ids: Collection[str]) -> list[str]:
         """The sessions, and every other version of their chats."""
+        await self._write_held(ids)
         return await self._db.read(lambda db: versions.members(db, ids))
 
     async def show_version(self, session_id: str) -> None:
@@ -467,6 +486,13 @@ class SessionStore:
         journal = self._journals.get(session_id)
         if journal is not None:
             await journal.flush()
+
+    async def _write_held(self, ids: Iterable[str]) -> None:
+        """Write the rows of new sessions that their journals hold back."""
+        for session_id in ids:
+            journal = self._journals.get(session_id)
+            if journal is not None and journal.unwritten:
+                await journal.flush()
 
     async def _flush_all(self) -> None:
         for session_id in tuple(self._journals):

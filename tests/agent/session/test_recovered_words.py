@@ -304,3 +304,33 @@ async def test_l1_a_crash_neither_loses_a_queued_message_nor_sends_it_twice(
         await say(session, "Two")
         assert str(home.asked[-1].json).count("Then this") == 1
         assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("how", ["it cannot begin", "it is stopped at once"])
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_h1_words_of_a_first_turn_that_was_never_sent_reach_the_model(
+    tmp_path: Path, provider: str, how: str
+) -> None:
+    """H-1: the history of a new chat is stored with its first message; until then there is none."""
+    async with engine_home(tmp_path, provider, [Turn(Text("Yes."))] * 2) as home:
+        session = await home.session()
+
+        def stop(envelope: EventEnvelope) -> None:
+            if isinstance(envelope.event, TurnStarted):
+                session.stop()
+
+        if how == "it cannot begin":
+            await session.change(model="")
+        unsubscribe = session.subscribe(stop)
+        await say(session, "Lost words")
+        unsubscribe()
+        assert not home.asked and await home.engine.store.native(session.info.id) is None
+        await session.change(model="sim-model")
+        for words in ("Found words", "More words"):
+            *_, last = await say(session, words)
+            assert isinstance(last, TurnComplete) and last.reason == "done"
+        sent = str(home.asked[-1].json)
+        assert [sent.count(one) for one in ("Lost words", "Found words", "More words")] == [1] * 3
+        native = await home.engine.store.native(session.info.id)
+        assert native is not None and native.epoch == 1 and not native.damage
+        assert not home.simulator.violations

@@ -321,6 +321,72 @@ async def test_appending_native_items_stores_the_events_before_them(
     assert await db.read(lambda c: c.execute("SELECT count(*) FROM transcript").fetchone()) == (1,)
 
 
+@dataclass
+class NewSession:
+    """A session whose row waits for the first write, and a reader that sees what is on disk."""
+
+    store: SessionStore
+    db: Database
+
+    async def rows(self, table: str) -> int:
+        found = await self.db.rows(f"SELECT count(*) FROM {table} WHERE {ID[table]} = 'new'")
+        return int(found[0][0])
+
+
+ID = {"sessions": "id", "claims": "session_id", "transcript": "session_id", "native": "session_id"}
+
+
+@pytest.fixture
+async def new(db: Database, store: SessionStore) -> NewSession:
+    await store.create(info("new"), held=True)
+    assert not (await store.journal("new").claim()).running
+    store.journal("new").append(started())
+    return NewSession(store, db)
+
+
+async def test_a_new_session_its_lock_and_its_first_words_are_one_write(new: NewSession) -> None:
+    """S-3, H-1: nothing of it is on disk before, and all of it after; both or neither."""
+    assert [await new.rows(table) for table in ID] == [0, 0, 0, 0]
+    await new.store.begin_epoch("new", "p", "p", "m", "", [], [{"said": 1}])
+    assert [await new.rows(table) for table in ID] == [1, 1, 1, 1]
+    native = await new.store.native("new")
+    assert native is not None and native.epoch == 1 and native.events == 1
+    new.store.journal("new").release()
+    await new.store.flush("new")
+    assert await new.rows("claims") == 0
+
+
+async def test_a_new_session_that_cannot_be_written_is_tried_again(new: NewSession) -> None:
+    refuse = """CREATE TRIGGER refuse BEFORE INSERT ON native
+        BEGIN SELECT raise(ABORT, 'no room'); END"""
+    await new.db.execute(refuse)
+    with pytest.raises(StorageError):
+        await new.store.begin_epoch("new", "p", "p", "m", "", [], [{"said": 1}])
+    assert [await new.rows(table) for table in ID] == [0, 0, 0, 0]
+    await new.db.execute("DROP TRIGGER refuse")
+    await new.store.begin_epoch("new", "p", "p", "m", "", [], [{"said": 1}])
+    assert [await new.rows(table) for table in ID] == [1, 1, 1, 1]
+
+
+ASKS: dict[str, Any] = {
+    "get": lambda store: store.get("new"),
+    "update": lambda store: store.update("new", title="Named"),
+    "give_title": lambda store: store.give_title("new", "Named"),
+    "members": lambda store: store.members(("new",)),
+    "events": lambda store: store.events("new"),
+    "close": lambda store: store.close(),
+}
+
+
+@pytest.mark.parametrize("asks", ASKS)
+async def test_who_asks_for_a_new_session_finds_it(new: NewSession, asks: str) -> None:
+    found = await ASKS[asks](new.store)
+    assert found or asks in ("update", "close")
+    kept = await new.store.get("new")
+    assert kept is not None
+    assert kept.title == ("Named" if asks in ("update", "give_title") else "A chat")
+
+
 async def test_events_of_a_newer_version_are_left_out(db: Database, store: SessionStore) -> None:
     for event in (ev.TextDelta("a"), ev.Notice("b")):
         store.journal("s").append(event)
