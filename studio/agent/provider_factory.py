@@ -11,19 +11,10 @@ from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import Http, from_environment
-from studio.providers.model_files import TOKEN
 from studio.providers.reachability import is_reachable
 from studio.providers.registry import KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
-
-KEY_TITLES = {
-    **{name: one.title for name, one in PROVIDERS.items() if one.key != "none"},
-    "brave": "Brave Search",
-    "tavily": "Tavily",
-    TOKEN: "Hugging Face",
-}
-"""Whose keys are kept, by their names: providers, search engines, the source of models."""
 
 
 @dataclass(frozen=True, slots=True)

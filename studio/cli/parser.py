@@ -141,7 +141,11 @@ def session_options(parser: CommandParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
     which.add_argument(
-        "-c", "--continue", dest="go_on", action="store_true", help="go on in the last session"
+        "-c",
+        "--continue",
+        dest="go_on",
+        action="store_true",
+        help="go on in the last session of the folder",
     )
     parser.add_argument(
         "-s",

@@ -30,26 +30,50 @@ async def find_session_id(engine: Engine, start: str) -> str:
 
     “last” is the session that a person used last.
     """
-    if not start:  # an unset variable of a script, for example
-        raise ConfigurationError("There is no id of a session. Name one, or “last”.")
     if start == LAST:
-        infos = await engine.sessions.list()
-        start = next((info.id for info in infos if info.origin in ("terminal", "window")), "")
-        if not start:
-            raise ConfigurationError("There is no session yet to go on in.")
-        return start
+        if found := await _last_used(engine):
+            return found
+        raise ConfigurationError("There is no session yet to go on in.")
     found = [info.id for info in await engine.sessions.list() if info.id.startswith(start)]
     return only_session(found, start)
 
 
 def only_session(found: Sequence[str], start: str, where: str = "") -> str:
     """The one of these ids, which all begin so; raises ConfigurationError if there is not one."""
+    if not start:  # an unset variable of a script, for example
+        last = "" if where else ", or “last”"
+        raise ConfigurationError(f"There is no id of a session. Name one{last}.")
     if start in found:
         return start
     if len(found) != 1:
         many = "more than one session" if found else "no session"
         raise ConfigurationError(f"There is {many}{where} with an id that begins with {start}.")
     return found[0]
+
+
+async def _last_used(engine: Engine, folder: Path | None = None) -> str:
+    """The session that a person used last, in any folder or in one; empty if there is none."""
+    for info in await engine.sessions.list():
+        here = folder is None or Path(info.folder) == folder
+        if here and info.origin in ("terminal", "window"):
+            return info.id
+    return ""
+
+
+async def _to_go_on_in(engine: Engine, options: argparse.Namespace) -> str:
+    """The session that the options name; with ``--continue`` the last one of the folder.
+
+    One of another folder would have its agent work there. Raises ConfigurationError.
+    """
+    if not options.go_on:
+        return await find_session_id(engine, options.session)
+    folder = (options.folder or Path.cwd()).resolve()
+    if found := await _last_used(engine, folder):
+        return found
+    raise ConfigurationError(
+        f"There is no session in {folder} yet to go on in. --session last goes on in the last one "
+        "of all folders."
+    )
 
 
 async def open_session(
@@ -61,8 +85,7 @@ async def open_session(
     """
     if options.folder is not None and not options.folder.is_dir():
         raise ConfigurationError(f"The folder {options.folder} is not there.")
-    start: str | None = LAST if options.go_on else options.session
-    if start is None:
+    if options.session is None and not options.go_on:
         folder = (options.folder or Path.cwd()).resolve()
         choice = await engine.choose(
             agent=options.agent or "",
@@ -82,7 +105,7 @@ async def open_session(
             origin="terminal",
             instructions=options.system or "",
         )
-    session = await engine.sessions.open(await find_session_id(engine, start))
+    session = await engine.sessions.open(await _to_go_on_in(engine, options))
     changes: dict[str, Any] = {}
     if options.folder is not None:
         changes["folder"] = str(options.folder.resolve())

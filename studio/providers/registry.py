@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from .descriptor import ProviderDescriptor
+from .model_files import TOKEN
 
 FOLDERS = (
     "anthropic",
@@ -34,5 +35,12 @@ EMBEDDED = tuple(name for name, found in PROVIDERS.items() if not found.adapter)
 """Providers that ``agent.bootstrap`` starts inside this program."""
 KEYED = tuple(name for name, found in PROVIDERS.items() if found.key == "needed")
 """Providers that cannot be used without a key."""
+KEY_TITLES = {
+    **{name: one.title for name, one in PROVIDERS.items() if one.key != "none"},
+    "brave": "Brave Search",
+    "tavily": "Tavily",
+    TOKEN: "Hugging Face",
+}
+"""Whose keys are kept, by their names: providers, search engines, the source of models."""
 KEY_VARIABLES = {name: found.key_variables for name, found in PROVIDERS.items()}
 """The environment variables with a provider's key."""

@@ -54,6 +54,8 @@ def test_commands_options_and_choices_come_from_the_parser() -> None:
     assert names("run --output ") == names("run --attach x") == names("import ") == [FILES]
     assert names("config get backg") == ["background_steps", "background_seconds"]
     assert names("config set theme ") == []
+    assert names("keys set b") == ["brave"]  # whose keys are kept beside providers'
+    assert {"anthropic", "tavily", "huggingface"} <= {*names("keys remove ")}
     described = dict(offered(["ses"], NO, NO.data))
     assert "saved sessions" in described["sessions"]
 

@@ -459,3 +459,18 @@ def test_an_archive_that_grows_without_end_is_refused(monkeypatch: pytest.Monkey
         assert len(bomb) < 100_000
         with pytest.raises(ValueError, match="has more than 4 MB"):
             read_conversations(bomb)
+
+
+async def test_json_lists_the_files_of_an_archive_that_are_not_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = tmp_path / "chatgpt.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("conversations.json", json.dumps(CHATGPT))
+        archive.writestr("chat.html", "<html>")
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
+        assert await cli(one, "import", "--json", str(packed)) == 0
+        *chats, rest = json.loads(capsys.readouterr().out)
+        assert chats and not any(row["not_taken"] for row in chats)
+        assert rest.keys() == chats[0].keys() and rest["session"] == ""
+        assert (rest["file"], rest["not_taken"]) == (str(packed), ["chat.html"])

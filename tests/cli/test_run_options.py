@@ -28,7 +28,7 @@ def nothing_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_options_reach_the_request_and_the_session(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with engine_home(tmp_path, "openai-compatible", lambda _: Turn(Text(CODE))) as one:
         base = ("run", "--provider", "openai-compatible", "--folder", str(one.folder))
@@ -43,7 +43,15 @@ async def test_options_reach_the_request_and_the_session(
         assert "alpha" in str(sent["messages"][-1])
         capsys.readouterr()
 
-        # -c goes on in the last session, -x prints the first block of code alone
+        # -c goes on in the last session of the folder, -x prints the first block of code alone
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+        assert await one.command("run", "-c", "Again") == 1
+        assert "--session last" in capsys.readouterr().err
+        assert await one.command("run", "--session", "last", "--quiet", "Again") == 0
+        capsys.readouterr()
+        monkeypatch.chdir(one.folder)
         assert await one.command("run", "-c", "-x", "--quiet", "Again") == 0
         assert capsys.readouterr().out == "for a in b:\n    print(a)\n"
         assert len(await one.engine.sessions.list()) == 1
@@ -78,7 +86,7 @@ async def test_lines_of_json_are_those_of_the_page(
         assert [line["type"] for line in lines][:1] == ["start"] and end["type"] == "end"
         assert (end["reason"], end["text"], end["steps"]) == ("done", "Done.", 3)
         assert end["session"] == lines[0]["session"]
-        assert await one.command("run", "-c", "--output-format", "json", "Go") == 0
+        assert await one.command(*base, "-c", "--output-format", "json", "Go") == 0
         [whole] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert (whole["type"], whole["text"]) == ("end", "Done.")
     page = (ROOT / "docs" / "command-line.md").read_text()
@@ -103,7 +111,7 @@ async def test_the_last_line_says_what_the_turn_cost(
         spent = (await one.engine.usage_costs.spent("session"))[session.id]
         assert end["event"] == "turn_complete" and end["dollars"] == pytest.approx(spent.cost)
         assert spent.requests == 2 and spent.cost > 0
-        assert await one.command("run", "-c", "--output-format", "json", "Go") == 0
+        assert await one.command(*base, "-c", "--output-format", "json", "Go") == 0
         assert json.loads(capsys.readouterr().out)["cost"] == pytest.approx(spent.cost / 2)
         assert await one.command(*base, "-m", "nobody-knows-it", "--json", "Go") == 0
         *_, end = map(json.loads, capsys.readouterr().out.splitlines())

@@ -56,6 +56,8 @@ async def test_sessions_are_found_renamed_deleted_and_brought_back(
         assert len(json.loads(await told("list", "--bin", "--json"))) == 2
         await told("restore", ids[1][:8])
         assert "no session in the bin" in await told("restore", ids[1], code=1)
+        assert "Name one." in await told("restore", "", code=1)  # an unset variable of a script
+        assert len(await one.engine.sessions.bin()) == 1
         assert "restore" not in await told("delete", "--for-good", ids[1])
         assert [info.id for info in await one.engine.sessions.bin()] == [ids[2]]
         assert "no session with an id" in await told("delete", ids[0], "zzz", code=1)

@@ -220,6 +220,22 @@ async def test_the_persons_rules_for_clients_count_in_answers(tmp_path: Path) ->
         assert by["run"] == ("done", "your rule for the server’s clients run(echo *)")
 
 
+@pytest.mark.parametrize(
+    ("mode", "rules", "written"),
+    [("ask", ["write"], 1), ("auto", ["write"], 1), ("auto", [], 0), ("plan", ["write"], 0)],
+)
+async def test_the_mode_for_new_chats_allows_clients_nothing(
+    tmp_path: Path, mode: Any, rules: list[str], written: int
+) -> None:
+    """S-4: only the rules for clients do; and in plan not even they."""
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(WRITES), DONE]) as home:
+        home.engine.settings.values.default_permission_mode = mode
+        home.engine.settings.values.server_rules = {"allow": rules}
+        await ask(home)
+        assert len([*home.folder.iterdir()]) == written
+        assert not await home.engine.store.drafts()
+
+
 @pytest.mark.parametrize("rules", [{"deny": ["nothing("]}, {"never": ["read"]}, {"deny": ["rad"]}])
 async def test_a_rule_that_nobody_understands_answers_nobody(
     tmp_path: Path, rules: dict[str, list[str]]

@@ -265,9 +265,9 @@ def _stored(action: argparse.Action, line: _Line, paths: Paths, folder: Path) ->
             sessions = completion_index.sessions(paths.database)
             return [*sessions, ("last", "the session used last")]
         case "keys", "KEY":
-            from studio.providers.registry import PROVIDERS
+            from studio.providers.registry import KEY_TITLES
 
-            return [(name, one.title) for name, one in PROVIDERS.items() if one.key != "none"]
+            return KEY_TITLES.items()
         case _, "TEMPLATE":
             return completion_index.templates(paths.templates)
         case "config", "KEY":

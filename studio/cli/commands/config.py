@@ -278,7 +278,7 @@ def check_address(url: str) -> None:
 def _key_command(name: str, words: list[str]) -> None:
     import shutil
 
-    from studio.agent.provider_factory import KEY_TITLES
+    from studio.providers.registry import KEY_TITLES
 
     if name not in KEY_TITLES:
         raise ConfigurationError(f"No key is called {name}. Known are {', '.join(KEY_TITLES)}.")

@@ -87,7 +87,7 @@ class _Importer:
             session_id = await self._importer.add(found, self._options.folder)
         missing = found.left_out
         row = {"file": str(path), "title": title, "session": session_id, "skipped": skipped}
-        self._rows.append({**row, "left_out": list(missing)})
+        self._rows.append({**row, "left_out": list(missing), "not_taken": []})
         if self._options.json:
             return
         if skipped:
@@ -98,8 +98,11 @@ class _Importer:
                 self._console.say(f"Not in {title}: {_some(missing)}")
 
     def left(self, path: Path, names: Sequence[str]) -> None:
-        """Print which files of an archive were not taken."""
-        if names and not self._options.json:
+        """Print which files of an archive were not taken; in JSON that is a row of its own."""
+        if names and self._options.json:
+            row = {"file": str(path), "title": "", "session": "", "skipped": "", "left_out": []}
+            self._rows.append({**row, "not_taken": list(names)})
+        elif names:
             self._console.say(f"Not taken from {path.name}: {_some(names)}")
 
     def report(self) -> None:

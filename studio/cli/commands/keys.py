@@ -79,7 +79,7 @@ def _named(word: str) -> tuple[str, str]:
 
     Raises ConfigurationError for a name that nothing has.
     """
-    from studio.agent.provider_factory import KEY_TITLES
+    from studio.providers.registry import KEY_TITLES
 
     if "://" in word:
         from .config import check_address
@@ -95,8 +95,7 @@ def _named(word: str) -> tuple[str, str]:
 
 
 async def _list(engine: Engine, console: Console, *, as_json: bool) -> int:
-    from studio.agent.provider_factory import KEY_TITLES
-    from studio.providers.registry import PROVIDERS
+    from studio.providers.registry import KEY_TITLES, PROVIDERS
 
     rows: list[dict[str, str]] = []
     for name, title in KEY_TITLES.items():
@@ -177,8 +176,7 @@ def _other_ways(name: str) -> str:
 
 async def _test(engine: Engine, console: Console, name: str) -> int:
     """Ask the provider for its models; raises ProviderError if it does not take the key."""
-    from studio.agent.provider_factory import KEY_TITLES
-    from studio.providers.registry import PROVIDERS
+    from studio.providers.registry import KEY_TITLES, PROVIDERS
 
     if name not in PROVIDERS:
         raise ConfigurationError(f"The key of {KEY_TITLES[name]} cannot be tested before its use.")
