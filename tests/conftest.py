@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from support import fork_server, nightly
 from support.cold_caches import fill_caches
@@ -44,6 +45,10 @@ settings.register_profile(
 )
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
+if PROFILE == "default":
+    # Hypothesis takes constants from the source of all modules loaded so far. The examples would
+    # depend on the tests that ran before, and each process would parse the whole program for them.
+    providers._get_local_constants = lambda: providers._local_constants
 
 if sys.platform.startswith("linux") and not (
     os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
