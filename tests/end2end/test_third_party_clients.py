@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import httpx2
 import pytest
 
 from studio.simulator import Call, Script, Simulator, Text, Think, Turn
+from support import nightly
 from support.command import Command
 from support.engine_home import reply_requests
 from support.local_site import free_port
@@ -103,6 +105,10 @@ async def test_llm(tmp_path: Path) -> None:
         assert "studio" in models
 
 
+@pytest.mark.skipif(
+    os.environ.get("HYPOTHESIS_PROFILE") != nightly.PROFILE,
+    reason="It takes hundreds of megabytes of PyPI and a minute: make nightly runs it.",
+)
 async def test_litellm_in_front(tmp_path: Path) -> None:
     """S-3: a gateway passes on chat whole, streamed and with tools, and speaks Anthropic's API."""
     script = [
