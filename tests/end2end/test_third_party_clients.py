@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from studio.simulator import Call, Script, Simulator, Text, Think, Turn
+from studio.simulator import Call, RequestView, Script, Simulator, Text, Think, Turn
 from support import nightly
 from support.command import Command
 from support.engine_home import reply_requests
@@ -103,6 +104,60 @@ async def test_llm(tmp_path: Path) -> None:
         assert roles == ["user", "assistant", "tool"]
         models = await ask("models")
         assert "studio" in models
+
+
+EDIT = f"""I change it.
+
+hello.py
+```
+{"<" * 7} SEARCH
+print("hi")
+{"=" * 7}
+print("hello")
+{">" * 7} REPLACE
+```
+"""
+
+
+@pytest.mark.skipif(
+    os.environ.get("HYPOTHESIS_PROFILE") != nightly.PROFILE or sys.version_info >= (3, 13),
+    reason="It takes 700 megabytes, and Python 3.12 at most: make nightly runs it.",
+)
+async def test_aider(tmp_path: Path) -> None:
+    """S-1, S-3: it changes a file by what a bare model says; what it asks for itself is no chat."""
+
+    def script(view: RequestView) -> Turn:
+        asked = str(view.body["messages"])
+        return Turn(Text("Say hello" if "commit message" in asked else EDIT))
+
+    aider = await asyncio.to_thread(installed_client, "aider") / "aider"
+    async with server(tmp_path, script) as (answerer, simulator):
+        file = tmp_path / "hello.py"
+        file.write_text('print("hi")\n')
+        for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "Begin")):
+            await output_of(Path("git"), *command, HOME=str(tmp_path), **GIT)
+        quiet = (
+            "--yes-always --no-check-update --no-show-model-warnings --analytics-disable "
+            "--no-show-release-notes --no-gitignore --no-pretty --edit-format diff"
+        )
+        told = await output_of(
+            aider, *quiet.split(), "--model", f"openai/{MODEL}", "--weak-model", f"openai/{MODEL}",
+            "--message", "Say hello", "hello.py", HOME=str(tmp_path), **GIT,
+            OPENAI_API_BASE=f"{answerer.address}/v1", OPENAI_API_KEY=answerer.token,
+        )  # fmt: skip
+        assert "Applied edit to hello.py" in told and file.read_text() == 'print("hello")\n'
+        log = await output_of(Path("git"), "log", "--format=%s", HOME=str(tmp_path), **GIT)
+        assert len(log.splitlines()) == 2
+        asked = [str(one.json["messages"]) for one in reply_requests(simulator)]
+        assert ["commit message" in one for one in asked] == [False, True]
+        kept = await answerer.terminal("sessions", "list", "--origin", "server", "--json")
+        assert len(json.loads(kept.out)) == 1
+
+
+GIT = {
+    "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
+}  # fmt: skip
 
 
 @pytest.mark.skipif(

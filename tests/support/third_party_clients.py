@@ -22,6 +22,7 @@ PACKAGES = {
     "llm": ("llm==0.36",),
     "litellm": ("litellm[proxy]==1.106.2",),
     "schemathesis": ("schemathesis==4.32.5",),
+    "aider": ("aider-chat==0.86.2",),
 }
 
 NODE_PACKAGES = {

@@ -100,8 +100,8 @@ class _Importer:
     def left(self, path: Path, names: Sequence[str]) -> None:
         """Print which files of an archive were not taken; in JSON that is a row of its own."""
         if names and self._options.json:
-            row = {"file": str(path), "title": "", "session": "", "skipped": "", "left_out": []}
-            self._rows.append({**row, "not_taken": list(names)})
+            row = {"file": str(path), "title": "", "session": "", "skipped": ""}
+            self._rows.append({**row, "left_out": [], "not_taken": list(names)})
         elif names:
             self._console.say(f"Not taken from {path.name}: {_some(names)}")
 
