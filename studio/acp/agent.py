@@ -23,6 +23,7 @@ from acp.schema import (
     ClientCapabilities,
     CloseSessionResponse,
     ConfigOptionUpdate,
+    Cost,
     CurrentModeUpdate,
     DeleteSessionRequest,
     ForkSessionResponse,
@@ -45,6 +46,7 @@ from acp.schema import (
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
     StopReason,
+    UsageUpdate,
 )
 from pydantic import ValidationError
 
@@ -267,7 +269,11 @@ class AcpAgent:
         session = self._session(session_id)
         if session.running or session_id in self._requests:
             raise _busy()
-        requests = self._requests[session_id] = ClientRequests(session, self._editor)
+        requests = self._requests[session_id] = ClientRequests(
+            session,
+            self._editor,
+            forms=self._can.elicitation is not None and self._can.elicitation.form is not None,
+        )
         try:
             reason = await self._answered(session, prompt, requests)
         except StudioError as error:
@@ -313,6 +319,7 @@ class AcpAgent:
                 session,
                 SessionInfoUpdate(session_update="session_info_update", title=session.info.title),
             )
+        await self._send_usage(session)
         if end.reason == "error":
             raise RequestError(-32603, end.detail or "The turn failed.")
         if end.reason != "cancelled":
@@ -351,6 +358,27 @@ class AcpAgent:
         if why := end_note(end.reason, end.detail):
             await self._send(session, update_agent_message_text(f"\n\n{why}"))
         return end
+
+    async def _send_first_usage(self, session: Session) -> None:
+        with suppress(ConnectionError, StudioError):
+            await self._send_usage(session)
+
+    async def _send_usage(self, session: Session) -> None:
+        """Tell how full the model's context is, and what the chat has cost so far."""
+        context = await session.context.usage()
+        if context.window is None or not context.used or session.info.id not in self._sessions:
+            return
+        spent = (await self._engine.usage_costs.spent("session", session.info.id)).values()
+        costs = [Cost(amount=one.cost, currency="USD") for one in spent if one.cost]
+        await self._send(
+            session,
+            UsageUpdate(
+                session_update="usage_update",
+                used=context.used,
+                size=context.window,
+                cost=costs[0] if costs else None,
+            ),
+        )
 
     async def _send(self, session: Session, update: Update) -> None:
         await self._editor.session_update(session_id=session.info.id, update=update)
@@ -410,6 +438,7 @@ class AcpAgent:
         options = await session_options(self._engine, session)
         # The task begins when the request is answered: the editor knows the session by then.
         self._later.start(self._send_commands(session))
+        self._later.start(self._send_first_usage(session))
         return {"modes": session_modes(session), "config_options": options}
 
     async def _left(self, session_id: str) -> None:

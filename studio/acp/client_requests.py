@@ -7,7 +7,15 @@ from typing import cast
 
 from acp import RequestError
 from acp.interfaces import Client
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import (
+    AcceptElicitationResponse,
+    AllowedOutcome,
+    ElicitationFormSessionMode,
+    ElicitationSchema,
+    ElicitationStringPropertySchema,
+    PermissionOption,
+    ToolCallUpdate,
+)
 from pydantic import ValidationError
 
 from studio.agent.changes.draft_review import DraftDecision
@@ -21,6 +29,8 @@ from .updates import SessionUpdates, text_content
 
 CANNOT_ASK = "The editor cannot show questions. Decide yourself, or stop and say what you need."
 UNANSWERED = "nobody answered in the editor"
+ANSWER = "answer"
+"""The only field of a form."""
 DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
     PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
@@ -28,11 +38,15 @@ DRAFT = [
 
 
 class ClientRequests:
-    """Asks the questions of one prompt. A question without an answer counts as denied."""
+    """Asks the questions of one prompt. A question without an answer counts as denied.
 
-    def __init__(self, session: Session, editor: Client) -> None:
+    ``forms``: the editor can have its user fill in a form.
+    """
+
+    def __init__(self, session: Session, editor: Client, *, forms: bool = False) -> None:
         self._session = session
         self._editor = editor
+        self._forms = forms
         self._updates = SessionUpdates(session.info.folder)
         self._tasks = BackgroundTasks()
         self._draft_task: asyncio.Task[None] | None = None
@@ -115,7 +129,7 @@ class ClientRequests:
             self._session.answer_permission(question.id, cast("Answer", chosen or "deny"), by)
 
     async def _reply(self, asked: AwaitingReply) -> None:
-        """Ask the agent's question; an editor can show its suggested answers only."""
+        """Ask the agent's question, whose suggested answers any editor can show."""
         text = CANNOT_ASK
         try:
             if asked.choices:
@@ -128,8 +142,27 @@ class ClientRequests:
                 )
                 if chosen := await self._chosen(call, options):
                     text = asked.choices[int(chosen)]
+            elif self._forms:
+                text = await self._words(asked) or text
         finally:
             self._session.answer_question(asked.call_id, text)
+
+    async def _words(self, asked: AwaitingReply) -> str:
+        """What the editor's user writes in answer; empty if they do not."""
+        field = ElicitationStringPropertySchema(type="string", title="Your answer")
+        form = ElicitationSchema(properties={ANSWER: field}, required=[ANSWER])
+        mode = ElicitationFormSessionMode(
+            session_id=self._session.info.id,
+            tool_call_id=asked.call_id,
+            requested_schema=form,
+        )
+        try:
+            answer = await self._editor.create_elicitation(escape_invisible(asked.text), mode)
+        except (RequestError, ValidationError, ConnectionError):
+            return ""
+        content = answer.content if isinstance(answer, AcceptElicitationResponse) else None
+        words = (content or {}).get(ANSWER)
+        return words.strip() if isinstance(words, str) else ""
 
     async def _chosen(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen; empty if none was."""

@@ -20,21 +20,27 @@ from acp import (
 )
 from acp.schema import (
     AgentThoughtChunk,
+    ClientCapabilities,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
     SessionInfoUpdate,
     ToolCallProgress,
     ToolCallStart,
+    UsageUpdate,
     UserMessageChunk,
 )
 
 from studio.acp.updates import STOPS, SessionUpdates
 from studio.domain.events import CompletionReason, Routed
-from studio.simulator import Call, Think, Turn, stall, status
+from studio.simulator import Call, Think, Turn, Usage, stall, status
 from studio.simulator import Text as Words
 from support.acp_editor import CHAT, editor
 from support.command import Command
 from support.engine_home import is_locked, reply_requests
 from support.sample_files import picture
 from support.waiting import until, within
+
+FORMS = ClientCapabilities(elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()))
 
 
 async def test_a_whole_conversation(tmp_path: Path) -> None:
@@ -184,6 +190,55 @@ async def test_the_agents_own_question(tmp_path: Path) -> None:
         session = await person.agent.new_session(cwd=str(person.folder))
         await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
         assert "blue" in str(reply_requests(person.simulator)[-1].json["messages"][-1])
+
+
+@pytest.mark.parametrize(
+    ("can", "written", "heard"),
+    [
+        (FORMS, "Green, please", "Green, please"),
+        (FORMS, "", "cannot show questions"),
+        (None, "Green, please", "cannot show questions"),
+    ],
+)
+async def test_a_question_without_choices_is_answered_in_a_form(
+    tmp_path: Path, can: ClientCapabilities | None, written: str, heard: str
+) -> None:
+    ask = Call("ask", {"question": "Which colour?"})
+    async with editor(tmp_path, [Turn(ask), Turn(Words("."))], can=can) as person:
+        asked: list[str] = []
+
+        def answer(question: str) -> str:
+            asked.append(question)
+            return written
+
+        person.written = answer
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert asked == (["Which colour?"] if can else [])
+        assert heard in str(reply_requests(person.simulator)[-1].json["messages"][-1])
+
+
+async def test_the_editor_sees_how_full_the_context_is_and_what_it_cost(tmp_path: Path) -> None:
+    """P-5, L-14: after each turn, and when a chat is opened again."""
+    script = [Turn(Words("."), usage=Usage(inp=900 * n, out=100)) for n in (1, 2)]
+    async with editor(tmp_path, script) as person:
+
+        def told() -> list[tuple[int, int, float]]:
+            found = [one for one in person.updates if isinstance(one, UsageUpdate)]
+            return [(one.used, one.size, round(one.cost.amount * 1e6)) for one in found]
+
+        session = await person.agent.new_session(cwd=str(person.folder))
+        for _ in script:
+            await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert [cost for _, _, cost in told()] == [1_100, 3_100]
+        (first, size, _), (second, _, _) = told()
+        assert 900 <= first < second < size == 50_000
+        await person.agent.close_session(session_id=session.session_id)
+        await person.agent.load_session(
+            cwd=str(person.folder), session_id=session.session_id, mcp_servers=[]
+        )
+        await person.until(lambda: len(told()) == 3)
+        assert told()[2][2] == 3_100
 
 
 async def test_mode_agent_and_model_are_chosen_in_the_editor(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from typing import Any
 from acp import PROTOCOL_VERSION, RequestError
 from acp.core import ClientSideConnection
 from acp.schema import (
+    AcceptElicitationResponse,
     AgentMessageChunk,
     AllowedOutcome,
     ClientCapabilities,
     CreateTerminalResponse,
+    DeclineElicitationResponse,
     DeniedOutcome,
     EnvVariable,
     ReadTextFileResponse,
@@ -50,6 +52,8 @@ class Editor:
     released: list[str] = field(default_factory=list[str])
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     """What the editor's terminals have without the agent."""
+    written: Callable[[str], str] = lambda question: ""
+    """What the person writes in the form of a question; nothing declines it."""
     away: bool = False
     """Whether nobody answers questions."""
     agent: Any = None
@@ -76,6 +80,12 @@ class Editor:
         return RequestPermissionResponse(
             outcome=AllowedOutcome(outcome="selected", option_id=chosen)
         )
+
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Any:
+        [field] = mode.requested_schema.properties
+        if words := self.written(message):
+            return AcceptElicitationResponse(action="accept", content={field: words})
+        return DeclineElicitationResponse(action="decline")
 
     async def read_text_file(self, session_id: str, path: str, **_: Any) -> ReadTextFileResponse:
         if path in self.files:
@@ -161,6 +171,10 @@ class Editor:
                 await self.seen.wait()
 
 
+FACTS = {"context_window": 50_000, "input_price": 1.0, "output_price": 2.0}
+"""What the person has set of the model."""
+
+
 @contextlib.asynccontextmanager
 async def editor(
     tmp_path: Path,
@@ -175,6 +189,7 @@ async def editor(
             default_provider=CHAT,
             default_model={CHAT: "sim-model"},
             own_models={CHAT: ["org/mine"]},
+            models={f"{CHAT}/sim-model": FACTS},
         )
         person = Editor()
         if choices is not None:
@@ -183,7 +198,9 @@ async def editor(
         person.terminal = terminal
         process = await terminal.start("acp", stdin=PIPE)
         assert process.stdin is not None and process.stdout is not None
-        agent = person.agent = ClientSideConnection(person, process.stdin, process.stdout)
+        agent = person.agent = ClientSideConnection(
+            person, process.stdin, process.stdout, use_unstable_protocol=True
+        )
         try:
             answer = await agent.initialize(
                 protocol_version=PROTOCOL_VERSION, client_capabilities=can
