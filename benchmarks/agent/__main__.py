@@ -17,7 +17,7 @@ from studio.domain.agents import NO_CAPS, Caps
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox, find_sandbox
 
-from .report import report
+from .report import counts, report
 from .task import Task, read_tasks
 from .trial import Answerer, NoAnswer, run_trial, version
 
@@ -87,12 +87,11 @@ async def measure(
     """
     place = out / "trials.jsonl"
     lines = read_lines(place)
-    known = {tuple(line[name] for name in KEY) for line in lines}
+    known = {tuple(line[name] for name in KEY) for line in lines if counts(line)}
     now = version()
     for number in range(1, tries + 1):
         for task in tasks:
-            agent = who.agent or task.agent
-            if (task.name, number, who.provider, who.model, agent, who.effort, now) in known:
+            if (task.name, number, who.provider, who.model, who.agent, who.effort, now) in known:
                 continue
             left = _left(budget, lines)
             if left is None:
@@ -101,6 +100,9 @@ async def measure(
             line = await run_trial(task, number, who, out / "runs", sandbox, caps=left, **started)
             lines.append(line)
             _append(place, line)
+            if not counts(line):
+                print("The budget ended a trial. A larger one repeats it.", file=sys.stderr)
+                return False
             mark = "passed" if line["passed"] else "failed"
             cost = "" if line["dollars"] is None else f"  ${line['dollars']:.4f}"
             print(

@@ -13,6 +13,11 @@ Z = 1.96
 """Of 95 per cent."""
 
 
+def counts(line: Line) -> bool:
+    """Whether it is a trial: one that the budget of all ended says nothing about the model."""
+    return line["end"] not in ("token_limit", "money_limit")
+
+
 def pass_at_1(lines: Sequence[Line]) -> tuple[float, float, float]:
     """The share of passed tries, averaged over tasks, and its interval of 95 per cent.
 
@@ -35,7 +40,7 @@ def report(lines: Sequence[Line]) -> str:
     """The report as markdown: a figure never stands without what it is of."""
     found: list[str] = []
     by_model: dict[tuple[str, ...], list[Line]] = defaultdict(list)
-    for line in lines:
+    for line in filter(counts, lines):
         of = (line["provider"], line["model"], line["agent"], line["effort"], line["version"])
         by_model[of].append(line)
     for (provider, model, agent, effort, version), own in by_model.items():
@@ -47,7 +52,8 @@ def report(lines: Sequence[Line]) -> str:
         thinks = f", effort {effort}" if effort else ""
         tasks = len({line["task"] for line in own})
         found += [
-            f"**{provider}/{model}**, agent {agent}{thinks}, Agent Studio {version}, "
+            f"**{provider}/{model}**, {agent or 'each task’s agent'}{thinks}, "
+            f"Agent Studio {version}, "
             f"{' to '.join(dict.fromkeys((days[0], days[-1])))}: {tasks} tasks, {len(own)} trials, "
             f"at most {tries} a task, {cost}",
             "",

@@ -32,6 +32,8 @@ from studio.processes.sandbox_mounts import Launch
 from .task import TASKS, Task, copy_folder
 
 ROOT = Path(__file__).parents[2]
+NO_END = "no end"
+"""How a program ended that did not say so: it was killed, or could not begin."""
 CHECK_SECONDS = 60.0
 END_SECONDS = 20.0
 """How long a trial that ran out of time has to end by itself."""
@@ -115,7 +117,8 @@ async def run_trial(
         events, hung = await _run(task, who, place, caps, start)
         seconds = time.monotonic() - began
         told = _told(events)
-        if not (hung or any(event.get("event") == "step_ended" for event in events)):
+        answered = any(event.get("event") == "step_ended" for event in events)
+        if not (hung or answered) and told["end"] in ("error", NO_END):
             said = [event["title"] for event in events if event.get("event") == "failed"]
             errors = (place / "errors.txt").read_text("utf-8", "replace").strip()
             raise NoAnswer("\n".join([*said, errors]).strip() or "The program said nothing.")
@@ -140,7 +143,7 @@ async def run_trial(
         "seconds": round(seconds, 2),
         "provider": who.provider,
         "model": who.model,
-        "agent": who.agent or task.agent,
+        "agent": who.agent,
         "effort": who.effort,
         "version": version(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -199,7 +202,6 @@ async def _run(
         "AGENT_STUDIO_HOME": str(place / "home"),
         "PATH": os.pathsep.join((python, os.environ.get("PATH", os.defpath))),
         "PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT)),
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
     hung = False
     with (place / "events.jsonl").open("wb") as out, (place / "errors.txt").open("wb") as err:
@@ -284,7 +286,7 @@ def _told(events: list[dict[str, Any]]) -> dict[str, Any]:
         "refused_edits": sum(call["tool"] in EDITS for call in failed),
         "errors": failures + len(failed),
         "compactions": compactions,
-        "end": end.get("reason", "no end"),
+        "end": end.get("reason", NO_END),
     }
 
 

@@ -26,7 +26,10 @@ from asyncio import base_subprocess
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 1 << 17
@@ -99,6 +102,14 @@ async def start_python(
 def inherited(**changes: str) -> dict[str, str]:
     """The environment of the tests with these changes, such that the fork server fits."""
     return {n: v for n, v in os.environ.items() if not _is_read(n)} | EXPECTED | changes
+
+
+def forkable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the tests' own environment what lets a child that inherits it be forked."""
+    for name in filter(_is_read, [*os.environ]):
+        monkeypatch.delenv(name)
+    for name, value in EXPECTED.items():
+        monkeypatch.setenv(name, value)
 
 
 def _is_read(name: str) -> bool:
