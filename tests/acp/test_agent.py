@@ -221,7 +221,8 @@ async def test_a_question_without_choices_is_answered_in_a_form(
 async def test_the_editor_sees_how_full_the_context_is_and_what_it_cost(tmp_path: Path) -> None:
     """P-5, L-14: after each turn, and when a chat is opened again."""
     script = [Turn(Words("."), usage=Usage(inp=900 * n, out=100)) for n in (1, 2)]
-    async with editor(tmp_path, script) as person:
+    facts = {"context_window": 50_000, "input_price": 1.0, "output_price": 2.0}
+    async with editor(tmp_path, script, models={f"{CHAT}/sim-model": facts}) as person:
 
         def told() -> list[tuple[int, int, float]]:
             found = [one for one in person.updates if isinstance(one, UsageUpdate)]

@@ -171,16 +171,13 @@ class Editor:
                 await self.seen.wait()
 
 
-FACTS = {"context_window": 50_000, "input_price": 1.0, "output_price": 2.0}
-"""What the person has set of the model."""
-
-
 @contextlib.asynccontextmanager
 async def editor(
     tmp_path: Path,
     script: Script,
     choices: Callable[[Any, list[str]], str] | None = None,
     can: ClientCapabilities | None = None,
+    **settings: object,
 ) -> AsyncIterator[Editor]:
     async with Simulator(script, pace=False) as simulator:
         terminal = Command(tmp_path)
@@ -189,7 +186,7 @@ async def editor(
             default_provider=CHAT,
             default_model={CHAT: "sim-model"},
             own_models={CHAT: ["org/mine"]},
-            models={f"{CHAT}/sim-model": FACTS},
+            **settings,
         )
         person = Editor()
         if choices is not None:
