@@ -218,6 +218,10 @@ class Services(ServiceRegistry):
         """Where a session's long results are kept whole; made when there is one."""
         return self.paths.cache / "outputs" / session_id
 
+    def seen_texts(self, session_id: str) -> Path:
+        """Where the texts of files are kept that a session's model was shown."""
+        return self.paths.cache / "seen" / session_id
+
     def draft_targets(self, workspace: Workspace) -> DraftTargets:
         """Where the drafts of a session in this workspace are carried out; touches the disk.
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -163,6 +164,11 @@ Draft: TypeAlias = FileDraft | RecordDraft
 def draft_label(name: str, target: str) -> str:
     """The name of what a draft changes, and its new name if it moves."""
     return f"{name} → {target}" if target else name
+
+
+def text_digest(text: str) -> str:
+    """The SHA-256 hex of a text, however it is encoded in its file."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def record_text(record: JsonObject) -> str:

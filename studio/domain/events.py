@@ -242,7 +242,8 @@ class ToolFinished:
     """A call has its result: text and pictures for the model, ``summary`` for the row.
 
     ``sources`` lists the origins of the result (T-4): ``src/a.py:1-80``, a URL.
-    ``refused_by`` names the rule that refused the call, if one did.
+    ``refused_by`` names the rule that refused the call, if one did. ``seen`` has the files that
+    the model knows by this call, each with the digest of its text.
     """
 
     call_id: str
@@ -253,6 +254,7 @@ class ToolFinished:
     sources: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
     refused_by: str = ""
+    seen: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from .blocks import (
     active_summary,
     blocks_to_messages,
 )
-from .drafts import Draft
+from .drafts import Draft, FileDraft, text_digest
 from .events import (
     CallStarted,
     DraftCreated,
@@ -59,6 +59,7 @@ from .events import (
     SummaryUndone,
     TextDelta,
     Told,
+    ToolFinished,
     Topic,
     TurnComplete,
     TurnStarted,
@@ -101,6 +102,8 @@ class Transcript:
         """What the session was exposed to, with the first source of each."""
         self.exposed_by_own = False
         """Whether all untrusted text came from files that the person may decide to trust."""
+        self.seen: dict[str, str] = {}
+        """The digest of the text of each file that the model saw last (C-7)."""
         self.turn_id = ""
         """The id of the last turn; empty before the first."""
         self.attached = ""
@@ -192,6 +195,7 @@ class Transcript:
                     assert isinstance(block, DraftBlock)
                     block.draft = replace(block.draft, status=event.status)
                     block.detail = event.detail
+                    self._see_resolved(block.draft)
                 return index
             case MessageQueued():
                 self.queued[event.message_id] = event.said
@@ -257,6 +261,8 @@ class Transcript:
             case _:  # all others are about calls
                 if isinstance(event, CallStarted):
                     self._settle()
+                if isinstance(event, ToolFinished):
+                    self.seen |= dict(event.seen)
                 return self._calls.apply(event, self.steps)
 
     def tool(self, call_id: str) -> ToolBlock | None:
@@ -272,6 +278,14 @@ class Transcript:
     def questions(self) -> list[Question]:
         """Permission questions that wait for the person, oldest first."""
         return self._calls.questions
+
+    def _see_resolved(self, draft: Draft) -> None:
+        """A draft that was not kept leaves the file as the model saw it before."""
+        if not isinstance(draft, FileDraft) or draft.status not in ("discarded", "undone"):
+            return
+        known = [self.seen.pop(path, "") for path in draft.paths]
+        if any(known) and draft.before is not None:
+            self.seen[draft.path] = text_digest(draft.before)
 
     @property
     def drafts(self) -> list[Draft]:

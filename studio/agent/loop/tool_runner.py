@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -30,6 +30,7 @@ from studio.domain.events import (
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
+from studio.tools.drafts.seen_files import SeenFiles, Stamp
 from studio.tools.sdk.result import render, shorten
 from studio.tools.workspace.patch import patch_in_command
 
@@ -211,8 +212,9 @@ class ToolRunner:
     async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
         refused_by = ""
         clock = WorkClock(paused=True)  # before it starts it may wait for the person
+        seen = self._access.seen()
         try:
-            result = await self._check_and_run(call, before, clock)
+            result = await self._check_and_run(call, before, clock, seen)
             if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
                 text = result.text
             else:  # a big or unusual value can take long
@@ -239,6 +241,7 @@ class ToolRunner:
                 result.sources or self._source(call, result),
                 tuple(result.images),
                 refused_by,
+                tuple((seen.shown if result.is_error else seen.shown | seen.drafted).items()),
             )
         )
         content = (Text(text), *result.images)
@@ -252,7 +255,7 @@ class ToolRunner:
         return (target_of(spec, call.arguments or {}) or spec.name,)
 
     async def _check_and_run(
-        self, call: ToolCall, before: Sequence[asyncio.Event], clock: WorkClock
+        self, call: ToolCall, before: Sequence[asyncio.Event], clock: WorkClock, seen: SeenFiles
     ) -> Result:
         if call.name not in self._known:
             known = ", ".join(sorted(self._offered)) or "none"
@@ -287,7 +290,7 @@ class ToolRunner:
             age = self.reads.age
             try:
                 with self.reads.around(tool.spec):
-                    result = await self._work(tool, checked, permit, clock)
+                    result = await self._work(tool, checked, permit, clock, seen)
             except NothingRead:
                 raise
             except ToolFailed as failure:  # its text may quote what was read
@@ -312,7 +315,9 @@ class ToolRunner:
         source = source if len(result.sources) < 2 else spec.name
         return await asyncio.to_thread(content_filter.filter_result, result, source or spec.name)
 
-    async def _work(self, tool: Tool, call: ToolCall, permit: Permit, clock: WorkClock) -> Result:
+    async def _work(
+        self, tool: Tool, call: ToolCall, permit: Permit, clock: WorkClock, seen: SeenFiles
+    ) -> Result:
         """Run the tool inside its time limit; ``clock`` stands while the person is asked."""
 
         async def ask(text: str, choices: Sequence[str]) -> str:
@@ -341,6 +346,7 @@ class ToolRunner:
             environment=self._services.environment(),
             sandbox=access.sandbox,
             keeper=self._services.keeper,
+            seen=seen,
             web=self._services.web,
             notes=access.notes,
             services=self._services,
@@ -350,9 +356,12 @@ class ToolRunner:
         )
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
+        acts = tool.spec.effect == "act"
+        stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
         try:
-            async with self._track_changes() if tool.spec.effect == "act" else nullcontext(), timer:
-                return await tool.call(context, call.arguments or {})
+            async with self._track_changes() if acts else nullcontext(), timer:
+                result = await tool.call(context, call.arguments or {})
+            return await asyncio.to_thread(_naming_changed, result, seen, workspace, stamps)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -436,6 +445,16 @@ class _CallDrafts(Drafts):
 
     async def withdraw(self, draft: Draft) -> None:
         await self.store.settle(draft.id, "superseded", self.emit)
+
+
+def _naming_changed(
+    result: Result, seen: SeenFiles, workspace: Workspace, stamps: Mapping[str, Stamp]
+) -> Result:
+    """The result, which names the files known to the model that were changed meanwhile (C-7)."""
+    if not stamps or not (changed := seen.touched(workspace, stamps)):
+        return result
+    names = ", ".join(changed[:20]) + (f" and {len(changed) - 20} more" if changed[20:] else "")
+    return replace(result, value=f"{result.text}\n[Files changed that you have read: {names}.]")
 
 
 def _failed(text: str) -> Result:

@@ -29,6 +29,7 @@ from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.processes.sandbox import Sandbox
 from studio.tools import Tool, Workspace
+from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.sdk.result import render
 from studio.tools.workspace.notes import Notes
 
@@ -60,6 +61,8 @@ class ToolAccess:
     notes: Notes
     spill: Path
     """The folder for results that are too long for the model."""
+    seen: Callable[[], SeenFiles] = SeenFiles
+    """Makes what one call knows of the files that the model was shown (C-7)."""
 
     @property
     def acts(self) -> bool:

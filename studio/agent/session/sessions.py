@@ -202,6 +202,9 @@ class Sessions:
         if old.damage:
             info = await self._repair_setup(info, session_id)
         await self.store.branch(session_id, info, turn_id, version=version)
+        seen = self._services.seen_texts
+        with suppress(OSError):  # then a file that changed has to be read again
+            await asyncio.to_thread(shutil.copytree, seen(session_id), seen(info.id))
         if version:
             await self._refresh(info.id)
         return await self.open(info.id)
@@ -319,8 +322,8 @@ class Sessions:
                     await session.close()
         for one in versions:
             await self.store.delete(one)
-            kept = self._services.spill(one)
-            await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
+            for kept in (self._services.spill(one), self._services.seen_texts(one)):
+                await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
 
     async def close(self) -> None:
         """Stop and save every open session; StorageError if one could not be saved."""

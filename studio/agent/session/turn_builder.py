@@ -52,6 +52,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.processes.sandbox import HidingSandbox
 from studio.tools import Workspace
+from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, load_agent_setup
@@ -306,6 +307,7 @@ class TurnBuilder:
                 lambda: guard.exposed.get("untrusted", ""),
             ),
             spill=self._services.spill(info.id),
+            seen=lambda: SeenFiles(session.transcript.seen, self._services.seen_texts(info.id)),
         )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:

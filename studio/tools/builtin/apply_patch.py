@@ -84,13 +84,17 @@ async def _drafted(
             draft, waiting = await movement(context, path, change.to)
             if draft is None or not hunks:
                 return draft, waiting, ""
-            draft, about = await asyncio.to_thread(_moved, draft, hunks)
+            draft, about = await asyncio.to_thread(_moved, context, draft, hunks)
             return draft, waiting, f"{draft.label}:\n{about}"
 
 
-def _moved(draft: FileDraft, hunks: list[Hunk]) -> tuple[FileDraft, str]:
+def _moved(context: Context, draft: FileDraft, hunks: list[Hunk]) -> tuple[FileDraft, str]:
     """The draft of a move with changes in the text."""
-    after, notes = patched(draft.after, draft.path, hunks)
+    after, notes = context.seen.changed(
+        context.workspace, draft.path, draft.after, lambda text: patched(text, draft.path, hunks)
+    )
+    if draft.path in context.seen.drafted:
+        context.seen.saw(draft.target or draft.path, after, drafted=True)
     further = make_further(draft, after)
     return further, "\n".join([*notes, *changed_lines(draft.after, after)])
 

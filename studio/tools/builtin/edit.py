@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from studio.domain.errors import NothingRead
-from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, make_draft, tool
+from studio.tools import Context, FileDraft, Result, ToolFailed, make_draft, tool
 from studio.tools.drafts.diff import diff
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
+from studio.tools.drafts.seen_files import Change
 from studio.tools.workspace.text_replace import replace
 
 SHOWN = 40
@@ -54,15 +54,11 @@ async def edit(
     return Result(f"{result.value}\n{about}", result.summary, result.sources)
 
 
-Change: TypeAlias = Callable[[str], tuple[str, list[str]]]
-"""What makes another text of a file's, and notes on how it did; raises ToolFailed."""
-
-
 async def changed_draft(context: Context, path: str, change: Change) -> tuple[FileDraft, str]:
     """A draft of a file with a changed text, on top of one that waits, and what is told of it:
     how the texts were found, and the changed lines."""
     waiting = await pending_draft(context, path)
-    return await asyncio.to_thread(_draft, context.workspace, path, waiting, change)
+    return await asyncio.to_thread(_draft, context, path, waiting, change)
 
 
 def _asked(
@@ -81,16 +77,18 @@ def _asked(
 
 
 def _draft(
-    workspace: Workspace, path: str, waiting: FileDraft | None, change: Change
+    context: Context, path: str, waiting: FileDraft | None, change: Change
 ) -> tuple[FileDraft, str]:
+    workspace = context.workspace
     if waiting is not None:
-        before = waiting.after
-        after, notes = change(before)
+        before, name = waiting.after, waiting.target or waiting.path
+        after, notes = context.seen.changed(workspace, name, before, change)
         draft = make_further(waiting, after)
     else:
         workspace.file(path, write=True)  # says what is wrong with the path
-        before = read_current(workspace, path)[1] or ""
-        after, notes = change(before)
+        name, text, _, _ = read_current(workspace, path)
+        before = text or ""
+        after, notes = context.seen.changed(workspace, name, before, change)
         draft = make_draft(workspace, path, after)
     return draft, "\n".join([*notes, *changed_lines(before, after)])
 

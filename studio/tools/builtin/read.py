@@ -69,8 +69,10 @@ async def read(
 
     def work(stop: Stop) -> tuple[Slice | LinePart | Pages | Image, str]:
         if text is not None:
+            context.seen.saw(name, text)
             return slice_text(text, wanted), note
         file = workspace.file(path)
+        context.seen.saw_file(workspace, file, name)
         if unusual := _unusual(file, name, first_page, stop):
             return unusual, note
         if (now := unsaved_now(workspace, file, name)) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from studio.tools import Context, FileDraft, Result, Workspace, make_draft, tool
+from studio.tools import Context, FileDraft, Result, make_draft, tool
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 from studio.tools.workspace.text_files import line_end, with_line_end
 
@@ -23,14 +23,20 @@ async def write(context: Context, path: str, content: str) -> Result:
 async def whole_draft(context: Context, path: str, content: str) -> FileDraft:
     """A draft that makes ``content`` the text of a file, at its new path if a draft moves it."""
     waiting = await pending_draft(context, path)
-    moved = waiting if waiting is not None and waiting.action == "move" else None
-    return await asyncio.to_thread(_draft, context.workspace, path, moved, content)
+    return await asyncio.to_thread(_draft, context, path, waiting, content)
 
 
-def _draft(workspace: Workspace, path: str, moved: FileDraft | None, content: str) -> FileDraft:
-    before = moved.before if moved is not None else read_current(workspace, path)[1]
+def _draft(context: Context, path: str, waiting: FileDraft | None, content: str) -> FileDraft:
+    workspace = context.workspace
+    if waiting is not None and waiting.action == "move":
+        name, before = waiting.target, waiting.before
+    else:
+        name, before, _, _ = read_current(workspace, path)
+    now = before if waiting is None else waiting.after
+    context.seen.check_overwrite(workspace, name, now or "")
     if before and (end := line_end(before)) not in (None, "\n"):
         content = with_line_end(content, end)
-    if moved is not None:
-        return make_further(moved, content)
+    context.seen.saw(name, content, drafted=True)
+    if waiting is not None and waiting.action == "move":
+        return make_further(waiting, content)
     return make_draft(workspace, path, content)

@@ -10,6 +10,7 @@ from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
+from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.web import Web
 from studio.tools.web.fetcher import anywhere
 from studio.tools.workspace.folder import Workspace
@@ -96,6 +97,7 @@ class Context:
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
     starts them so that nothing of them is left.
+    ``seen`` knows which files the model was shown, and how they were then.
     ``web`` fetches and searches; ``notes`` are those about the folder. ``services``
     has whatever else the program offers to tools, found by its class.
     """
@@ -108,6 +110,7 @@ class Context:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)
     keeper: Keeper = field(default_factory=Keeper)
+    seen: SeenFiles = field(default_factory=SeenFiles)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
     services: ServiceRegistry = field(default_factory=ServiceRegistry)
