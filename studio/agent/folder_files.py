@@ -16,6 +16,7 @@ from pathlib import Path
 
 PROJECT_AGENTS = Path(".agents") / "agents"
 PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
+PROJECT_CHECKS = Path(".agents") / "checks.yaml"
 MAX_FILE_BYTES = 200_000
 """Bytes of one file."""
 MAX_AGENTS = 200
@@ -39,8 +40,8 @@ class AgentFile:
 class FolderFiles:
     """The files of a folder that could widen rights; ``digest`` is of all of them.
 
-    ``permissions`` is None if there is no such file. ``crowded``: there are too many
-    agent files, and none was read. ``gone``: there is no such folder.
+    ``permissions`` and ``checks`` are None if there is no such file. ``crowded``: there are too
+    many agent files, and none was read. ``gone``: there is no such folder.
     """
 
     folder: Path
@@ -49,29 +50,33 @@ class FolderFiles:
     digest: str = ""
     crowded: bool = False
     gone: bool = False
+    checks: bytes | None = None
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing that could widen rights."""
-        return self.permissions is None and not self.agents
+        return self.permissions is None and self.checks is None and not self.agents
 
 
 def read_folder_files(folder: Path) -> FolderFiles:
     """Read the files; a file that cannot be read is part of the result. Blocks."""
-    rules = _permissions(folder / PROJECT_PERMISSIONS)
+    rules = _whole_file(folder / PROJECT_PERMISSIONS)
+    checks = _whole_file(folder / PROJECT_CHECKS)
     paths = list(islice(agent_paths(folder / PROJECT_AGENTS), MAX_AGENTS + 1))
     crowded = len(paths) > MAX_AGENTS
     agents = () if crowded else tuple(_agent_file(path, folder) for path in sorted(paths))
     total = hashlib.sha256()
     for name, data in (
         ("permissions.yaml", rules),
+        # Left out where there are none: folders that are trusted already stay so.
+        *([("checks.yaml", checks)] if checks is not None else []),
         *((one.path.name, None if one.problem else one.data) for one in agents),
     ):
         content = data or b""
         head = f"{name}\n{data is not None}\n{len(content)}\n"
         total.update(head.encode(errors="surrogatepass") + content)  # any name that a disk has
-    gone = rules is None and not paths and not folder.is_dir()
-    return FolderFiles(folder, rules, agents, total.hexdigest(), crowded, gone)
+    gone = rules is None and checks is None and not paths and not folder.is_dir()
+    return FolderFiles(folder, rules, agents, total.hexdigest(), crowded, gone, checks)
 
 
 def agent_paths(folder: Path) -> Iterator[Path]:
@@ -113,7 +118,7 @@ def _agent_file(path: Path, folder: Path) -> AgentFile:
         return AgentFile(path, problem=describe_problem(path, known))
 
 
-def _permissions(path: Path) -> bytes | None:
+def _whole_file(path: Path) -> bytes | None:
     """The file's bytes; None if it cannot be read."""
     try:
         if not path.is_file():

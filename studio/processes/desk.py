@@ -69,7 +69,7 @@ class Desk:
         try:
             desk._copy()
             for name, content in contents.items():
-                desk._put(name, content)
+                desk.put(name, content)
             desk._states = dict(desk._walk())
         except BaseException:
             desk.remove()
@@ -156,7 +156,7 @@ class Desk:
                         with suppress(PermissionError):
                             _copy_file(Path(entry.path), target)
 
-    def _put(self, name: str, content: bytes | None) -> None:
+    def put(self, name: str, content: bytes | None) -> None:
         place = self.root / name
         # A link that was copied may lead out of the desk.
         if not Path(os.path.realpath(place.parent)).is_relative_to(self.root):

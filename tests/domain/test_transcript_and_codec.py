@@ -131,7 +131,7 @@ def test_drafts_are_stored_by_kind_and_a_file_draft_under_its_first_name() -> No
     assert stored["draft"] == {
         "type": "Draft", "id": "d1", "path": "a.txt", "before": None, "after": "new\n",
         "base_digest": "", "encoding": "utf-8", "status": "waiting", "action": "write",
-        "target": "",
+        "target": "", "patch": "",
     }  # fmt: skip
     for event in (file, *(ev.DraftCreated("c1", draft) for draft in drafts)):
         assert decode_event(json.loads(json.dumps(encode_event(event)))) == event

@@ -346,6 +346,7 @@ class ToolRunner:
             environment=self._services.environment(),
             sandbox=access.sandbox,
             keeper=self._services.keeper,
+            checks=access.checks,
             seen=seen,
             web=self._services.web,
             notes=access.notes,

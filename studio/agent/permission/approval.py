@@ -31,6 +31,7 @@ from studio.processes.sandbox import Sandbox
 from studio.tools import Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.sdk.result import render
+from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.notes import Notes
 
 from .content_filter import ContentFilter
@@ -61,6 +62,8 @@ class ToolAccess:
     notes: Notes
     spill: Path
     """The folder for results that are too long for the model."""
+    checks: Sequence[EditCheck] = ()
+    """The folder's own checks of changed files, if the person trusts it (C-11)."""
     seen: Callable[[], SeenFiles] = SeenFiles
     """Makes what one call knows of the files that the model was shown (C-7)."""
 

@@ -18,6 +18,7 @@ from studio.agent.agent_files import Agents
 from studio.agent.agent_parser import read_rules
 from studio.agent.folder_files import (
     MAX_FILE_BYTES,
+    PROJECT_CHECKS,
     PROJECT_PERMISSIONS,
     FolderFiles,
     read_folder_files,
@@ -31,6 +32,7 @@ from studio.storage.config.permission_rules import (
     SessionRule,
     SessionRuleStore,
 )
+from studio.tools.workspace.check_list import EditCheck, read_checks
 
 from .invisible_characters import escape_line
 from .policy import NETWORK, Policy
@@ -60,6 +62,8 @@ class RuleLayers:
     rules: Mapping[Layer, Sequence[Rule]] = field(default_factory=dict[Layer, Sequence[Rule]])
     trust: Trust = "nothing"
     notices: tuple[str, ...] = ()
+    checks: tuple[EditCheck, ...] = ()
+    """Those of the folder, if it is trusted: they run commands (C-11)."""
 
     @property
     def trusted(self) -> bool:
@@ -100,7 +104,8 @@ class StandingRules:
             "project": [r for r in project.rules if trust == "trusted" or r.verdict != "allow"],
         }
         notices = (project.problem, CHANGED if trust == "changed" else "")
-        return RuleLayers(project.files, rules, trust, tuple(filter(None, notices)))
+        checks = project.checks if trust == "trusted" else ()
+        return RuleLayers(project.files, rules, trust, tuple(filter(None, notices)), checks)
 
     async def trusted(self, folder: Path) -> Trust:
         name, project = await asyncio.to_thread(_read_folder, folder)
@@ -195,6 +200,8 @@ def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:
     allowed = [str(rule) for rule in _rules(files.permissions or b"")[0] if rule.verdict == "allow"]
     own = [one for one in agents.by_name.values() if one.origin == "folder"]
     effects = [f"Allows without asking you: {', '.join(allowed)}."] if allowed else []
+    for check in _checks(files.checks or b"")[0]:
+        effects.append(f"Runs after changes of {check.glob}, in the sandbox: {check.command}")
     effects += [_effect(one, replaced=one.name in agents.replaced) for one in own]
     shown = [escape_line(one) for one in effects[:MOST_EFFECTS]]
     if len(effects) > MOST_EFFECTS:
@@ -222,14 +229,20 @@ class ProjectRules:
     files: FolderFiles
     rules: tuple[Rule, ...]
     problem: str = ""
+    checks: tuple[EditCheck, ...] = ()
 
 
 def read_project(folder: Path) -> ProjectRules:
     """Reads the disk; what is wrong with a file is in ``problem``."""
     files = read_folder_files(folder)
     rules, problem = _rules(files.permissions or b"")
-    place = folder / PROJECT_PERMISSIONS
-    return ProjectRules(files, rules, escape_line(f"{place}: {problem}") if problem else "")
+    checks, wrong = _checks(files.checks or b"")
+    told = [
+        escape_line(f"{folder / place}: {text}")
+        for place, text in ((PROJECT_PERMISSIONS, problem), (PROJECT_CHECKS, wrong))
+        if text
+    ]
+    return ProjectRules(files, rules, "\n".join(told), checks)
 
 
 @lru_cache(maxsize=16)  # every turn reads them, and to parse many takes seconds
@@ -241,6 +254,19 @@ def _rules(data: bytes) -> tuple[tuple[Rule, ...], str]:
         return (), f"the file is larger than {MAX_FILE_BYTES:,} bytes"
     try:
         return read_rules(load_yaml(data.decode("utf-8-sig")), "it"), ""
+    except UnicodeDecodeError:
+        return (), "this is not UTF-8 text"
+    except ValueError as error:
+        return (), str(error)
+
+
+@lru_cache(maxsize=16)
+def _checks(data: bytes) -> tuple[tuple[EditCheck, ...], str]:
+    """The checks in a file, or what is wrong with it."""
+    if len(data) > MAX_FILE_BYTES:
+        return (), f"the file is larger than {MAX_FILE_BYTES:,} bytes"
+    try:
+        return (read_checks(load_yaml(data.decode("utf-8-sig"))) if data else ()), ""
     except UnicodeDecodeError:
         return (), "this is not UTF-8 text"
     except ValueError as error:

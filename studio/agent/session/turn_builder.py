@@ -307,6 +307,7 @@ class TurnBuilder:
                 lambda: guard.exposed.get("untrusted", ""),
             ),
             spill=self._services.spill(info.id),
+            checks=setup.layers.checks,
             seen=lambda: SeenFiles(session.transcript.seen, self._services.seen_texts(info.id)),
         )
 

@@ -55,14 +55,14 @@ async def apply_patch(context: Context, input: str) -> Result:
         drafts += filter(None, [draft])
         replaced += filter(None, [waiting])
         told += filter(None, [about])
-    result = await propose_patch(context, drafts) if drafts else None
+    result = await propose_patch(context, drafts, "\n".join(told)) if drafts else None
     for waiting in replaced:
         if context.drafts.draft_of(waiting.path) == waiting:
             await context.drafts.withdraw(waiting)
     if result is None:
         names = ", ".join(waiting.path for waiting in replaced)
         return Result(f"Your draft of {names} is taken back.", "taken back")
-    return Result("\n".join([str(result.value), *told]), result.summary, result.sources)
+    return result
 
 
 async def _drafted(

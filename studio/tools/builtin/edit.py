@@ -50,8 +50,7 @@ async def edit(
     """
     asked = _asked(old, new, edits, every=replace_all)
     draft, about = await changed_draft(context, path, lambda text: edited(text, path, asked))
-    result = await propose(context, draft)
-    return Result(f"{result.value}\n{about}", result.summary, result.sources)
+    return await propose(context, draft, about)
 
 
 async def changed_draft(context: Context, path: str, change: Change) -> tuple[FileDraft, str]:

@@ -6,6 +6,7 @@
 - ``draft_conflict``: compares a draft with its file as it is now, and remakes it on top of that.
 - ``draft_desk``: lets a command see the drafts of its turn, and makes drafts of what it writes.
 - ``draft_make``: makes file drafts, and proposes drafts of any kind to the person (T-5).
+- ``edit_checks``: finds what is wrong with a file since it was changed (C-11).
 - ``record_store``: makes drafts of records, and carries them out in their record store.
 - ``seen_files``: remembers what a model was shown of files, and guards what came later (C-7).
 - ``three_way_merge``: merges two changed versions of one text, line by line (T-5).

@@ -22,6 +22,7 @@ from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import WHOLE, read_whole, unsaved
 
 from .draft_write import DraftConflict, digest, is_other_spelling, read_stamp
+from .edit_checks import new_findings
 
 LARGEST = 200_000_000
 """Bytes of the largest file that is deleted: it is kept so that it can be restored."""
@@ -172,10 +173,13 @@ async def pending_draft(context: Context, path: str) -> FileDraft | None:
     return waiting
 
 
-async def propose_patch(context: Context, drafts: Sequence[FileDraft]) -> Result:
-    """Propose the drafts of a patch, all or none; returns their status as a tool's result."""
+async def propose_patch(context: Context, drafts: Sequence[FileDraft], about: str = "") -> Result:
+    """Propose the drafts of a patch, all or none; returns their status as a tool's result.
+
+    ``about`` is told of the changes, too.
+    """
     if len(drafts) == 1:
-        return await propose(context, drafts[0])
+        return await propose(context, drafts[0], about)
     # One that is made on top of a patch's draft belongs to that patch.
     patch = next((draft.patch for draft in drafts if draft.patch), _new_id())
     drafts = [replace(draft, patch=patch) for draft in drafts]
@@ -196,13 +200,18 @@ async def propose_patch(context: Context, drafts: Sequence[FileDraft]) -> Result
         raise ToolFailed(
             f"The drafts were made, but not all of them could be carried out, so none was: {files}."
         )
+    findings = await new_findings(context, drafts, written=status == "approved")
+    said = "\n".join(filter(None, (said, about, findings)))
     added, removed = (sum(numbers) for numbers in zip(*counts, strict=True))
     summary = f"{len(drafts)} files, +{added} −{removed}"
     return Result(said, summary, tuple(path for draft in drafts for path in draft.paths))
 
 
-async def propose(context: Context, draft: Draft) -> Result:
-    """Propose a draft to the person; returns its status as a tool's result."""
+async def propose(context: Context, draft: Draft, changes: str = "") -> Result:
+    """Propose a draft to the person; returns its status as a tool's result.
+
+    ``changes`` is told of it, too, and so is what a check finds in a file (C-11).
+    """
     about = draft.describe()
     if about.action == "write" and about.before == about.after:
         raise ToolFailed(f"{about.name} already has exactly this text. Nothing to change.")
@@ -226,4 +235,8 @@ async def propose(context: Context, draft: Draft) -> Result:
         said = f"{about.name} is {done} ({lines})."
     else:
         raise ToolFailed(f"The draft of {about.name} was made but could not be {done}.")
+    findings = ""
+    if isinstance(draft, FileDraft):
+        findings = await new_findings(context, [draft], written=status == "approved")
+    said = "\n".join(filter(None, (said, changes, findings)))
     return Result(said, counts, tuple(filter(None, (about.name, about.target))))

@@ -13,6 +13,7 @@ from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.web import Web
 from studio.tools.web.fetcher import anywhere
+from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.notes import Notes
 
@@ -97,6 +98,7 @@ class Context:
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
     starts them so that nothing of them is left.
+    ``checks`` are the folder's own for changed files.
     ``seen`` knows which files the model was shown, and how they were then.
     ``web`` fetches and searches; ``notes`` are those about the folder. ``services``
     has whatever else the program offers to tools, found by its class.
@@ -110,6 +112,7 @@ class Context:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)
     keeper: Keeper = field(default_factory=Keeper)
+    checks: Sequence[EditCheck] = ()
     seen: SeenFiles = field(default_factory=SeenFiles)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)

@@ -1,5 +1,6 @@
 """The workspace: reads, finds and searches files in the folder an agent works in.
 
+- ``check_list``: says which commands check which files of a folder (C-11).
 - ``editor``: what an editor has open, with unsaved changes.
 - ``encodings``: tells a text's encoding, and gives every byte back on writing.
 - ``folder``: resolves the paths a model names, and keeps them inside the folder (T-8).

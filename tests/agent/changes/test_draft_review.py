@@ -123,7 +123,12 @@ async def test_a_set_of_drafts_is_decided_together(tmp_path: Path) -> None:
     """T-5: each for itself; what failed is told, and the model hears one note."""
     script = [
         *turn(
-            write("a", "1\n"), move("b", "c"), edit("c", "two", "2"), delete("d"), write("e", "5")
+            read("a"),
+            write("a", "1\n"),
+            move("b", "c"),
+            edit("c", "two", "2"),
+            delete("d"),
+            write("e", "5"),
         ),
         *turn(),
     ]

@@ -32,7 +32,7 @@ from studio.simulator import Call, Text, Turn
 from studio.storage.snapshots.blob_store import DAY, digest_of
 from studio.storage.snapshots.folder_snapshot import SnapshotLimits
 from support.engine_home import engine_home, say
-from support.model_calls import run, write
+from support.model_calls import read, run, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands of a POSIX shell")
 
@@ -197,7 +197,8 @@ async def test_a_later_turn_is_undone_first(tmp_path: Path) -> None:
 
 async def test_drafts_and_turns_agree(tmp_path: Path) -> None:
     """Written in the turn, approved after it, undone alone: the truth is in the file."""
-    script = turns((write("a.txt", "A\n"), run("echo C >> a.txt"), write("b.txt", "B\n")))
+    calls = (write("a.txt", "A\n"), run("echo C >> a.txt"), write("b.txt", "B\n"))
+    script = turns((read("b.txt"), *calls))
     async with engine_home(tmp_path, PROVIDER, script) as home:
         (home.folder / "b.txt").write_text("b\n")
         session = await home.session()
