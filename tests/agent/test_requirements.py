@@ -377,7 +377,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
 
 
 BUILT_IN = {
-    "list", "glob", "read", "search", "write", "edit", "delete", "move",
+    "list", "glob", "read", "search", "write", "edit", "apply_patch", "delete", "move",
     "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail",
 }  # fmt: skip
 
