@@ -11,11 +11,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from studio.domain.blocks import TextBlock, UserBlock
-from studio.simulator import Text, Turn
+from studio.simulator import Text, Turn, stall
 from studio.ui.chat.model_picker import ModelPicker
 from studio.ui.transcript.items.message_items import AgentItem, UserItem
 from support.waiting import until
-from support.window import ALT, Key, Person, alone, at_window, on_window_loop, row_of
+from support.window import ALT, CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, row_of
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -44,6 +44,52 @@ def press_in_row(person: Person, index: int, name: str) -> None:
     QTest.mouseClick(
         person.view.viewport(), Qt.MouseButton.LeftButton, pos=hit.rect.center().toPoint()
     )
+
+
+@on_window_loop
+async def test_windows_on_two_versions_do_not_fight_for_the_row(tmp_path: Path) -> None:
+    """The row is of the version that was opened or written in last; each window keeps its own."""
+    script = [
+        *(Turn(Text(f"Answer {number}.")) for number in (1, 2)),
+        Turn(Text("Never ends. " * 9), faults=[stall(at=6)]),
+        Turn(Text("Answer 4.")),
+    ]
+    async with at_window(tmp_path, COMPATIBLE, script) as person:
+        person.say("First")
+        await person.done()
+        old = person.session
+        items = person.view.canvas.items
+        users = [n for n, item in enumerate(items) if isinstance(item, UserItem)]
+        press_in_row(person, users[0], "edit")
+        person.say(" thoughts")
+        await until(lambda: person.session is not old)
+        await person.done()
+        edited, first = person.session, person.window
+        assert (old.info.behind, edited.info.behind) == (True, False)
+
+        person.press(Key.Key_N, CTRL | SHIFT)
+        second = await until(lambda: next((w for w in person.program.windows if w is not first), 0))
+        await until(second.ready.done)
+        second.open_session(old.info.id)
+        await until(lambda: (old.info.behind, edited.info.behind) == (False, True))
+        person.window.activateWindow()
+        person.composer.setFocus()
+        await until(person.composer.editor.hasFocus)
+        person.say("Go on")
+        await until(lambda: (old.info.behind, edited.info.behind) == (True, False))
+        await until(lambda: edited.running and person.says("Never ends."))
+
+        second.chat.composer.set_text("And here")
+        second.chat.model.submit()
+        await until(lambda: (old.info.behind, edited.info.behind) == (False, True))
+        await until(lambda: not old.running and second.chat.composer.state == "idle")
+        person.window.chat.model.stop()
+        await until(lambda: not edited.running and person.composer.state == "idle")
+        await first.refresh_chat()
+        first.chat.model._chat.show(edited, reloaded=True)  # as after another program's work
+        await first.chat.model._chat._tasks.settled()
+        assert (old.info.behind, edited.info.behind) == (False, True)
+        assert first.chat.session is edited and second.chat.session is old
 
 
 @on_window_loop

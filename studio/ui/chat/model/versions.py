@@ -1,4 +1,8 @@
-"""Message versions: knows the versions of messages and answers, and shows another."""
+"""Message versions: knows the versions of messages and answers, and shows another.
+
+The list has one row for a chat. It stands for the version that somebody opened or wrote in last;
+windows that show other versions of the chat keep them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ class MessageVersions:
         self._chat = chat
         self._known: dict[str, TurnVersions] = {}
         """By the id of the turn."""
-        chat.subscribe(self._changed, "chat", "turn")
+        chat.subscribe(self._changed, "chat", "turn", "sent")
 
     def of(self, turn_id: str, kind: VersionOf) -> Versions | None:
         """The versions of a turn's message, or of its answer; None if there is only one."""
@@ -44,14 +48,15 @@ class MessageVersions:
         session = self._chat.session
         if change.part == "chat":
             self._known = {}
+        chosen = change.part == "sent" or (change.part == "chat" and not change.reloaded)
         if session is not None:
-            self._chat.run(self._read(session))
+            self._chat.run(self._read(session, chosen=chosen))
 
-    async def _read(self, session: Session) -> None:
+    async def _read(self, session: Session, *, chosen: bool) -> None:
         engine = self._chat.engine
         if engine is None or not session.info.family:
             return
-        if session.info.behind:  # opened by a link or a search
+        if chosen and session.info.behind:
             await engine.sessions.show_version(session.info.id)
             self._chat.notify("session")
         found = await engine.sessions.versions(session.info.id)
