@@ -65,13 +65,14 @@ class PageLayout:
         box = min(px(column_width if self._new else box_width), room)
         composer = self._composer.sizeHint().height()
         if self._new:
-            top = max(px(24), int(height * 0.2285))
+            strip = 0 if self._strip.isHidden() else self._strip.heightForWidth(box) + px(8)
+            lowest = height - px(18) - composer - strip - px(52)
+            top = max(px(24), min(int(height * 0.2285), lowest))
             self._heading.setGeometry(0, top, width, px(34))
             left, y = (width - box) // 2, top + px(52)
-            if not self._strip.isHidden():
-                strip = self._strip.heightForWidth(box)
-                self._strip.setGeometry(left, y, box, strip)
-                y += strip + px(8)
+            if strip:
+                self._strip.setGeometry(left, y, box, strip - px(8))
+                y += strip
             self._composer.setGeometry(left, y, box, composer)
             self._suggestions.setGeometry(left, y + composer + px(15), box, px(120))
             return

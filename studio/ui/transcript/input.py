@@ -46,9 +46,9 @@ class KeyboardInput:
     def press(self, event: QKeyEvent) -> bool:
         """Handle a key; False if it has no meaning here."""
         card = self._viewport.focus.item
-        if isinstance(card, WaitingItem) and is_typed(event):
-            if self._viewport.canvas.index(card) is not None:
-                return self._type_on(card, event)
+        shown = card is not None and self._viewport.canvas.index(card) is not None
+        if shown and isinstance(card, WaitingItem) and is_typed(event):
+            return self._type_on(card, event)
         return self._press_key(event)
 
     def _type_on(self, card: WaitingItem, event: QKeyEvent) -> bool:

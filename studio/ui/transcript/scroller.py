@@ -14,12 +14,15 @@ from studio.ui.theme.accents import blend
 from studio.ui.widgets.painting import keycaps_width, paint_keycaps
 
 from .canvas import Anchor, Canvas
+from .items.approval_item import WaitingItem
 from .paint_style import PaintStyle
 
 BAR = 12
 """Width of the strip that holds the scroll bar."""
 FADE = 20
 """Height of the fade at the bottom."""
+ABOVE = 16
+"""Pixels above an item to which is scrolled."""
 
 
 @dataclass
@@ -149,6 +152,21 @@ class Scroller:
         return max(0.0, self.canvas.total - self.height)
 
     @property
+    def end(self) -> float:
+        """The position at which the end is followed.
+
+        Of a card that waits there and is taller than the window, it is the card's top.
+        """
+        items = self.canvas.items
+        if not items or not isinstance(items[-1], WaitingItem):
+            return self.most
+        return max(0.0, min(self.most, self.canvas.top(len(items) - 1) - ABOVE))
+
+    @property
+    def at_end(self) -> bool:
+        return abs(self.end - self.value) <= STICK
+
+    @property
     def below(self) -> float:
         """Pixels of canvas below the window."""
         return self.canvas.total - self.value - self.height
@@ -160,18 +178,21 @@ class Scroller:
     def settle(self, anchor: Anchor | None = None, ahead: float = 0.0) -> None:
         """Lay out what is visible, and stay at the end or at the anchor.
 
+        An end that came up to the window is followed from then on.
         ``ahead`` is how many pixels above and below are laid out as well.
         """
-        canvas = self.canvas
+        canvas, past = self.canvas, False
         for _ in range(8):
             if self.following:
-                self.value = self.most
+                self.value = self.end
             elif anchor is not None:
                 place = canvas.anchored(anchor)
                 self.value = self.value if place is None else place
+            past = self.value > self.most
             self.value = float(round(max(0.0, min(self.value, self.most))))
             if not canvas.show(self.value - ahead, self.value + self.height + ahead):
                 break
+        self.following |= past
         self._place_bar()
 
     def to(self, value: float) -> None:
@@ -181,7 +202,7 @@ class Scroller:
         canvas.show(value, value + self.height)
         self.value, self.following = value, False
         self.settle(canvas.anchor(value))
-        self.following = self.below <= STICK
+        self.following = self.at_end
         self.drop_far()
 
     def by(self, pixels: float) -> None:
@@ -199,7 +220,7 @@ class Scroller:
             top = self.canvas.top(index)
             bottom = top + self.canvas.items[index].height
             if top < self.value + above or bottom - top > self.height - above - below:
-                self.to(top - 2 * above)
+                self.to(top - ABOVE)
             elif bottom > self.value + self.height - below:
                 self.to(bottom - self.height + below)
 

@@ -307,7 +307,7 @@ class Viewport(QObject):
         item.laid = False
         self.scroller.following = False
         self.scroller.settle(anchor)
-        self.scroller.following = self.scroller.below <= STICK
+        self.scroller.following = self.scroller.at_end
         self.scrolled()
 
     def toggle(self, key: FoldKey) -> None:

@@ -270,6 +270,31 @@ def test_keys_answer_a_question_but_not_at_once(shown: TranscriptWindow) -> None
     assert answers == [("q1", "once"), ("q1", "folder"), ("q1", "deny")]
 
 
+@pytest.mark.parametrize("scrolled", [False, True])
+def test_a_question_taller_than_the_window_is_read_from_its_beginning(
+    shown: TranscriptWindow, scrolled: bool
+) -> None:
+    """U-1: also with the largest text; what comes after the answer is followed again."""
+    shown.view.resize(500, 200)
+    shown.ask()
+    shown.tell(TextDelta(LONG[:3000]), run(), question(PYTEST))
+    scroller, items = shown.view.scroller, shown.view.canvas.items
+    shown.view.resize(500, 180)
+    shown.tell()
+    top = shown.view.canvas.top(len(items) - 1) - scroller.value
+    assert items[-1].height > scroller.height > top >= 0
+    assert shown.view.focus_prompt()
+    assert shown.view.canvas.top(len(items) - 1) - scroller.value == top
+    shown.later()
+    if scrolled:  # down to its buttons
+        shown.view.canvas_viewport.scroll_by(1000)
+        shown.tell()
+        assert scroller.below == 0
+    shown.tell(PermissionResolved("q1", "once"), ToolStarted("c1"))
+    shown.tell(ToolFinished("c1", "ok", False, 1.0), TextDelta(LONG[:2000]))
+    assert scroller.below == 0
+
+
 def test_tab_goes_through_the_buttons_of_a_question(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(run(), question(PYTEST))
