@@ -140,11 +140,16 @@ _REPLACE = re.compile(
 _COMMAND = re.compile(r"`([^`\n]+)`")
 
 
+LOOKED_AT = 2_000
+"""Characters of a message that the demo looks at."""
+
+
 @dataclass(frozen=True, slots=True)
 class DemoTurn:
     """The turn so far: the person's words, then calls with their results."""
 
     words: str
+    """Their beginning: patterns take long for many letters, and the window waits meanwhile."""
     done: list[tuple[Called, Returned | None]]
     steered: bool
     """Whether the person said something after the first call; then the demo answers."""
@@ -198,7 +203,7 @@ def read_turn(items: list[Item]) -> DemoTurn:
                 done.append((fits[0], item))
     done += [(call, None) for call in waiting]
     return DemoTurn(
-        words=words[-1].strip() if words else "",
+        words=words[-1].strip()[:LOOKED_AT] if words else "",
         done=done,
         steered=any(_words(item) for item in turn[first_call:]),
     )

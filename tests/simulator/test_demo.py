@@ -12,7 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from studio.simulator import Simulator, demo_script, every, serve
+from studio.simulator import Said, Simulator, demo_script, every, serve
+from studio.simulator.demo import LOOKED_AT, read_turn
 from support.waiting import HANG
 
 Body = dict[str, Any]
@@ -134,6 +135,17 @@ async def test_writes_a_draft_when_asked(http: httpx2.AsyncClient, folder: Path)
         assert calls[1][1]["path"] == "owls.md"
         assert "`main.py`" in calls[1][1]["content"]
         assert "A draft was made" in text
+
+
+async def test_a_long_message_takes_no_longer_than_a_short_one(
+    http: httpx2.AsyncClient, folder: Path
+) -> None:
+    """It runs inside the window: a file that was pasted, without a blank, took hours."""
+    words = f"Look at this {'a' * 2_000_000}"
+    assert len(read_turn([Said("user", words)]).words) == LOOKED_AT
+    async with Simulator(demo_script, pace=False) as sim:
+        answer, calls, _ = await lead(http, sim, folder, words, *ALL)
+        assert calls and "Simulated" in answer
 
 
 async def test_runs_a_command_when_asked(http: httpx2.AsyncClient, folder: Path) -> None:
