@@ -6,7 +6,7 @@ Places are character offsets in the whole text, from 0. They come from the marks
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -143,30 +143,39 @@ def problem_at(
     return Problem(found.words, start, end, line, column, values, found.fix, warning)
 
 
-def read_frontmatter(text: str) -> Frontmatter:
-    """Split a text and compose its YAML; raises ProblemFound."""
+def read_frontmatter(
+    text: str,
+    opening: str = "an agent file begins with a line of three dashes",
+    most: int = MAX_FRONTMATTER,
+    compose: Callable[[str], Node] = compose_yaml,
+) -> Frontmatter:
+    """Split a text and compose its YAML of at most ``most`` characters; raises ProblemFound.
+
+    ``opening`` says of a text without frontmatter what is missing.
+    """
     first = len(text) - len(text.lstrip("\ufeff"))
-    opening = _LINE.match(text, first)
-    assert opening is not None
-    if opening[0].strip() != "---":
-        raise _found(text, "an agent file begins with a line of three dashes", first, opening.end())
-    start = at = opening.end()
+    line = _LINE.match(text, first)
+    assert line is not None
+    if line[0].strip() != "---":
+        raise _found(text, opening, first, line.end())
+    start = at = line.end()
     while at < len(text):
         line = _LINE.match(text, at)
         assert line is not None
         if line[0].strip() == "---":
-            return Frontmatter(text, start, at, line.end(), _compose(text, start, at))
+            root = _compose(text, start, at, most, compose)
+            return Frontmatter(text, start, at, line.end(), root)
         at = line.end()
     words = "no second line of three dashes closes the frontmatter"
-    raise _found(text, words, first, first + len(opening[0].rstrip()))
+    raise _found(text, words, first, first + len(text[first:start].rstrip()))
 
 
-def _compose(text: str, start: int, end: int) -> Node:
-    if end - start > MAX_FRONTMATTER:
+def _compose(text: str, start: int, end: int, most: int, compose: Callable[[str], Node]) -> Node:
+    if end - start > most:
         words = "the frontmatter is longer than {most} characters"
-        raise _found(text, words, start, end, {"most": f"{MAX_FRONTMATTER:,}"})
+        raise _found(text, words, start, end, {"most": f"{most:,}"})
     try:
-        root = compose_yaml(text[start:end])
+        root = compose(text[start:end])
     except YamlError as error:
         at = min(start + error.index, max(start, end - 1))
         rest = BREAK.search(text, at)

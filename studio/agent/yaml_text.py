@@ -10,6 +10,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
+DEEPEST = 50
+"""Lists and mappings in each other that ``compose_plain_yaml`` reads."""
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -37,6 +39,32 @@ def compose_yaml(text: str) -> Any:
 
     with _yaml_errors():
         node = cast("Any", yaml).compose(text, yaml.SafeLoader)
+        if node is not None:
+            _refuse_merges(node)
+        return node
+
+
+def compose_plain_yaml(text: str) -> Any:
+    """As ``compose_yaml``, ten times as fast where PyYAML has its C parser.
+
+    That one composes by recursion and ends the program where a text is nested too deeply, so it
+    is looked through before. Aliases are not read: a value that contains itself has no end.
+    """
+    import yaml
+
+    loader = cast("Any", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    with _yaml_errors():
+        depth = 0
+        for event in cast("Any", yaml).parse(text, loader):
+            if isinstance(event, yaml.AliasEvent):
+                why = "aliases (*name) are not read"
+                raise yaml.MarkedYAMLError(problem=why, problem_mark=event.start_mark)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                why = "nested too deeply"
+                raise yaml.MarkedYAMLError(problem=why, problem_mark=event.start_mark)
+        node = cast("Any", yaml).compose(text, loader)
         if node is not None:
             _refuse_merges(node)
         return node

@@ -19,4 +19,5 @@
 - ``tool_call_state``: Folds events about tool calls into blocks.
 - ``tools``: Describes tools: what a model reads about them, and what they do.
 - ``transcript``: Folds events into the blocks of a transcript.
+- ``workflows``: Describes workflows and their steps.
 """

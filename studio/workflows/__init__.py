@@ -1,1 +1,8 @@
-"""Many agents, in markdown. Empty until its issue is taken up."""
+"""Many agents, in markdown.
+
+- ``reader``: Makes a workflow of the text of its file, and the JSON Schema of the format.
+- ``value_readers``: Read the values of a workflow's keys from YAML, each with its schema.
+- ``workflow_check``: Finds all that is wrong in the text of a workflow's file.
+- ``graph``: Tells which steps each step needs.
+- ``expressions``: Compute values from inputs and from results of steps.
+"""

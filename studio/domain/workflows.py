@@ -1,0 +1,148 @@
+"""Workflow definitions: describe steps of many agents, what they need and what limits them.
+
+A workflow's file is markdown; ``studio.workflows.reader`` makes these of it. Expressions are kept
+as their text, ``studio.workflows.expressions`` evaluates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .agents import NO_CAPS, Caps
+from .jsonvalue import Json, JsonObject
+from .permissions import Rule
+
+InputType: TypeAlias = Literal[
+    "string", "number", "integer", "boolean", "enum", "file", "folder", "list", "object"
+]
+StepKind: TypeAlias = Literal["agent", "workflow", "run", "approve", "ask", "set", "check"]
+"""``agent`` answers a prompt, ``workflow`` runs another file, ``run`` a command, ``approve`` and
+``ask`` wait for the person, ``set`` keeps values, ``check`` says whether something holds."""
+Desk: TypeAlias = Literal["auto", "own", "shared"]
+Effects: TypeAlias = Literal["ask", "repeatable"]
+"""What follows where a step ended in the middle of an action: the person is asked, or it is done
+again."""
+OnError: TypeAlias = str
+"""``stop`` the run, ``skip`` what needs the step, ``continue`` as if it were done, or a step."""
+Busy: TypeAlias = Literal["queue", "skip", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a workflow. ``choices`` are those of an ``enum``."""
+
+    name: str
+    type: InputType = "string"
+    description: str = ""
+    required: bool = False
+    default: Json = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that a run or a step may use; 0 is no cap. ``minutes`` leave out waiting."""
+
+    caps: Caps = NO_CAPS
+    minutes: float = 0.0
+
+
+NO_BUDGET = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """``most`` further tries, the first after ``wait`` seconds, each next ``backoff`` times later.
+
+    ``on`` has the reasons of a turn's end that are tried again.
+    """
+
+    most: int
+    wait: float = 0.0
+    backoff: float = 1.0
+    on: tuple[str, ...] = ("error",)
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """Goes back to the step ``start`` while ``when`` holds, ``most`` times at the most."""
+
+    start: str
+    when: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. ``target`` is the agent, path, command, question or expression of its kind.
+
+    ``condition`` is the expression of ``if``, ``for_each`` an expression or a list, ``outputs`` a
+    JSON Schema. ``timeout`` is in seconds, 0 for none. ``max_parallel`` 0 is the workflow's.
+    """
+
+    id: str
+    kind: StepKind
+    target: str = ""
+    title: str = ""
+    prompt: str = ""
+    needs: tuple[str, ...] = ()
+    condition: str = ""
+    inputs: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Of another workflow; of ``set`` its values."""
+    form: JsonObject | None = None
+    """The JSON Schema of what ``ask`` asks for."""
+    for_each: str | tuple[Json, ...] = ""
+    matrix: Mapping[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
+    max_parallel: int = 0
+    fail_fast: bool = True
+    retry: Retry | None = None
+    timeout: float = 0.0
+    budget: Budget = NO_BUDGET
+    model: str = ""
+    permissions: tuple[Rule, ...] = ()
+    desk: Desk = "auto"
+    outputs: JsonObject | None = None
+    redo: Redo | None = None
+    effects: Effects = "ask"
+    on_error: OnError = "stop"
+    via: Literal["live", "batch"] = "live"
+
+    @property
+    def label(self) -> str:
+        return self.title or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Runs of one ``group`` wait for each other, are left out, or end the one before."""
+
+    group: str
+    busy: Busy = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """What a workflow's file says. ``outputs`` are templates by name; ``digest`` is the file's."""
+
+    name: str
+    steps: tuple[Step, ...]
+    description: str = ""
+    inputs: tuple[Input, ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    budget: Budget = NO_BUDGET
+    max_parallel: int = 0
+    permissions: tuple[Rule, ...] = ()
+    on_conflict: str = "ask"
+    concurrency: Concurrency | None = None
+    done_when: str = ""
+    source: str = ""
+    digest: str = ""
+
+    def step(self, id: str) -> Step:
+        """Raises KeyError."""
+        for step in self.steps:
+            if step.id == id:
+                return step
+        raise KeyError(id)
