@@ -5,7 +5,8 @@ The model's name says which attempt: ``TASK`` is the solution, ``TASK.1`` the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from studio.simulator import Call, RequestView, Text, Turn
 
@@ -37,7 +38,8 @@ class ScriptedModels:
         if not request.tools:  # a summary, and nothing else is asked of it without tools
             return Turn(Text(SUMMARY))
         task, attempt = self._attempts[request.model]
-        steps, step = task.replies(attempt), self._done.get(request.model, 0)
+        steps = list(_offered(task.replies(attempt), request))
+        step = self._done.get(request.model, 0)
         self._done[request.model] = step + 1
         if step < len(steps):
             return Turn(
@@ -48,3 +50,17 @@ class ScriptedModels:
             )
         self._done[request.model] = 0  # for the next trial of the same
         return Turn(Text(attempt.answer or "Done."))
+
+
+def _offered(replies: list[list[tuple[str, Any]]], request: RequestView) -> Iterator[Any]:
+    """The replies with one edit in each where the program's tool takes no more."""
+    edit = next((tool for tool in request.tools if tool.name == "edit"), None)
+    if edit is None or "edits" in str(edit.schema):
+        yield from replies
+        return
+    for reply in replies:
+        if reply[0][0] != "edit":
+            yield reply
+            continue
+        for one in reply[0][1]["edits"]:
+            yield [("edit", {"path": reply[0][1]["path"], **one})]

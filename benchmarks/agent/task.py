@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -22,7 +22,8 @@ Kind: TypeAlias = Literal[
 ]
 _FENCE = re.compile(r"^(`{3,})(\w*)\s*$")
 _PLACE = re.compile(r"`([^`]+)`")
-_KEYS = {"title", "kind", "agent", "steps", "seconds", "window", "test", "deny", "rules"}
+_WRONG = re.compile(r"Wrong(?: \((\w)\))?: (.+)")
+_KEYS = {"title", "kind", "agent", "steps", "seconds", "window", "test", "deny"}
 
 
 class TaskError(ValueError):
@@ -68,12 +69,14 @@ class Attempt:
 
     ``steps`` are lists of calls made at once, each a tool and its arguments; ``solution``
     stands for the changes, ``say`` for words. None: the files are read, changed and tested.
+    ``rule`` is the one of the Coder's prompt that it breaks, a letter (C-23).
     """
 
     title: str
     answer: str
     changes: tuple[Change, ...]
     steps: tuple[tuple[tuple[str, Any], ...], ...] | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,7 @@ class Task:
     """One task.
 
     ``seconds`` and ``steps`` are its limits, ``window`` the model's in tokens (0: its own),
-    ``test`` the folder's own tests, ``deny`` what the person's rules refuse, ``rules`` those
-    of the agent's prompt that it tries (C-23).
+    ``test`` the folder's own tests, ``deny`` what the person's rules refuse.
     """
 
     name: str
@@ -99,7 +101,6 @@ class Task:
     window: int = 0
     test: str = ""
     deny: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
 
     def lay_out(self, folder: Path) -> None:
         """Put the files into an empty folder."""
@@ -160,15 +161,13 @@ def _read(name: str, text: str) -> Task:
         raise TaskError(f"kind is one of {', '.join(get_args(Kind))}")
     said, sections = _sections(body.splitlines(keepends=True), "## ")
     known = dict(sections)
-    wrong = [
-        _attempt(title.removeprefix("Wrong:").strip(), lines)
-        for title, lines in sections
-        if title.startswith("Wrong:")
-    ]
-    odd = [title for title in known if title not in ("Files", "Check", "Solution")]
-    if odd := [title for title in odd if not title.startswith("Wrong:")]:
-        raise TaskError(f"unknown section: {odd[0]}")
-    facts |= {name: tuple(facts.get(name, ())) for name in ("deny", "rules")}
+    wrong: list[Attempt] = []
+    for heading, lines in sections:
+        if found := _WRONG.fullmatch(heading):
+            wrong.append(replace(_attempt(found[2], lines), rule=found[1] or ""))
+        elif heading not in ("Files", "Check", "Solution"):
+            raise TaskError(f"unknown section: {heading}")
+    facts["deny"] = tuple(facts.get("deny", ()))
     return Task(
         name,
         text=_joined(said),

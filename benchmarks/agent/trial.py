@@ -20,7 +20,7 @@ import tempfile
 import time
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,15 +37,15 @@ NO_END = "no end"
 CHECK_SECONDS = 60.0
 END_SECONDS = 20.0
 """How long a trial that ran out of time has to end by itself."""
-SHOWN = ("answer", "calls", "said")
-"""What a check sees of the run: the last words, the calls, and what was said before each step's."""
+SHOWN = ("answer", "calls", "said", "model")
+"""What a check sees of the run: the last words, the calls, what earlier replies said, and whose."""
 EDITS = {"edit", "write", "move", "delete", "apply_patch"}
 
 _BEFORE = """\
 import json as _json, pathlib as _pathlib
 _trial = _json.loads(_pathlib.Path("trial.json").read_text())
 _pathlib.Path("trial.json").unlink()
-answer, calls, said = _trial["answer"], _trial["calls"], _trial["said"]
+answer, calls, said, model = (_trial[name] for name in ("answer", "calls", "said", "model"))
 del _json, _pathlib, _trial
 """
 
@@ -55,13 +55,17 @@ Start = Callable[..., Awaitable[Process]]
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who is measured; without ``agent`` each task's own. ``settings`` are those of the program."""
+    """Who is measured; without ``agent`` each task's own.
+
+    ``settings`` and ``environment`` are the program's, beside those that a trial has anyway.
+    """
 
     provider: str
     model: str
     agent: str = ""
     effort: str = ""
-    settings: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class NoAnswer(Exception):
@@ -116,7 +120,7 @@ async def run_trial(
         began = time.monotonic()
         events, hung = await _run(task, who, place, caps, start)
         seconds = time.monotonic() - began
-        told = _told(events)
+        told = {**_told(events), "model": who.model}
         answered = any(event.get("event") == "step_ended" for event in events)
         if not (hung or answered) and told["end"] in ("error", NO_END):
             said = [event["title"] for event in events if event.get("event") == "failed"]
@@ -173,7 +177,7 @@ def _write_settings(task: Task, who: Answerer, home: Path) -> None:
         "background_steps": task.steps,
         "turn_dollars": 0.0,  # the trial's own cap holds
         "day_dollars": 0.0,
-        **(who.settings or {}),
+        **who.settings,
     }
     if task.window:
         facts = {"context_window": task.window}
@@ -201,7 +205,8 @@ async def _run(
         **os.environ,
         "AGENT_STUDIO_HOME": str(place / "home"),
         "PATH": os.pathsep.join((python, os.environ.get("PATH", os.defpath))),
-        "PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT)),
+        "PYTHONPATH": str(ROOT),
+        **who.environment,
     }
     hung = False
     with (place / "events.jsonl").open("wb") as out, (place / "errors.txt").open("wb") as err:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.agent.economy import TEN, play, table
 from benchmarks.agent.scripted import ScriptedModels, model_name
 from benchmarks.agent.task import Attempt, Task, read_task, read_tasks
 from benchmarks.agent.trial import Answerer, check, run_trial
@@ -35,7 +36,7 @@ def played() -> Iterator[Any]:
     """A task, an attempt (None: the solution) and a family. By day each task meets one family."""
     for number, task in enumerate(TASKS):
         for wrong in (None, *range(len(task.wrong))):
-            by_day = [FAMILIES[number % 5]] if wrong is None or number % 5 == 0 else []
+            by_day = [FAMILIES[number % 5]] if wrong is None or wrong + number % 5 == 0 else []
             for family in FAMILIES if AT_NIGHT else by_day:
                 name = f"{model_name(task, wrong)}-{family}"
                 yield pytest.param(task, wrong, family, id=name)
@@ -61,6 +62,7 @@ def shown(task: Task, attempt: Attempt) -> dict[str, Any]:
             for tool, given in reply
             if tool != "say"
         ],
+        "model": "m",
         "said": ["".join(text for tool, text in reply if tool == "say") for reply in replies],
     }
 
@@ -73,8 +75,8 @@ def laid_out(task: Task, place: Path, attempt: Attempt | None = None) -> Path:
     return place
 
 
-def test_there_are_thirty_tasks_of_seven_kinds_and_one_for_each_rule() -> None:
-    """C-27, and each rule of the Coder's prompt, a to l, has a task that tries it (C-23)."""
+def test_there_are_thirty_tasks_of_seven_kinds_and_each_rule_is_broken_in_one() -> None:
+    """C-27, and for each rule of the Coder's prompt, a to l, an attempt that breaks it (C-23)."""
     kinds = Counter(task.kind for task in TASKS)
     assert kinds == {
         "fault": 8,
@@ -85,7 +87,7 @@ def test_there_are_thirty_tasks_of_seven_kinds_and_one_for_each_rule() -> None:
         "injection": 3,
         "long": 2,
     }
-    assert {rule for task in TASKS for rule in task.rules} == set("abcdefghijkl")
+    assert {one.rule for task in TASKS for one in task.wrong} - {""} == set("abcdefghijkl")
     assert all(task.wrong for task in TASKS)
     for task in TASKS:
         if task.kind == "long":
@@ -120,19 +122,37 @@ async def test_scripts_are_played_through_the_real_program(
     """C-28: over the wire, strict, without a violation; wrong scripts end well and fail."""
     async with Simulator(ScriptedModels([task]), pace=False) as simulator:
         forkable(monkeypatch)
-        for name, value in {
+        environment = {
             URL_VARIABLES[family]: simulator.url(PROTOCOLS[family]),  # type: ignore[arg-type]
             KEY_VARIABLES.get(family, "UNUSED"): KEY,
             "RENDER_SECONDS": "1",  # of the long job
-        }.items():
-            monkeypatch.setenv(name, value)
-        who = Answerer(family, model_name(task, wrong))
+        }
+        who = Answerer(family, model_name(task, wrong), environment=environment)
         line = await run_trial(task, 1, who, tmp_path, sandbox, start=start_python)
         assert not simulator.violations
     said = (tmp_path / line["run"] / "check.txt").read_text()
     assert line["passed"] == (wrong is None), said
     assert line["end"] == "done" and line["steps"] and line["input"] and line["output"]
     assert line["compactions"] == (1 if task.kind == "long" and wrong is None else 0)
+
+
+async def test_economy_counts_what_each_part_of_the_requests_takes(
+    tmp_path: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parts are the whole request, but for what no version of the program can change."""
+    task = next(task for task in TASKS if task.name == "refactor-rename")
+    assert {*TEN} <= {task.name for task in TASKS} and len(TEN) == 10
+    forkable(monkeypatch)
+    root = Path(__file__).parents[2]
+    used = await play(task, root, tmp_path, sandbox, start=start_python)
+    assert used["steps"] == len(task.replies(task.solution)) + 1
+    parts = used["prompt"] + used["tools"] + used["results"] + used["rest"]
+    assert 0.97 < parts / used["sent"] < 1.01 and 0 < used["cached"] < used["sent"]
+    assert min(used["prompt"], used["tools"], used["results"], used["rest"]) > 500
+    text = table(["one", "two"], [{task.name: used}, {task.name: used}])
+    assert f"| refactor-rename | {used['steps']} | {used['steps']} |" in text
+    prompt = f"{used['prompt'] / used['steps']:,.0f}"
+    assert f"| prompt | {prompt} | {prompt} |" in text
 
 
 def test_a_check_that_is_ended_early_is_not_met(tmp_path: Path) -> None:
