@@ -86,12 +86,19 @@ class ClientRequests:
             task.result()
 
     async def _drafts(self) -> None:
+        decided: set[str] = set()
         for draft in self._session.drafts.waiting():
+            if draft.id in decided:
+                continue
+            files = self._session.drafts.together(draft.id)  # those of a patch are one question
+            decided |= {one.id for one in files}
+            label = ", ".join(one.label for one in files)
+            verb = "Change" if len(files) > 1 else draft.action.capitalize()
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
-                title=escape_invisible(f"{draft.action.capitalize()} {draft.label}"),
+                title=escape_invisible(f"{verb} {label}"),
                 kind="edit",
-                content=[self._updates.change(draft)],
+                content=[self._updates.change(one) for one in files],
             )
             chosen = await self._chosen(call, DRAFT)
             if not chosen:

@@ -344,3 +344,22 @@ def test_l13_what_the_program_chose_is_told() -> None:
         Routed("inline", CHAT, "tiny", "This looks like a question.")
     )
     assert told.content.text == "This looks like a question.\n\n"
+
+
+async def test_the_files_of_a_patch_are_one_question(tmp_path: Path) -> None:
+    """C-8: with all changes in it, decided once."""
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Add File: b.txt\n+two\n*** End Patch"
+    script = [Turn(Call("apply_patch", {"input": patch})), Turn(Words("Done."))]
+
+    def choices(call: Any, options: list[str]) -> str:
+        return "approve"
+
+    async with editor(tmp_path, script, choices) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        ((call, _),) = person.questions
+        assert call.title == "Change a.txt, b.txt"
+        assert [one.new_text for one in call.content] == ["one\n", "two\n"]
+        assert (person.folder / "a.txt").read_text() + (person.folder / "b.txt").read_text() == (
+            "one\ntwo\n"
+        )

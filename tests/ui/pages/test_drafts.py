@@ -346,3 +346,22 @@ def test_the_words_of_a_fold_and_a_foot_are_in_the_language(qapp: QApplication) 
         assert drawn[0] > drawn[1] > 0
     foot.deleteLater()
     theme.deleteLater()
+
+
+@on_window_loop
+async def test_the_cards_of_a_patch_are_decided_together(tmp_path: Path) -> None:
+    """C-8: each says so, and one key writes all files."""
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** Delete File: b.txt\n"
+    script = [
+        Turn(Call("apply_patch", {"input": f"{patch}*** End Patch\n"})),
+        Turn(Text("One patch waits.")),
+    ]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        await drafted(person)
+        cards = [i for i in person.view.canvas.items if isinstance(i, DraftItem)]
+        said = [hit.text for card in cards for hit in card.hits if hit.style == "primary"]
+        assert said == ["Approve all 2 files"] * 2
+        await person.click_hit(DraftItem, "approve")
+        await until(lambda: not (person.folder / "b.txt").exists())
+        await until(lambda: not person.session.drafts.waiting())
+        assert (person.folder / "a.txt").read_text() == "one\n2\nthree\nfour\n"

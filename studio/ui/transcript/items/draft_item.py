@@ -237,6 +237,14 @@ class DraftItem(Item[DraftBlock]):
         )
 
     @property
+    def _together(self) -> int:
+        """How many files wait for one decision, this one too."""
+        patch = self.block.draft.patch if isinstance(self.block.draft, FileDraft) else ""
+        drafts = [block.draft for block in self.blocks if patch and isinstance(block, DraftBlock)]
+        files = [one for one in drafts if isinstance(one, FileDraft) and one.status == "waiting"]
+        return sum(one.patch == patch for one in files) or 1
+
+    @property
     def name(self) -> str:
         draft = self.block.draft
         added, removed = self._counts
@@ -314,10 +322,17 @@ class DraftItem(Item[DraftBlock]):
             self._foot = y
             y += 1 + style.px(10)
             draft = block.draft.id
+            together = self._together
+            approve, discard = APPROVE[block.draft.action], tr("Discard")
+            untouched = tr(_UNTOUCHED[block.draft.action])
+            if together > 1:
+                approve = tr_plural("Approve {count} file", "Approve all {count} files", together)
+                discard = tr("Discard all")
+                untouched = tr("The files of this patch are changed together or not at all.")
             buttons = [
-                CardAction("approve", APPROVE[block.draft.action], "primary"),
+                CardAction("approve", approve, "primary"),
                 CardAction("edit", tr("Edit…")),
-                CardAction("discard", tr("Discard"), "ghost"),
+                CardAction("discard", discard, "ghost"),
             ]
             if not self.about.editable:
                 del buttons[1]
@@ -325,7 +340,7 @@ class DraftItem(Item[DraftBlock]):
             made = button_row(style, style.px(12), y, offered, context.width - style.px(12))
             self.hits += made
             y = made[-1].rect.bottom() + style.px(10)
-            self._note = tr_engine(block.detail) or tr(_UNTOUCHED[block.draft.action])
+            self._note = tr_engine(block.detail) or untouched
             left = made[-1].rect.right() + style.px(12)
             width = context.width - style.px(15) - left
             low = self._foot + 1
