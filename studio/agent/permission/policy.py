@@ -187,7 +187,9 @@ class Policy:
         return max(decision, above, key=_STRICTNESS)
 
     def explain(self, spec: ToolSpec, target: str) -> Decision:
-        """The decision on a call of ``spec`` with ``target``."""
+        """The decision on a call of ``spec`` with ``target``; for a patch the path of a file."""
+        if spec.name == APPLY_PATCH:
+            spec = replace(spec, name=EDIT, target=PATH)
         return self.decide(spec, {spec.target: target} if spec.target else {})
 
     def _decide(self, spec: ToolSpec, arguments: JsonObject, network: bool) -> Decision:

@@ -59,9 +59,9 @@ async def new_findings(context: Context, drafts: Sequence[FileDraft], *, written
             continue
         name = draft.target or draft.path
         checks = [check for check in context.checks if glob_matcher(check.glob)(name)]
-        if not checks:
+        if not checks or context.sandbox.kind == "none":  # commands run nowhere else
             found += await asyncio.to_thread(_syntax_findings, name, draft.before, draft.after)
-        elif context.sandbox.kind != "none":
+        else:
             found += await _Run(context, draft, name, written, until).findings(checks)
     if not found:
         return ""

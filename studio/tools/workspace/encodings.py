@@ -1,7 +1,8 @@
 """Encodings: tells a text file's encoding by its bytes, and gives every byte back on writing.
 
-UTF-8 and UTF-16 with and without a byte order mark, Windows-1252 and Latin-1. A file that is
-UTF-8 but for a few bytes stays UTF-8: each of those bytes is one character of a private range.
+UTF-8 and UTF-16 with and without a byte order mark, Shift-JIS, Windows-1252, Latin-1. A file
+that is UTF-8 but for a few bytes stays UTF-8: each of those bytes is one character of a private
+range.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _DAMAGED = "utf-8-damaged"
 _TITLES = {
     "cp1252": "Windows-1252",
     "latin-1": "Latin-1",
+    "cp932": "Shift-JIS",
     _DAMAGED: "UTF-8 with bytes that are not UTF-8",
 }
 """Encodings that a reader has to know of: not every character can be written in them."""
@@ -65,6 +67,8 @@ def encoding_of(data: bytes, *, whole: bool = True) -> str | None:
         return None
     if _is_damaged_utf8(data):
         return _DAMAGED
+    if _is_shift_jis(data, whole=whole):
+        return "cp932"
     return "cp1252" if _decodes(data, "cp1252", whole=whole) else "latin-1"
 
 
@@ -157,6 +161,23 @@ def _is_damaged_utf8(data: bytes) -> bool:
     private = sum(_PRIVATE + 0x80 <= ord(char) < _PRIVATE + 0x100 for char in others)
     bad = sum("\udc80" <= char <= "\udcff" for char in others)
     return not private and len(others) - bad > _SOUND * bad
+
+
+def _is_shift_jis(data: bytes, *, whole: bool) -> bool:
+    """Whether bytes are Japanese: what is in no other text is the number of its kana.
+
+    Accents of western letters, read so, are rare characters of other kinds.
+    """
+    try:
+        text = codecs.getincrementaldecoder("cp932")().decode(data, final=whole)
+        if whole and text.encode("cp932") != data:  # a few characters have two codes
+            return False
+    except UnicodeError:
+        return False
+    others = text.translate(dict.fromkeys(range(0x80)))
+    kana = sum("\u3041" <= char <= "\u30fc" for char in others)
+    narrow = sum("\uff61" <= char <= "\uff9f" for char in others)
+    return kana > 1 and kana * 5 > len(others) and kana > narrow
 
 
 def _lenient(error: UnicodeError) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from studio.agent.permission.policy import Policy
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import FileDraft
 from studio.domain.events import DraftResolved, Event, ToolFinished, ToolQueued
@@ -282,3 +283,12 @@ async def test_a_call_that_was_cut_off_is_answered_in_its_own_kind(tmp_path: Pat
         assert not home.simulator.violations
         assert not any(isinstance(event, DraftResolved) for event in events)
         assert "custom_tool_call_output" in json.dumps(home.asked[0].json)
+
+
+async def test_a_rule_is_tried_with_the_path_of_a_file(tmp_path: Path) -> None:
+    """C-8: as ``permissions test`` does."""
+    async with engine_home(tmp_path, "openai", []) as home:
+        spec = home.engine.tools()["apply_patch"].spec
+        policy = Policy("ask", {"person": [Rule("deny", "edit", "a.txt")]})
+        assert policy.explain(spec, "a.txt").verdict == "deny"
+        assert policy.explain(spec, "b.txt").verdict == "ask"

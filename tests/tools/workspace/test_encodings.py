@@ -314,3 +314,43 @@ async def test_a_file_that_cannot_be_read_is_counted(
     assert (await call(search, tmp_path, pattern="x")).text.endswith(told)
     (tmp_path / "b").write_text("x")
     assert (await call(search, tmp_path, pattern="x")).text == f"b:1: x\n\n{told}"
+
+
+JAPANESE = '設定ファイルの読み方\r\n一行目はタイトルです。ソ連の表\r\nname = "値"\r\n'
+
+
+async def test_shift_jis_is_read_with_a_note_and_written_back(tmp_path: Path) -> None:
+    """C-6: every other byte stays; what it cannot hold is refused."""
+    data = JAPANESE.encode("cp932")
+    (tmp_path / "a.ini").write_bytes(data)
+    drafts = Drafts()
+    context = Context(Workspace(tmp_path), drafts=drafts)
+    shown = await read.call(context, {"path": "a.ini"})
+    assert "in Shift-JIS" in shown.text and "タイトルです" in shown.text
+    await edit.call(context, {"path": "a.ini", "old": '"値"', "new": '"あたい"'})
+    draft = drafts.made[-1]
+    write_draft(Workspace(tmp_path), draft)
+    assert (tmp_path / "a.ini").read_bytes() == data.replace(
+        "値".encode("cp932"), "あたい".encode("cp932")
+    )
+    undo_draft(Workspace(tmp_path), draft)
+    assert (tmp_path / "a.ini").read_bytes() == data
+    with pytest.raises(ToolFailed, match="in Shift-JIS, which has no"):
+        await edit.call(context, {"path": "a.ini", "old": '"値"', "new": "é"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Größe über Öl – “ja”, sagt Jürgen.\n",
+        "Le garçon a été où ? Déjà à l’école, très tôt.\n",
+        "¿Dónde está el niño? Mañana, señor. Ñandú, pingüino.\n",
+        "‚Einfach‘ und ‚zweifach‘, ƒ(x) = ä\n",
+        "Čaj\n".replace("Č", "È"),
+    ],
+)
+def test_western_text_is_not_taken_for_japanese(text: str) -> None:
+    """C-6."""
+    assert encoding_of(text.encode("cp1252")) == "cp1252"
+    assert encoding_of(JAPANESE.encode("cp932")) == "cp932"
+    assert encoding_of(JAPANESE.encode("cp932")[:31], whole=False) == "cp932"
