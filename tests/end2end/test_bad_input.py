@@ -123,7 +123,7 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
         ((*DEMO, "--session", "abc", "Hi"), "There is no session with an id that begins with abc."),
         (("sessions", "events", "abc"), "There is no session with an id that begins with abc."),
         ((*DEMO, "--allow", "run(", "Hi"), "“run(” is not a rule. Write TOOL or TOOL(PATTERN)."),
-        ((*DEMO, "--allow", "fly", "Hi"), "There is no tool fly. Known are ask, "),
+        ((*DEMO, "--allow", "fly", "Hi"), "There is no tool fly. Known are apply_patch, ask, "),
         ((*DEMO, "--folder", "/no/such/place", "Hi"), "The folder /no/such/place is not there."),
         ((*DEMO, " \n"), "There is no message."),
         (DEMO, "There is no message."),
