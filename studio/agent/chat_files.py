@@ -7,6 +7,7 @@ and the person's agents, tools and settings. No key is in what is exported.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import time
@@ -21,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from studio.domain.aio import settled
 from studio.domain.errors import StorageError, StudioError
-from studio.domain.events import Event
+from studio.domain.events import Event, TurnStarted
 from studio.domain.jsonvalue import is_clean_json
 from studio.domain.messages import ToolCall
 from studio.domain.sessions import Origin, SessionInfo
@@ -58,7 +59,9 @@ T = TypeVar("T")
 class ImportCandidate:
     """A conversation of a file: new, in a chat already (``session_id``), or without a message.
 
-    ``number`` is its place in the file. That of a preview has no messages: see ``chosen``.
+    A new one may be a later state of the chat that it ``replaces``. One that grew elsewhere and is
+    in a chat that the person ``went_on`` with stays as it is here. ``number`` is its place in the
+    file. That of a preview has no messages: see ``chosen``.
     """
 
     conversation: PortableConversation
@@ -66,6 +69,8 @@ class ImportCandidate:
     state: Literal["new", "here", "empty"]
     session_id: str = ""
     number: int = 0
+    replaces: str = ""
+    went_on: bool = False
 
     @property
     def title(self) -> str:
@@ -121,6 +126,25 @@ class ChatImporter:
             return ImportCandidate(one, digest, "empty")
         if session_id or await self._engine.store.get(one.id):
             return ImportCandidate(one, digest, "here", session_id or one.id)
+        return await self._later_state(one, digest)
+
+    async def _later_state(self, one: PortableConversation, digest: str) -> ImportCandidate:
+        """Whether a conversation that is not here as it is was imported before it grew."""
+        source = _source_digest(one)
+        earlier = await self._imports.session(source) if source else ""
+        info = await self._engine.store.get(earlier) if earlier else None
+        if info is None:
+            return ImportCandidate(one, digest, "new")
+        events = await self._engine.store.events(earlier)
+        here = await asyncio.to_thread(lambda: conversation_of(info, events).messages)
+        if any(isinstance(event, TurnStarted) for event in events):
+            if here[:1] == one.messages[:1]:
+                return ImportCandidate(one, digest, "here", earlier, went_on=True)
+        elif here != one.messages:
+            if here == one.messages[: len(here)]:
+                return ImportCandidate(one, digest, "new", replaces=earlier)
+            if one.messages == here[: len(one.messages)]:  # of an older archive
+                return ImportCandidate(one, digest, "here", earlier)
         return ImportCandidate(one, digest, "new")
 
     async def add(self, candidate: ImportCandidate, folder: Path | None = None) -> str:
@@ -164,12 +188,28 @@ class ChatImporter:
             if foreign is not None and foreign.archived:
                 await engine.sessions.arrange([session.info.id], archived=True)
             await self._imports.note(candidate.digest, session.info.id)
+            if source := _source_digest(one):
+                await self._imports.note(source, session.info.id)
+            if candidate.replaces:
+                await self._take_place(session.info.id, candidate.replaces)
         except BaseException:
             with suppress(StudioError):  # no half-imported session stays
                 await engine.sessions.delete(session.info.id)
             raise
         engine.questions.notifier.notify_soon()  # windows of other programs list it
         return session.info.id
+
+    async def _take_place(self, session_id: str, earlier: str) -> None:
+        """Put the earlier state of a chat in the bin, and the later one where it was."""
+        engine = self._engine
+        if (old := await engine.store.get(earlier)) is None:
+            return
+        await engine.sessions.arrange(
+            [session_id], pinned=old.pinned, archived=old.archived, group_name=old.group_name
+        )
+        if old.titled_by == "person":
+            await engine.sessions.arrange([session_id], title=old.title, titled_by="person")
+        await engine.sessions.put_in_bin([earlier])
 
     async def _is_known_folder(self, folder: Path) -> bool:
         """Whether a session already works in this folder: agents may read theirs.
@@ -178,6 +218,13 @@ class ChatImporter:
         """
         known = {info.folder for info in await self._engine.sessions.list(every_version=True)}
         return str(folder) in known and await asyncio.to_thread(folder.is_dir)
+
+
+def _source_digest(one: PortableConversation) -> str:
+    """What a conversation of another program is known by, however it grows; empty if nothing."""
+    if not (isinstance(one, ImportedConversation) and one.id):
+        return ""
+    return hashlib.sha256(f"{one.teller} {one.id}".encode()).hexdigest()
 
 
 async def _numbered(path: Path) -> AsyncIterator[tuple[int, PortableConversation]]:

@@ -474,3 +474,53 @@ async def test_json_lists_the_files_of_an_archive_that_are_not_taken(
         assert chats and not any(row["not_taken"] for row in chats)
         assert rest.keys() == chats[0].keys() and rest["session"] == ""
         assert (rest["file"], rest["not_taken"]) == (str(packed), ["chat.html"])
+
+
+def _talk(*said: str, at: float) -> dict[str, Any]:
+    """A conversation of ChatGPT's, of which one side after the other says something."""
+    mapping: dict[str, Any] = {}
+    for number, text in enumerate(said):
+        role = "assistant" if number % 2 else "user"
+        content = {"content_type": "text", "parts": [text]}
+        mapping[str(number)] = {
+            "message": {"author": {"role": role}, "content": content},
+            "parent": str(number - 1) if number else None,
+            "children": [str(number + 1)] if number + 1 < len(said) else [],
+        }
+    last = str(len(said) - 1)
+    return {
+        "title": "Rye", "conversation_id": "c-1", "mapping": mapping, "current_node": last,
+        "update_time": at,
+    }  # fmt: skip
+
+
+async def test_a_conversation_that_grew_takes_the_place_of_its_earlier_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is twice, and nothing that was said here is lost."""
+    file = tmp_path / "conversations.json"
+
+    async def take(one: EngineHome, *said: str, at: float) -> list[dict[str, Any]]:
+        file.write_text(json.dumps([_talk(*said, at=at)]))
+        assert await cli(one, "import", "--json", str(file)) == 0
+        return json.loads(capsys.readouterr().out)
+
+    async with engine_home(place_of(tmp_path, "here"), "ollama", [Turn(Words("On."))]) as one:
+        sessions = one.engine.sessions
+        [first] = await take(one, "What is rye?", "A grain.", at=1e9)
+        await sessions.arrange([first["session"]], pinned=True, title="Mine", titled_by="person")
+        grown = ("What is rye?", "A grain.", "And spelt?", "One, too.")
+        [second] = await take(one, *grown, at=2e9 - 1)
+        assert second["replaces"] == first["session"] and not second["skipped"]
+        [info] = await sessions.list()
+        assert (info.id, info.title, info.pinned) == (second["session"], "Mine", True)
+        assert [one.text for one in (await stored(one, info.id)).messages] == [*grown]
+        assert [old.id for old in await sessions.bin()] == [first["session"]]
+
+        [older] = await take(one, "What is rye?", "A grain.", at=1e9)  # an archive of before
+        assert older["skipped"] == "it is here already" and len(await sessions.list()) == 1
+
+        await say(await sessions.open(info.id), "Here")
+        [kept] = await take(one, *grown, "And oats?", "Also.", at=2e9)
+        assert kept["skipped"] == "you went on with it here" and kept["session"] == info.id
+        assert len(await sessions.list()) == 1

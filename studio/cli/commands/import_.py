@@ -81,12 +81,13 @@ class _Importer:
     async def add(self, path: Path, one: PortableConversation) -> None:
         found = await self._importer.check(one)
         title = found.title or "Without a title"
-        skipped = _SKIPPED.get(found.state, "")
+        skipped = "you went on with it here" if found.went_on else _SKIPPED.get(found.state, "")
         session_id = found.session_id
         if not skipped:
             session_id = await self._importer.add(found, self._options.folder)
         missing = found.left_out
         row = {"file": str(path), "title": title, "session": session_id, "skipped": skipped}
+        row["replaces"] = found.replaces
         self._rows.append({**row, "left_out": list(missing), "not_taken": []})
         if self._options.json:
             return
@@ -94,13 +95,15 @@ class _Importer:
             self._console.say(f"Skipped, because {skipped}: {title}")
         else:
             self._console.row(f"{session_id[:8]}  {title}")
+            if found.replaces:
+                self._console.say(f"Its earlier state, {found.replaces[:8]}, is in the bin now.")
             if missing:
                 self._console.say(f"Not in {title}: {_some(missing)}")
 
     def left(self, path: Path, names: Sequence[str]) -> None:
         """Print which files of an archive were not taken; in JSON that is a row of its own."""
         if names and self._options.json:
-            row = {"file": str(path), "title": "", "session": "", "skipped": ""}
+            row = {"file": str(path), "title": "", "session": "", "skipped": "", "replaces": ""}
             self._rows.append({**row, "left_out": [], "not_taken": list(names)})
         elif names:
             self._console.say(f"Not taken from {path.name}: {_some(names)}")
