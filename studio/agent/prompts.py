@@ -47,6 +47,11 @@ CLIENT_INSTRUCTIONS = (
 CALL_NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."
 CALL_REPEATED = "This call was not run: it was made before, and nothing has changed since."
 CALL_CANCELLED = "The person stopped the turn before this was done."
+CALL_STOPPED = (
+    "The person stopped this call, not your turn. What it did until then stays done. Do not repeat "
+    "it unless they ask."
+)
+CALL_STOPPED_AFTER = f"{{output}}\n[{CALL_STOPPED}]"
 CALL_OUT_OF_TIME = "The turn's time limit was reached before this was done."
 CALL_BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."
 CALL_FAILED = "The program could not finish this. Its effect is unknown."

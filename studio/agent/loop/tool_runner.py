@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
 from studio.agent.permission.policy import COMMAND, target_of
-from studio.agent.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
+from studio.agent.prompts import CALL_STOPPED, CALL_STOPPED_AFTER, NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.services import Services
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
@@ -29,6 +29,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, Effect, ToolSpec
+from studio.processes.shell_command import last_states
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
 from studio.tools.sdk.result import render, shorten
@@ -122,7 +123,23 @@ class ToolRunner:
         self._slots = asyncio.Semaphore(limits.parallel_tools)
         self._drafted: set[tuple[str, str]] = set()
         """What the drafts of this turn change."""
+        self._working: dict[str, asyncio.Task[None]] = {}
+        """The tasks of calls whose tools work, by the calls' ids."""
+        self._stopped: set[str] = set()
+        """Calls of these that the person stopped."""
         self.reads = ReadCache()
+
+    def stop_calls(self, call_id: str = "") -> bool:
+        """End the tools that work now, or that of one call; the turn goes on (C-25).
+
+        The model gets what they printed as a failed result. Returns whether there was one.
+        """
+        found = [one for one in self._working if call_id in ("", one)]
+        for one in found:
+            if one not in self._stopped:  # it may need a moment to end
+                self._stopped.add(one)
+                self._working[one].cancel()
+        return bool(found)
 
     def nature(self, name: str) -> tuple[Effect, bool]:
         """The effect of a tool and whether it is steady; an unknown one only reads."""
@@ -328,6 +345,7 @@ class ToolRunner:
                 clock.resume()
 
         access, workspace = self._access, self._access.workspace
+        printed: list[str] = []
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
             drafts=_CallDrafts(
@@ -340,7 +358,7 @@ class ToolRunner:
                 permit.approve,
                 self._drafted,
             ),
-            emit=self._output_emitter(tool.spec, call),
+            emit=self._output_emitter(tool.spec, call, printed),
             ask=ask,
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
@@ -359,19 +377,26 @@ class ToolRunner:
         timer = asyncio.timeout(limit)
         acts = tool.spec.effect == "act"
         stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
+        task = asyncio.current_task()
+        assert task is not None, "each call is run by a task of its own"
+        self._working[call.id] = task
         try:
             async with self._track_changes() if acts else nullcontext(), timer:
                 result = await tool.call(context, call.arguments or {})
             return await asyncio.to_thread(_naming_changed, result, seen, workspace, stamps)
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if call.id in self._stopped and task.uncancel() == 0:  # else the turn is stopped too
+                return _stopped(printed)
+            if task.cancelling():
                 raise
             raise ToolFailed(f"{call.name} gave up: it was cancelled from inside.") from error
         except TimeoutError as error:
             if not timer.expired():
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
+        finally:
+            del self._working[call.id]
+            self._stopped.discard(call.id)
 
     def _draft_spec(self, spec: ToolSpec, draft: Draft) -> ToolSpec:
         """The tool whose rules decide about a call's draft, by what this does.
@@ -388,8 +413,12 @@ class ToolRunner:
         for exposed in self._guard.new_exposures(spec, call, result):
             self._emit(exposed)
 
-    def _output_emitter(self, spec: ToolSpec, call: ToolCall) -> Callable[[str], None]:
+    def _output_emitter(
+        self, spec: ToolSpec, call: ToolCall, printed: list[str]
+    ) -> Callable[[str], None]:
         """A function that emits a running call's output, up to ``OUTPUT_LIMIT``.
+
+        ``printed`` gets all of it, shown or not, but no more than its end.
 
         The session is exposed to it from its first piece on. Where the filter needs the whole
         output, because a value to mask may be split between two pieces, it emits nothing.
@@ -403,6 +432,7 @@ class ToolRunner:
             if not begun:
                 begun = True
                 self._record_exposures(spec, call, None)
+            printed[:] = ["".join([*printed, text])[-RESULT_LIMIT:]]
             if left > 0:
                 cut = len(text) >= left
                 text = (
@@ -456,6 +486,13 @@ def _naming_changed(
         return result
     names = ", ".join(changed[:20]) + (f" and {len(changed) - 20} more" if changed[20:] else "")
     return replace(result, value=f"{result.text}\n[Files changed that you have read: {names}.]")
+
+
+def _stopped(printed: Sequence[str]) -> Result:
+    """The result of a call that the person stopped: what it printed until then."""
+    output = last_states("".join(printed)).strip("\n")
+    text = CALL_STOPPED_AFTER.format(output=output) if output else CALL_STOPPED
+    return Result(text, "stopped by you", is_error=True, keeps_end=True)
 
 
 def _failed(text: str) -> Result:

@@ -59,6 +59,10 @@ class Turn:
             self._state.stop_reason = reason
             self._task.cancel()
 
+    def stop_calls(self, call_id: str = "") -> bool:
+        """End the tools that work now, or one of them; see ``ToolRunner.stop_calls``."""
+        return self._loop.tools.stop_calls(call_id)
+
     def files_changed(self) -> None:
         """Note that the person changed files: earlier reads and calls may have other results."""
         self._loop.tools.reads.forget()

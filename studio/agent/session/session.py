@@ -272,6 +272,13 @@ class Session:
             self._preparing.cancel()
         self.context.stop()
 
+    def stop_calls(self, call_id: str = "") -> bool:
+        """End the tools that work now, or that of one call, and let the turn go on (C-25).
+
+        Returns whether one worked.
+        """
+        return self._turn is not None and self._turn.stop_calls(call_id)
+
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; ``by`` names who answers if not the person."""
         if self._turn is not None:

@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 
 from studio.agent.budget import Amount
+from studio.agent.prompts import CALL_STOPPED, CALL_STOPPED_AFTER
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.events import (
     AwaitingPermission,
+    AwaitingReply,
     Event,
     ToolFinished,
+    ToolOutput,
     ToolStarted,
     TurnComplete,
     TurnStarted,
@@ -164,4 +167,66 @@ async def test_while_three_commands_run(tmp_path: Path) -> None:
         session = await home.session()
         events = await stopped(session, seen(ToolStarted, 3), "run", after=0.2)
         assert not any(isinstance(event, AwaitingPermission) for event in events)
+        await goes_on(home, session)
+
+
+async def test_c25_stopping_a_call_leaves_the_turn_and_the_other_calls(tmp_path: Path) -> None:
+    """C-25: the model hears what was printed until then, and the turn goes on to its answer."""
+    slow = "echo begun; sleep 3600"
+    calls = [
+        Call("run", {"command": slow, "time_limit": 3600}),
+        Call("ask", {"question": "Which?"}),
+    ]
+    script = [Turn(*calls, stop="tool_use"), Turn(Words("Done.")), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        assert not session.stop_calls()
+        finished: list[ToolFinished] = []
+        asked = ""
+        async for envelope in session.turn([Text("Go")], rules=[Rule.parse("run")]):
+            match envelope.event:
+                case ToolOutput() as printed:
+                    assert session.stop_calls(printed.call_id)
+                case AwaitingReply() as question:
+                    asked = question.call_id
+                case ToolFinished() as one:
+                    finished.append(one)
+                case TurnComplete() as end:
+                    assert end.reason == "done"
+                case _:
+                    pass
+            if asked and finished:  # it still waits, though the other was stopped
+                session.answer_question(asked, "The left one")
+        run, ask = finished
+        assert run.is_error and run.text == CALL_STOPPED_AFTER.format(output="begun")
+        assert not ask.is_error and ask.text == "The left one"
+        assert CALL_STOPPED in str(home.asked[-1].json)
+        await goes_on(home, session)
+
+
+async def test_c25_all_calls_that_work_are_stopped_and_a_turn_can_be_stopped_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """C-25: without a name every tool that works ends; to stop the turn as well wins."""
+    calls = [Call("run", {"command": f"sleep {n}", "time_limit": 3600}) for n in (3600, 3601)]
+    script = [Turn(*calls, stop="tool_use"), Turn(*calls, stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        begun = finished = 0
+        async for envelope in session.turn([Text("Go")], rules=[Rule.parse("run")]):
+            event = envelope.event
+            begun += isinstance(event, ToolStarted)
+            if isinstance(event, ToolStarted) and begun in (2, 4):
+                # One turn of the loop later both tools work.
+                asyncio.get_running_loop().call_soon(session.stop_calls)
+                if begun == 4:
+                    asyncio.get_running_loop().call_soon(session.stop)
+            if isinstance(event, ToolFinished):
+                finished += 1
+                assert event.text == CALL_STOPPED
+            if isinstance(event, TurnComplete):
+                assert event.reason == "cancelled" and finished == 2
+        assert [call.state for call in session.transcript.last_calls] == ["error"] * 2 + [
+            "cancelled"
+        ] * 2
         await goes_on(home, session)
