@@ -333,7 +333,7 @@ class AcpAgent:
         updates = SessionUpdates(session.info.folder, terminals)
         end = TurnComplete("error")
         fault = ""
-        turn = session.turn(words, mode="background", mentions=True)
+        turn = session.turn(words, least="background", mentions=True)
         async with aclosing(turn) as envelopes:
             async for envelope in envelopes:
                 event = envelope.event

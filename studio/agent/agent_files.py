@@ -216,7 +216,7 @@ role: reads
 # permissions:
 #   allow: ["run(git diff *)"]
 #   deny: ["run(git push*)"]
-# background takes its time, inline answers soon
+# inline answers soon, background takes its time, long works for up to an hour
 mode: background
 # Where you did not choose another:
 # provider: anthropic

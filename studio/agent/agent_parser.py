@@ -211,6 +211,7 @@ def _strangers(agent: Agent, line: int) -> Agent:
     return replace(
         agent,
         trusted=False,
+        mode="background" if agent.mode == "long" else agent.mode,
         description=escape_line(agent.description, MAX_DESCRIPTION),
         provider="",
         model="",

@@ -14,9 +14,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Agent, Caps
@@ -29,15 +29,21 @@ from studio.storage.sessions.store import SessionStore
 
 from .usage_costs import TokenRates, UsageCosts, total
 
+Unit: TypeAlias = Literal["tokens", "dollars"]
 NEARLY = 0.85
 """Of a cap, from which on an agent is told to come to an end."""
 HOUR = 3600.0
-_OF: dict[Cap, str] = {
+OF_CAP: dict[Cap, str] = {
     "turn": "for one turn",
     "session": "for this chat",
     "day": "for today",
     "month": "for this month",
 }
+
+
+def amount_text(unit: Unit, amount: float) -> str:
+    """“20,000 tokens” or “$5.00”."""
+    return f"{amount:,.0f} tokens" if unit == "tokens" else f"${amount:,.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ class Amount:
         """The larger of each."""
         return Amount(max(self.tokens, other.tokens), max(self.dollars, other.dollars))
 
-    def over(self, caps: Caps) -> Literal["", "tokens", "dollars"]:
+    def over(self, caps: Caps) -> Unit | Literal[""]:
         """Which cap this is beyond, if it is beyond one."""
         if caps.tokens and self.tokens > caps.tokens:
             return "tokens"
@@ -70,11 +76,11 @@ NO_AMOUNT = Amount()
 class OverBudget(StudioError):
     """A request would go beyond a cap; ``cap`` says whose."""
 
-    def __init__(self, cap: Cap, caps: Caps, unit: Literal["tokens", "dollars"]) -> None:
-        most = f"{caps.tokens:,} tokens" if unit == "tokens" else f"${caps.dollars:,.2f}"
-        super().__init__(f"Your limit of {most} {_OF[cap]} is reached.")
+    def __init__(self, cap: Cap, caps: Caps, unit: Unit) -> None:
+        most = amount_text(unit, caps.tokens if unit == "tokens" else caps.dollars)
+        super().__init__(f"Your limit of {most} {OF_CAP[cap]} is reached.")
         self.cap: Cap = cap
-        self.unit: Literal["tokens", "dollars"] = unit
+        self.unit: Unit = unit
 
 
 class OverRate(ProviderError):
@@ -127,8 +133,28 @@ class Account:
 
     @property
     def nearly(self) -> bool:
-        soon = Amount(round(self.used.tokens / NEARLY), self.used.dollars / NEARLY)
-        return bool(soon.over(self.caps))
+        return max(self.shares.values(), default=0.0) > NEARLY
+
+    @property
+    def shares(self) -> dict[Unit, float]:
+        """How much of each cap was used; 1 is all of it."""
+        used, caps = self.used, self.caps
+        found: dict[Unit, float] = {}
+        if caps.tokens:
+            found["tokens"] = used.tokens / caps.tokens
+        if caps.dollars:
+            found["dollars"] = used.dollars / caps.dollars
+        return found
+
+    def raise_cap(self, unit: Unit) -> None:
+        """Let this account have more of a unit, by ``more``, until its next turn begins."""
+        self.caps = replace(self.caps, **{unit: getattr(self.caps, unit) + self.more(unit)})
+
+    def more(self, unit: Unit) -> float:
+        """What the person is offered beyond a cap: of a turn as much again, else a quarter."""
+        most = self.caps.tokens if unit == "tokens" else self.caps.dollars
+        more = most if self.cap == "turn" else most / 4
+        return max(round(more), 1) if unit == "tokens" else more
 
 
 class Reservation:
@@ -285,14 +311,20 @@ class Budgets:
                 del self._own[oldest]
 
     async def for_turn(
-        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
+        self,
+        session: SessionInfo,
+        agent: Agent,
+        parent: Budget | None,
+        *,
+        new: bool = False,
+        long: bool = False,
     ) -> Budget:
         """The budget of a turn: the agent's caps, the session's, its parent's, day's and month's.
 
-        ``new``: the session has used nothing yet.
+        ``new``: the session has used nothing yet. ``long``: the turn has the mode ``long``.
         """
         values = self._settings.values
-        turn = Caps(values.turn_tokens, values.turn_dollars)
+        turn = Caps(values.turn_tokens, values.long_dollars if long else values.turn_dollars)
         await self._refresh()
         own = await self._of_session(session, new)
         above = parent.accounts if parent is not None else ()

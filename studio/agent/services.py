@@ -187,12 +187,16 @@ class Services(ServiceRegistry):
         values = self.settings.values
         if mode == "inline":
             steps, seconds = values.inline_steps, values.inline_seconds
-        else:
+        elif mode == "background":
             steps, seconds = values.background_steps, values.background_seconds
+        else:
+            steps, seconds = values.long_steps, values.long_seconds
         return Limits(
             agent.steps or max(steps, 1),
             agent.seconds or max(seconds, 1.0),
             agent.parallel_tools or max(values.parallel_tools, 1),
+            commands_free=mode == "long",
+            extensible=mode == "long",
         )
 
     @property

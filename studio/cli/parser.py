@@ -239,6 +239,7 @@ def _whole_number(least: int, most: float, why: str) -> Callable[[str], int]:
 
 number = _whole_number(0, math.inf, "the number of a rule is needed, as in permissions list")
 steps = _whole_number(1, MAX_STEPS, f"a number from 1 to {MAX_STEPS:,} is needed")
+seconds = _whole_number(1, 86_400, "seconds from 1 to 86,400 are needed")
 wait = _whole_number(1, 3600, "seconds from 1 to 3,600 are needed")
 most = _whole_number(1, math.inf, "how many at most is a number from 1 on")
 port = _whole_number(0, 65535, "a port is a number from 0 to 65535")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from .models import Effort
 from .permissions import Rule
 
-Mode: TypeAlias = Literal["inline", "background"]
+Mode: TypeAlias = Literal["inline", "background", "long"]
+"""How long a turn may take: ``inline`` answers soon, ``background`` takes its time, ``long`` is for
+work of an hour or so (L-1, C-1)."""
 PermissionMode: TypeAlias = Literal["ask", "auto", "plan"]
 """``ask``: drafts wait for approval and commands are asked about. ``auto``: drafts
 are written at once, commands are still asked about. ``plan``: the model is
@@ -28,12 +30,16 @@ HUES = ("blue", "green", "plum", "rust", "teal", "ochre", "rose", "slate")
 class Limits:
     """Limits of a turn: steps, and seconds without the time it waits for the person (L-1, L-11).
 
-    ``parallel_tools`` is how many calls of one reply run at a time (L-3).
+    ``parallel_tools`` is how many calls of one reply run at a time (L-3). ``commands_free``:
+    the time of commands does not count. ``extensible``: the person is asked for more before a
+    limit is reached, also one of tokens or money (C-1).
     """
 
     steps: int
     seconds: float
     parallel_tools: int = 5
+    commands_free: bool = False
+    extensible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,12 @@ class Agent:
     def bare(self) -> bool:
         """Whether it is the model alone, without instructions and tools."""
         return not self.prompt and not self.tools
+
+
+def longer(mode: Mode, other: Mode) -> Mode:
+    """The mode of the two in which a turn may take longer."""
+    modes = get_args(Mode)
+    return other if modes.index(other) > modes.index(mode) else mode
 
 
 def addressed(text: str, names: Iterable[str]) -> str:

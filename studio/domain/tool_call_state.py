@@ -20,6 +20,9 @@ from .events import (
 from .messages import Image, ToolCall, ToolResult
 from .permissions import Question
 
+_OF_PROGRAM = {"verb": "Asking", "done": "Asked", "icon": "gauge", "effect": "read"}
+"""How a question that no call asks is shown."""
+
 
 class ToolCallState:
     """The calls of one turn, as blocks in the transcript's list."""
@@ -98,11 +101,16 @@ class ToolCallState:
                         )
                 return None
             case AwaitingReply():
+                if event.call_id not in self._places:  # the program asks, ahead of a limit
+                    self._place(event.call_id, "limit", step)
+                    self._change(event.call_id, **_OF_PROGRAM)
                 return self._change(
                     event.call_id, state="waiting", asks=event.text, choices=event.choices
                 )
             case ReplyGiven():
-                return self._change(event.call_id, state="running", reply=event.text)
+                block = self.get(event.call_id)
+                state = "running" if block is None or block.whole else "done"  # nothing follows
+                return self._change(event.call_id, state=state, reply=event.text)
             case _:
                 assert_never(event)
 

@@ -190,7 +190,7 @@ class Responder:
         try:
             turn = session.turn(
                 matched.said,
-                mode="background",
+                least="background",
                 within=client_policy(self._engine),
                 tools=answer.request.tools,
                 results=matched.results,

@@ -261,9 +261,9 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
         ("session_tokens", 1, "token_limit", "1 tokens for this chat is reached"),
         ("day_tokens", 1, "token_limit", "1 tokens for today is reached"),
         ("month_tokens", 1, "token_limit", "1 tokens for this month is reached"),
-        ("turn_dollars", 1e-6, "money_limit", "for one turn is reached"),
-        ("background_steps", 1, "step_limit", "the one step"),
-        ("background_seconds", 1, "time_limit", "its limit of 1 s"),
+        ("long_dollars", 1e-6, "money_limit", "for one turn is reached"),
+        ("long_steps", 1, "step_limit", "the one step"),
+        ("long_seconds", 1, "time_limit", "its limit of 1 s"),
     ],
 )
 async def test_l14_every_limit_ends_a_run_as_one(

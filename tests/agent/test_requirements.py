@@ -185,7 +185,7 @@ async def test_l2_one_turn_complete_ends_a_turn(reason: str, tmp_path: Path) -> 
     async with engine_home(tmp_path, "anthropic", ENDS.get(reason, [END])) as home:
         session = await home.session(model="claude-sonnet-4-5")
         if reason == "money_limit":
-            home.engine.settings.values.turn_dollars = 0.000_001
+            home.engine.settings.values.long_dollars = 0.000_001
         recorded: list[Event] = []
         session.subscribe(lambda envelope: recorded.append(envelope.event))
         limits = Limits(2 if reason == "step_limit" else 9, 0.5 if reason == "time_limit" else 30)

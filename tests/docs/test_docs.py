@@ -107,6 +107,10 @@ def test_defaults_in_the_tables_are_the_programs() -> None:
         f"{values.background_seconds:g}, ",
         f"| `turn_tokens`, `turn_dollars` | one turn; an agent's file may set `tokens` and "
         f"`dollars` | {values.turn_tokens}, ${values.turn_dollars:g} |",
+        f"| `long_dollars` | one turn in the mode `long`, in place of `turn_dollars` | "
+        f"${values.long_dollars:g} |",
+        f" | {values.long_steps}, `long_steps` |",
+        f" | {values.long_seconds:g}, `long_seconds` |",
         f"| `day_tokens`, `day_dollars` | a day | {values.day_tokens}, ${values.day_dollars:g} |",
         f"| `month_tokens`, `month_dollars` | a month of the calendar | {values.month_tokens}, "
         f"{values.month_dollars:g} |",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.engine import Engine
+from studio.agent.permission.approval import AHEAD
+from studio.agent.prompts import NOBODY_ANSWERS
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.session import Session
 from studio.app import build
@@ -41,7 +43,7 @@ def give_time(values: Settings) -> None:
     """
     values.write_titles = False
     usual = Settings()
-    for name in ("inline_seconds", "background_seconds"):
+    for name in ("inline_seconds", "background_seconds", "long_seconds"):
         if getattr(values, name) == getattr(usual, name):
             setattr(values, name, FOREVER)
 
@@ -115,8 +117,8 @@ async def engine_home(
 async def say(
     session: Session, text: str = "Go", rules: tuple[Rule, ...] = (), answer: str = ""
 ) -> list[Event]:
-    """One turn, every permission question answered the same way."""
-    from studio.domain.events import AwaitingPermission
+    """One turn, every permission question answered the same way; nobody raises a limit."""
+    from studio.domain.events import AwaitingPermission, AwaitingReply
 
     events: list[Event] = []
     async for envelope in session.turn([Text(text)] if text else [], rules=rules):
@@ -124,6 +126,8 @@ async def say(
         events.append(event)
         if isinstance(event, AwaitingPermission) and answer:
             session.answer_permission(event.question.id, answer)  # type: ignore[arg-type]
+        if isinstance(event, AwaitingReply) and event.call_id.startswith(AHEAD):
+            session.answer_question(event.call_id, NOBODY_ANSWERS)
     return events
 
 

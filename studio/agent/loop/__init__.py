@@ -5,7 +5,8 @@
 - ``model_request``: Sends a request to the model, and sends it again after a failure.
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
-- ``guards``: Notice that an agent repeats itself, announce limits, check answers.
+- ``guards``: Notice that an agent repeats itself, check answers.
+- ``wrap_up``: Asks the person for more ahead of a limit, or tells the model to finish.
 - ``findings``: What the results of a turn have told so far, and whether another tells more.
 - ``structured_output``: Describes and parses answers that have to fit a JSON schema.
 - ``user_messages``: The words that the person reads about errors and ends of turns.

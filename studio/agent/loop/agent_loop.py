@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from studio.agent.budget import OverBudget
 from studio.agent.prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
 from studio.domain.events import MessageTaken, Steered, StepStarted, Told, ToolFinished
 from studio.domain.messages import ToolResult
@@ -47,12 +48,13 @@ class AgentLoop:
     async def run(self) -> TurnEnd:
         """Take steps until the turn ends. With nothing said it answers the last message again."""
         await self._begin()
-        steps = self.context.limits.steps
-        for step in range(1, steps + 1):
-            if step > 1:
-                self._start_step(step)
-            if end := await self._step():
-                return end
+        while not (end := await self._step()):
+            if self.state.step >= self.state.limits.steps:
+                break
+            self._start_step(self.state.step + 1)
+        if end is not None:
+            return end
+        steps = self.state.limits.steps
         used = "the one step" if steps == 1 else f"all {steps} steps"
         return TurnEnd("step_limit", f"The agent used {used} of this turn.")
 
@@ -73,7 +75,7 @@ class AgentLoop:
             return None
         if reply.stop == "max_tokens":
             return TurnEnd("token_limit", "The answer reached the model's output limit.")
-        if self.context.steering and self.state.step < self.context.limits.steps:
+        if self.context.steering and self.state.step < self.state.limits.steps:
             return None
         self.events.flush()
         for guard in self.guards:
@@ -92,6 +94,9 @@ class AgentLoop:
                         if isinstance(item, Reply):
                             return item
                         self._emit(item)
+            except OverBudget as error:
+                if not any([await guard.over_budget(error, self.state) for guard in self.guards]):
+                    raise
             except ContextTooLong as too_long:
                 if not await self._compact():
                     raise too_long.error from too_long
@@ -155,7 +160,7 @@ class AgentLoop:
             self._emit(steered)
             await self._history.hear([steered])
         for guard in self.guards:
-            guard.before_request(self.state)
+            await guard.before_request(self.state)
         await self._history.hear(self._emit_notes())
 
     def _emit_notes(self) -> list[Told]:

@@ -1,7 +1,7 @@
 """Guards of a turn: checks that the loop calls between its steps.
 
 ``RepetitionGuard`` notices that an agent repeats itself and requests its answer (L-8),
-``WrapUpGuard`` announces a limit, ``AnswerGuard`` checks an answer against its schema.
+``AnswerGuard`` checks an answer against its schema.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from studio.agent.budget import NEARLY, Budget
-from studio.agent.prompts import ANSWER_MISFIT, LAST_STEP, LOOPING, NEARLY_OUT, NOTHING_NEW
-from studio.domain.agents import Limits
+from studio.agent.prompts import ANSWER_MISFIT, LOOPING, NOTHING_NEW
 from studio.domain.events import Event, HistoryBegun, Steered, Told
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
@@ -112,30 +110,6 @@ class RepetitionGuard(Guard):
     def _others(self, key: str) -> int:
         """The number of changes by anything but this call."""
         return self._changes - self._own.get(key, 0)
-
-
-class WrapUpGuard(Guard):
-    """Tells the model once to finish when the turn is about to reach a limit."""
-
-    def __init__(self, limits: Limits, budget: Budget) -> None:
-        self._limits = limits
-        self._budget = budget
-        self._told = False
-
-    def on_event(self, event: Event) -> None:
-        if isinstance(event, HistoryBegun):
-            self._told = False  # the note is not in the new history
-
-    def before_request(self, state: TurnState) -> None:
-        if not self._told and (text := self._note(state)):
-            self._told = True
-            state.notes.append(Told("wrap_up", text))
-
-    def _note(self, state: TurnState) -> str:
-        if state.step == self._limits.steps > 1:
-            return LAST_STEP
-        out_of_time = state.clock.seconds > NEARLY * self._limits.seconds
-        return NEARLY_OUT if out_of_time or self._budget.nearly else ""
 
 
 class AnswerGuard(Guard):

@@ -121,6 +121,7 @@ class ToolRunner:
         self._track_changes = track_changes
         self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
+        self._commands_free = limits.commands_free
         self._drafted: set[tuple[str, str]] = set()
         """What the drafts of this turn change."""
         self._working: dict[str, asyncio.Task[None]] = {}
@@ -376,11 +377,14 @@ class ToolRunner:
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
         acts = tool.spec.effect == "act"
-        stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
         task = asyncio.current_task()
         assert task is not None, "each call is run by a task of its own"
         self._working[call.id] = task
+        untimed = self._commands_free and tool.spec.target == COMMAND
+        if untimed:
+            self.approvals.clock.pause()
         try:
+            stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
             async with self._track_changes() if acts else nullcontext(), timer:
                 result = await tool.call(context, call.arguments or {})
             return await asyncio.to_thread(_naming_changed, result, seen, workspace, stamps)
@@ -395,6 +399,8 @@ class ToolRunner:
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
         finally:
+            if untimed:
+                self.approvals.clock.resume()
             del self._working[call.id]
             self._stopped.discard(call.id)
 

@@ -75,7 +75,7 @@ class Turn:
             await self._context.history.flush()  # or a turn without its record would be done
             return end
         except asyncio.CancelledError:
-            limit = f"The turn reached its limit of {self._context.limits.seconds:g} s."
+            limit = f"The turn reached its limit of {self._state.limits.seconds:g} s."
             return TurnEnd(self._state.stop_reason, limit if self._state.out_of_time else "")
         except OverBudget as error:
             reason = "token_limit" if error.unit == "tokens" else "money_limit"
@@ -86,6 +86,8 @@ class Turn:
             self._events.emit(describe_error(error))
             return TurnEnd("error", str(error))
         finally:
+            for question in self._state.asked.values():
+                question.cancel()
             await self._close()
 
     async def _close(self) -> None:
@@ -116,9 +118,16 @@ class Turn:
         )
 
     async def _watch_time(self) -> None:
-        limit, clock = self._context.limits.seconds, self._state.clock
-        while (left := limit - clock.seconds) > 0:  # noqa: ASYNC110 (the clock can pause)
-            await asyncio.sleep(max(left, 0.05))
+        state, clock = self._state, self._state.clock
+        while True:
+            if (left := state.limits.seconds - clock.seconds) > 0:
+                await asyncio.sleep(max(left, 0.05))  # the clock can pause
+            elif asked := state.asked.get("seconds"):  # its answer may give more
+                clock.pause()
+                await asyncio.wait([asked])
+                clock.resume()
+            else:
+                break
         self.stop("time_limit")
 
     async def _watch_requests(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from studio.agent.budget import OverBudget
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
@@ -68,7 +69,6 @@ class TurnContext:
     """
 
     started: TurnStarted
-    limits: Limits
     access: ModelAccess
     history: NativeHistory
     compactor: Compactor
@@ -83,8 +83,9 @@ class TurnContext:
 
 @dataclass(slots=True)
 class TurnState:
-    """The progress of a turn."""
+    """The progress of a turn, and its limits: the person may raise them meanwhile (C-1)."""
 
+    limits: Limits
     clock: WorkClock = field(default_factory=WorkClock)
     step: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -92,6 +93,8 @@ class TurnState:
     """The pieces of the text of this step."""
     notes: list[Told] = field(default_factory=list[Told])
     """Notes to the model for the next request, in addition to ``TurnContext.updates``."""
+    asked: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
+    """Open questions whether the turn may go on beyond a limit, by what it limits."""
     stop_reason: CompletionReason = "cancelled"
     """Why the turn's task is cancelled, if it is."""
 
@@ -124,8 +127,12 @@ class Guard:
     def files_changed(self) -> None:
         """The person changed files while the turn runs."""
 
-    def before_request(self, state: TurnState) -> None:
+    async def before_request(self, state: TurnState) -> None:
         """A request is about to be sent; it includes notes added to ``state.notes``."""
+
+    async def over_budget(self, error: OverBudget, state: TurnState) -> bool:
+        """A request would go beyond a cap; returns whether it may be tried again."""
+        return False
 
     def before_tools(self, calls: Sequence[ToolCall]) -> TurnEnd | None:
         """The model made calls, and none has run; none runs if the turn ends here."""

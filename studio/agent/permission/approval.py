@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,8 @@ from .policy import COMMAND, NETWORK, PATH, Policy, target_of
 from .rule_suggestions import suggest_rules, warning_about
 from .rulebook import FOLDER, PLAN, Decision
 
+AHEAD = "ahead-"
+"""Begins the id of a question that no call asks."""
 MAX_COVERED = 8
 """How many earlier calls that a suggested rule would have allowed are shown."""
 
@@ -144,7 +147,7 @@ class Approvals:
         self._policy = access.policy
         self._sandbox = access.sandbox
         self._transcript = transcript
-        self._clock = clock
+        self.clock = clock
         self._emit = emit
         self._remember = remember
         self._one_question = asyncio.Lock()
@@ -170,7 +173,7 @@ class Approvals:
         """Wait for permission; raises ToolFailed, with a text for the model, if there is none."""
         decision = await self._decide(spec, call)
         if decision.verdict == "ask" and (spec.effect != "draft" or decision.insists):
-            async with self._one_question:  # questions come one at a time (T-7)
+            async with self._asking():
                 decision = await self._decide(spec, call)  # the last answer may cover it
                 if decision.verdict == "ask":
                     return await self._question(spec, call, decision)
@@ -207,18 +210,34 @@ class Approvals:
 
     async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
         """Ask the person the agent's question; ``answer_question`` brings the answer."""
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        async with self._asking():
+            return await self._reply(call_id, text, choices)
+
+    async def ask_ahead(self, text: str, choices: Sequence[str]) -> str:
+        """Ask the person something of the program's own, while the agent works on (C-1)."""
         async with self._one_question:
-            self._replies[call_id] = future
-            self._clock.pause()
-            self._emit(AwaitingReply(call_id, text, tuple(choices)))
-            try:
-                reply = await future
-            finally:
-                self._clock.resume()
-                del self._replies[call_id]
-            self._emit(ReplyGiven(call_id, reply))
-            return reply
+            return await self._reply(f"{AHEAD}{uuid.uuid4().hex}", text, choices)
+
+    async def _reply(self, call_id: str, text: str, choices: Sequence[str]) -> str:
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._replies[call_id] = future
+        self._emit(AwaitingReply(call_id, text, tuple(choices)))
+        try:
+            reply = await future
+        finally:
+            del self._replies[call_id]
+        self._emit(ReplyGiven(call_id, reply))
+        return reply
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncGenerator[None]:
+        """Questions come one at a time (T-7), and what waits for one takes no time (L-11)."""
+        self.clock.pause()
+        try:
+            async with self._one_question:
+                yield
+        finally:
+            self.clock.resume()
 
     async def _decide(self, spec: ToolSpec, call: ToolCall) -> Decision:
         arguments = call.arguments or {}
@@ -322,12 +341,10 @@ class Approvals:
         self._answers[question.id] = future
         answer: Answer = "deny"
         by = ""
-        self._clock.pause()
         self._emit(AwaitingPermission(question))
         try:
             answer, by = await future
         finally:
-            self._clock.resume()
             del self._answers[question.id]
             self._emit(PermissionResolved(question.id, answer, by))
         return answer, by

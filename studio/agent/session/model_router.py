@@ -22,7 +22,7 @@ from studio.agent.context.token_count import estimate_request
 from studio.agent.prompts import ROUTING_SYSTEM
 from studio.agent.provider_factory import ProviderFactory
 from studio.agent.usage_costs import token_rates
-from studio.domain.agents import Agent, Mode
+from studio.domain.agents import Agent, Mode, longer
 from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import CompletionReason, Routed, TextDelta
 from studio.domain.messages import Image, Said, Text
@@ -150,9 +150,11 @@ READS = 4_000
 ANSWER = 1_000
 """Tokens of its answer; some think first."""
 MODES: tuple[Mode, ...] = ("inline", "background")
+"""Those that a message's words tell; the agent's file says whose turns may be ``long``."""
 STUCK: dict[Mode, tuple[CompletionReason, ...]] = {
     "inline": ("stalled",),
     "background": ("stalled", "step_limit"),
+    "long": ("stalled", "step_limit"),
 }
 """How a turn ends that the next tier takes over. One that worked for the few steps of
 the inline mode is not stuck: the person is offered the background (L-1)."""
@@ -223,6 +225,8 @@ class ModelRouter:
                 index = max(index, least)
             target = await self._usable(index, said, least) or target
         wanted = mode or found.mode
+        if not mode and wanted == "background":
+            wanted = longer(wanted, agent.mode)
         words = f"This looks like {found.what}, so {self._does(target, wanted)}."
         return Routed(wanted, *target, words, asked.name, asked.usage, asked.seconds, asked.cost)
 
@@ -237,7 +241,7 @@ class ModelRouter:
         target = await self._usable(index + 1, said, index + 1)
         if target is None or target == now:
             return None
-        wanted = mode or "background"
+        wanted = mode or longer("background", agent.mode)
         words = f"{self._title(now)} got stuck, so {self._does(target, wanted)}."
         return Routed(wanted, *target, words)
 

@@ -133,17 +133,18 @@ class Session:
         generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
         mentions: bool = False,
+        least: Mode = "inline",
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
 
         A ``TurnComplete`` comes last. Closing the generator stops the turn.
 
         ``rules`` count for this turn alone, in addition to the agent's and the
-        session's; ``mode`` and ``limits`` are the agent's where not given, ``caps``
-        apply in addition to all others (L-14). With ``mentions`` an agent whose name after @
-        begins the words answers this one turn. ``parent`` is the ``as_parent`` of the
-        session whose turn begins this one. ``within`` is the most that the turn may
-        do, whatever the rules allow.
+        session's; ``mode`` and ``limits`` are the agent's where not given, the mode at least
+        ``least``; ``caps`` apply in addition to all others (L-14). With ``mentions`` an agent
+        whose name after @ begins the words answers this one turn. ``parent`` is the
+        ``as_parent`` of the session whose turn begins this one. ``within`` is the most that
+        the turn may do, whatever the rules allow.
 
         ``tools`` are run by the client: a turn that calls them ends as
         ``handed_over``, and the next one brings their ``results``. A call without a
@@ -153,7 +154,9 @@ class Session:
         last message again. An error in the set-up ends the turn as an error in the transcript,
         so that what the person typed is kept.
         """
-        message = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
+        message = TurnOptions(
+            rules, mode, limits, parent, within, tools, results, generation, caps, least=least
+        )
         self._require_idle()
         words = repair_text(self.queue.send(said) if isinstance(said, MessageQueued) else said)
         self._message = message

@@ -15,12 +15,13 @@ from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
 from studio.agent.loop.agent_loop import AgentLoop
-from studio.agent.loop.guards import AnswerGuard, RepetitionGuard, WrapUpGuard
+from studio.agent.loop.guards import AnswerGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.structured_output import schema_instruction
 from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnState
+from studio.agent.loop.wrap_up import WrapUpGuard
 from studio.agent.permission.approval import Approvals, ToolAccess
 from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
@@ -29,7 +30,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
-from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed
+from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
 from studio.domain.blocks import UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import (
@@ -98,6 +99,8 @@ class TurnOptions:
     caps: Caps = NO_CAPS
     agent: str = ""
     """Who answers this turn in place of the session's agent."""
+    least: Mode = "inline"
+    """The mode of a turn that would have a shorter one."""
     escalated: bool = False
     """Whether the turn before got stuck, so that the next tier takes over."""
 
@@ -190,6 +193,7 @@ class TurnBuilder:
         if self._ledger is None:
             self._ledger = CacheLedger(last)
         mode = routed[0].mode if routed else options.mode or setup.agent.mode
+        mode = longer(mode, options.least)
         limits = options.limits or self._services.limits(setup.agent, mode)
         model = self.model_access(setup, budget, last)
         access = await self._tool_access(setup, options)
@@ -201,7 +205,6 @@ class TurnBuilder:
         await self._undo.begin(started.turn_id, str(access.workspace.root), acts=access.acts)
         context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
-            limits=limits,
             access=model,
             history=self.history,
             compactor=self.compactor,
@@ -212,16 +215,20 @@ class TurnBuilder:
             steering=self.steering,
             opened=self.opened,
         )
-        state = TurnState()
-        guards: list[Guard] = [RepetitionGuard(self._undo.found), WrapUpGuard(limits, budget)]
+        state = TurnState(limits)
+        wrap_up = WrapUpGuard(budget)
+        guards: list[Guard] = [RepetitionGuard(self._undo.found), wrap_up]
         if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))
         events = TurnEvents(session.record, state, guards)
         self.parent = ParentTurn(budget, access.policy, access.guard, events.emit)
+        approvals = Approvals(access, session.transcript, state.clock, events.emit, self._remember)
+        if limits.extensible:
+            wrap_up.ask = approvals.ask_ahead
         tools = ToolRunner(
             self._services,
             access,
-            Approvals(access, session.transcript, state.clock, events.emit, self._remember),
+            approvals,
             session.drafts,
             limits,
             events.emit,
@@ -381,7 +388,11 @@ class TurnBuilder:
             above = options.parent.budget if options.parent else None
             new = self.history.new
             self._message_budget = await self._services.budgets.for_turn(
-                self._session.info, capped, above, new=new
+                self._session.info,
+                capped,
+                above,
+                new=new,
+                long=(options.mode or agent.mode) == "long",
             )
         return self._message_budget
 

@@ -19,6 +19,7 @@ from studio.cli.parser import (
     option,
     param,
     permission_option,
+    seconds,
     session_options,
     steps,
 )
@@ -63,7 +64,7 @@ def arguments(parser: CommandParser) -> None:
         action=ModeOption,
         choices=get_args(Mode),
         metavar="MODE",
-        help=f"{' or '.join(get_args(Mode))}; default: the agent's",
+        help=f"{', '.join(get_args(Mode)[:-1])} or {get_args(Mode)[-1]}; default: the agent's",
     )
     permission_option(parser)
     session_options(parser)
@@ -111,6 +112,7 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--max-steps", type=steps, metavar="N", help="requests to the model at most"
     )
+    parser.add_argument("--seconds", type=seconds, metavar="N", help="seconds of work at most")
     parser.add_argument(
         "--budget",
         type=caps,
@@ -330,11 +332,16 @@ def _at_terminal() -> bool:
 
 
 async def _limits(engine: Engine, session: Session, options: Namespace) -> Limits | None:
-    """The agent's limits with the steps of ``--max-steps``; None without that option."""
-    if options.max_steps is None:
+    """The agent's limits with those of ``--max-steps`` and ``--seconds``; None without both."""
+    if options.max_steps is None and options.seconds is None:
         return None
     agent = await engine.agent(session.info.agent, Path(session.info.folder))
-    return replace(engine.limits(agent, options.mode or agent.mode), steps=options.max_steps)
+    limits = engine.limits(agent, options.mode or agent.mode)
+    return replace(
+        limits,
+        steps=options.max_steps or limits.steps,
+        seconds=options.seconds or limits.seconds,
+    )
 
 
 def _streams(options: Namespace) -> bool:

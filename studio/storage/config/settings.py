@@ -92,11 +92,15 @@ class Settings:
     inline_seconds: float = 30.0
     background_steps: int = 20
     background_seconds: float = 180.0
-    """Limits of a turn in the two modes (L-1, L-11)."""
+    long_steps: int = 200
+    long_seconds: float = 3600.0
+    """Limits of a turn in the three modes (L-1, L-11, C-1)."""
     parallel_tools: int = 5
     """Calls of one reply that run at a time (L-3)."""
     turn_tokens: int = 0
     turn_dollars: float = 5.0
+    long_dollars: float = 5.0
+    """Of a turn in the mode ``long``, in place of ``turn_dollars``."""
     session_tokens: int = 0
     session_dollars: float = 0.0
     day_tokens: int = 0
@@ -216,6 +220,8 @@ class Settings:
             for name, value in data.items()
             if name not in hints and name not in (_OLD_WINDOWS, _OLD_MOTION)
         }
+        if "long_dollars" not in data:  # an older version's one cap was for all turns
+            settings.long_dollars = settings.turn_dollars
         if data.get(_OLD_MOTION) is True and "motion" not in known:
             settings.motion = "reduced"
         settings.models = _with_windows(settings.models, data.get(_OLD_WINDOWS))

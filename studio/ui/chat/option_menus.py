@@ -86,6 +86,7 @@ TURN_MODES: dict[str, tuple[str, str]] = {
     "": (tr_later("As the agent’s file says"), ""),
     "inline": (tr_later("Inline"), tr_later("Short: ends soon and hands back to you")),
     "background": (tr_later("Background"), tr_later("Longer, beside what else you do")),
+    "long": (tr_later("Long"), tr_later("Large work; asks you before it takes more")),
 }
 _MODE = "mode "
 

@@ -58,6 +58,8 @@ class RecoveryActions:
             return ""
         if last.cap == "hour":
             return "requests_per_hour"
+        if last.cap == "turn" and last.mode == "long" and last.reason == "money_limit":
+            return "long_dollars"
         return f"{last.cap}_{'dollars' if last.reason == 'money_limit' else 'tokens'}"
 
     def raised_cap(self, reason: str) -> str:

@@ -290,7 +290,7 @@ class SessionOptions:
 
     def choose_turn_mode(self, mode: str) -> None:
         """Choose how long the next turns may take; an empty one leaves it to the agent's file."""
-        if mode == "inline" or mode == "background":
+        if mode == "inline" or mode == "background" or mode == "long":
             self._chat.runner.modes[self._session_id] = mode
         else:
             self._chat.runner.modes.pop(self._session_id, None)

@@ -26,7 +26,7 @@ from studio.agent.agent_library import AgentLibrary
 from studio.agent.agent_parser import AgentText
 from studio.agent.engine import Engine
 from studio.agent.frontmatter import Problem
-from studio.domain.agents import OWN_TOOLS, Agent
+from studio.domain.agents import OWN_TOOLS, Agent, Mode
 from studio.domain.errors import StudioError
 from studio.files.folders import private_folder
 from studio.providers.registry import PROVIDER_TITLES
@@ -337,7 +337,9 @@ class AgentsPage(Page):
         read_only = document.read_only
         self.editor.show_problems(found.problems)
         self.foot.show_problems(found.problems, read_only=read_only)
-        mode = "inline" if found.values.get("mode") == "inline" else "background"
+        wanted = found.values.get("mode")
+        mode: Mode = "inline" if wanted == "inline" else "background"
+        mode = "long" if wanted == "long" else mode
         limits = self._engine.limits(Agent("x"), mode)
         usual = {"steps": limits.steps, "seconds": limits.seconds}
         self.properties.show_values(

@@ -48,6 +48,7 @@ ROLE_NAMES = {
 MODE_NAMES = {
     "background": tr_later("Background: takes its time"),
     "inline": tr_later("Inline: answers soon"),
+    "long": tr_later("Long: works for up to an hour"),
 }
 VERDICT_NAMES = {
     "allow": tr_later("Allow"),

@@ -41,6 +41,9 @@ class CapRows(AmountRows):
         ):
             amounts = (f"{name}_tokens", tokens, 0), (f"{name}_dollars", dollars, 0)
             self.add_amounts(title, *amounts, line=line)
+            if name == "turn":
+                line = tr("In the mode for large work. You are asked ahead of it.")
+                self.add_amounts(tr("One long turn"), ("long_dollars", dollars, 0), line=line)
         line = tr("Requests of all chats together.")
         self.add_amounts(tr("One hour"), ("requests_per_hour", requests, 0), line=line)
 

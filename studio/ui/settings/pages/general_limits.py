@@ -30,6 +30,10 @@ class LimitRows(AmountRows):
             ("background_seconds", seconds, 1),
         )
         self.add_amounts(
+            tr("Long turns"), ("long_steps", steps, 1), ("long_seconds", seconds, 1),
+            line=tr("Commands take none of it, and you are asked before they end."),
+        )  # fmt: skip
+        self.add_amounts(
             tr("At the same time"), ("parallel_tools", tools, 1), line=tr("Of one reply.")
         )
         self.toggles: dict[str, Toggle] = {}

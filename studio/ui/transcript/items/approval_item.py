@@ -311,7 +311,12 @@ class QuestionItem(WaitingItem):
 
     @property
     def name(self) -> str:
-        return joined((self.block.asks or "", *self.block.choices, tr("needs your answer")))
+        words = map(self._words, (self.block.asks or "", *self.block.choices))
+        return joined((*words, tr("needs your answer")))
+
+    def _words(self, text: str) -> str:
+        """A text of the question; the program's own, about a limit, is translated."""
+        return text if self.block.whole else tr_engine(text)
 
     def shows(self, leaf: int, block: int) -> bool:
         """The title and “Something else…” are the program's words."""
@@ -324,14 +329,16 @@ class QuestionItem(WaitingItem):
         )
         y = self.head(title, "", context)
         left, right = style.px(56), context.width - style.px(16)
-        words, width = (tool.asks or "").replace("\n", "\u2028"), right - left
+        words, width = self._words(tool.asks or "").replace("\n", "\u2028"), right - left
         y += self.write(words, QPointF(left, y), context, width, "body", "text1")
         self.hits = []
         self._hint = QRectF()
         if tool.choices:
             y += style.px(8)
             for choice in tool.choices:
-                y = self._place_choice(choice, (tool.call_id, choice), y, context, "text1")
+                y = self._place_choice(
+                    self._words(choice), (tool.call_id, choice), y, context, "text1"
+                )
             y = self._place_choice(tr("Something else…"), None, y, context, "text2")
             self.height = y + style.px(8)
         else:

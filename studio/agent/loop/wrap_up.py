@@ -1,0 +1,164 @@
+"""Wrap-up: what happens ahead of a limit of a turn.
+
+The person is asked in time whether the turn may go on beyond it (C-1), and the model is told to
+finish where it may not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from studio.agent.budget import NEARLY, OF_CAP, Account, Budget, OverBudget, Unit, amount_text
+from studio.agent.prompts import LAST_STEP, NEARLY_OUT
+from studio.domain.events import Event, HistoryBegun, Told
+
+from .turn_context import Guard, TurnState
+
+ASK_SHARE = 0.75
+"""Of a limit, from which on the person is asked. The agent works on meanwhile."""
+NO = "No, come to an end"
+_YES, _NO = r"(?i)(?:y|yes|ok|okay|go on|ja)\b", r"(?i)(?:n|no|stop|nein)\b"
+"""The answers, also as a person types them."""
+Ask: TypeAlias = Callable[[str, Sequence[str]], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A limit that was partly used. ``due``: the turn may not go on without an answer."""
+
+    name: str
+    share: float
+    due: bool
+    text: str
+    """The question to the person."""
+    more: str
+    """The answer that raises it."""
+    extend: Callable[[], None]
+
+
+class WrapUpGuard(Guard):
+    """Asks the person for more ahead of a limit; tells the model once to finish where it has to.
+
+    ``ask`` puts a question to the person beside the work and returns the answer; None where no
+    limit can be raised.
+    """
+
+    def __init__(self, budget: Budget, ask: Ask | None = None) -> None:
+        self.ask = ask
+        self._budget = budget
+        self._told = False
+        self._refused: set[str] = set()
+        """Limits about which the person was asked and that were not raised."""
+        self._end_wanted = False
+        """Whether the person said no. Where nobody is there the agent works on to the limit."""
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, HistoryBegun):
+            self._told = False  # the note is not in the new history
+
+    async def before_request(self, state: TurnState) -> None:
+        if self.ask is not None:
+            for bound in [one for one in self._bounds(state) if one.share >= ASK_SHARE]:
+                self._begin_asking(bound, state)
+                if bound.due:
+                    await self._answered(bound, state)
+        if not self._told and (text := self._note(state)):
+            self._told = True
+            state.notes.append(Told("wrap_up", text))
+
+    async def over_budget(self, error: OverBudget, state: TurnState) -> bool:
+        """Ask now if one request alone is more than what is left."""
+        name = f"{error.cap} {error.unit}"
+        bound = next((one for one in self._bounds(state) if one.name == name), None)
+        if self.ask is None or bound is None or name in self._refused:
+            return False
+        self._begin_asking(bound, state)
+        await self._answered(bound, state)
+        return name not in self._refused
+
+    def _begin_asking(self, bound: _Bound, state: TurnState) -> None:
+        if bound.name not in state.asked and bound.name not in self._refused:
+            state.asked[bound.name] = asyncio.create_task(self._extend(bound, state))
+
+    async def _answered(self, bound: _Bound, state: TurnState) -> None:
+        """Wait for the answer about a limit, if it is open; that takes no time of the turn."""
+        if question := state.asked.get(bound.name):
+            state.clock.pause()
+            try:
+                await asyncio.shield(question)
+            finally:
+                state.clock.resume()
+
+    async def _extend(self, bound: _Bound, state: TurnState) -> None:
+        assert self.ask is not None
+        self._refused.add(bound.name)  # unless the answer says otherwise
+        try:
+            answer = await self.ask(bound.text, (bound.more, NO))
+            if re.match(_YES, answer.strip()):
+                bound.extend()
+                self._refused.discard(bound.name)
+            self._end_wanted |= bool(re.match(_NO, answer.strip()))
+        finally:
+            del state.asked[bound.name]
+
+    def _note(self, state: TurnState) -> str:
+        if state.step == state.limits.steps > 1:
+            return LAST_STEP
+        out_of_time = state.clock.seconds > NEARLY * state.limits.seconds
+        return NEARLY_OUT if out_of_time or self._budget.nearly or self._end_wanted else ""
+
+    def _bounds(self, state: TurnState) -> Iterator[_Bound]:
+        limits, seconds = state.limits, state.clock.seconds
+
+        def more_steps() -> None:
+            state.limits = replace(state.limits, steps=state.limits.steps + limits.steps)
+
+        def more_seconds() -> None:
+            state.limits = replace(state.limits, seconds=state.limits.seconds + limits.seconds)
+
+        if limits.steps > 1:
+            yield _Bound(
+                "steps",
+                state.step / limits.steps,
+                state.step >= limits.steps,
+                f"The agent is at step {state.step} of the {limits.steps} of this turn. "
+                "May it go on?",
+                f"Yes, {limits.steps} more steps",
+                more_steps,
+            )
+        share = seconds / limits.seconds
+        yield _Bound(
+            "seconds",
+            share,
+            share > NEARLY,
+            f"The agent has worked {_span(seconds)} of the {_span(limits.seconds)} of this turn. "
+            "May it go on?",
+            f"Yes, {_span(limits.seconds)} more",
+            more_seconds,
+        )
+        for account in self._budget.accounts:
+            for unit, used in account.shares.items():
+                yield _bound_of(account, unit, used)
+
+
+def _bound_of(account: Account, unit: Unit, share: float) -> _Bound:
+    caps, used = account.caps, account.used
+    most, spent = (caps.tokens, used.tokens) if unit == "tokens" else (caps.dollars, used.dollars)
+    limit = f"your limit of {amount_text(unit, most)} {OF_CAP[account.cap]}"
+    return _Bound(
+        f"{account.cap} {unit}",
+        share,
+        share > NEARLY,
+        f"The agent has used {amount_text(unit, spent)} of {limit}. May it go on?",
+        f"Yes, {amount_text(unit, account.more(unit))} more",
+        lambda: account.raise_cap(unit),
+    )
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{math.floor(seconds / 60)} min"
