@@ -63,21 +63,26 @@ async def provider(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Provider]:
 
 
 async def test_an_agent_cannot_read_checks_other_trials_or_the_program_s_data(
-    provider: _Provider, sandbox: Sandbox, tmp_path: Path
+    provider: _Provider, sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C-27: neither by commands nor by the tools that read."""
+    """C-27: neither by commands nor by the tools that read.
+
+    The tests' own folders may lie where no command sees anything, so a folder of the system
+    stands for that of the tasks.
+    """
     if sandbox.kind == "none":
         pytest.skip(f"no sandbox here: {sandbox.reason}")
-    place = TASKS / "fault-last-page.md"
+    monkeypatch.setattr("benchmarks.agent.trial.TASKS", Path("/usr/share"))
     other = tmp_path / "fault-last-page-1"
     other.mkdir()
     (other / "work.txt").write_text("of another trial")
-    look = f"cat {place} {other}/work.txt; ls {TASKS} ../home /tmp; find {TASKS.parent}; true"
+    look = f"cat {other}/work.txt; ls ../home /tmp; true"
     provider.answer = lambda request: (
         Turn(
+            Call("run", {"command": "ls /usr/share | wc -l"}),
             Call("run", {"command": look}),
-            Call("read", {"path": str(place)}),
-            Call("search", {"pattern": "Wrong", "path": str(TASKS)}),
+            Call("read", {"path": str(other / "work.txt")}),
+            Call("search", {"pattern": "another", "path": str(tmp_path)}),
         )
         if not request.results
         else Turn(Text("Done."))
@@ -85,9 +90,10 @@ async def test_an_agent_cannot_read_checks_other_trials_or_the_program_s_data(
     line = await run_trial(TASK, 2, WHO, tmp_path, sandbox, start=start_python)
     events = (tmp_path / line["run"] / "events.jsonl").read_text()
     told = [json.loads(row) for row in events.splitlines()]
-    seen = "".join(event["text"] for event in told if event["event"] == "tool_finished")
-    assert "of another trial" not in seen and "Wrong:" not in seen and "studio.db" not in seen
-    assert "assert [len(page)" not in seen and "fault-csv-quotes" not in seen
+    results = [event["text"] for event in told if event["event"] == "tool_finished"]
+    assert "0" in [text.strip() for text in results], results
+    seen = "".join(results)
+    assert "of another trial" not in seen and "studio.db" not in seen
     assert line["errors"] >= 2 and not line["passed"]
 
 
