@@ -47,5 +47,7 @@ JOBS = (
     Job("What does ghost.txt say?", certain="There is no file ghost.txt."),
     Job("Find the word dragon", certain="No line matches dragon."),
     Job("What files are in this folder?", certain="The folder is empty.", files={}),
+    Job("Tell me about the cats", certain="The folder is empty.", files={}),
+    Job("What do you know about our story?", certain="The folder is empty.", files={}),
     Job("Write a note in wheel.txt that the wheel is broken.", certain=CHANGES_NOTHING),
 )

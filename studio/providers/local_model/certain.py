@@ -52,10 +52,15 @@ _OF_THEIRS = re.compile(
     r"\b(?:when|who|where|how (?:much|many|long|often|old))\s+"
     r"(?:is|are|was|were|do|does|did|will|has|have)\s+(?:the|my|our|i|we|it|this|that)\b"
     r"|\bwhat\s+(?:did|do|have|had|should|must)\s+(?:i|we)\b"
-    r"|\bwhat(?:\s+is|\s+are|\s+was|\s+were|[’']s)\s+(?:my|our)\b|^\s*(?:please\s+)?summari[sz]e\b",
+    r"|\bwhat(?:\s+is|\s+are|\s+was|\s+were|[’']s)\s+(?:my|our)\b|^\s*(?:please\s+)?summari[sz]e\b"
+    r"|\b(?:tell|know|said?|say|read|learn|find out|more|anything|something|what)\b(?:\s+\w+){0,2}?"
+    r"\s+about\s+(?:the|my|our|this|that|these|those)\s+\w",
     re.IGNORECASE,
 )
-"""Questions whose answer only the person's own files can have: “When is the meeting?”"""
+"""Questions whose answer only the person's own files can have: “When is the meeting?”
+
+“Tell me about the cats” is one, too: of cats as such nobody speaks so.
+"""
 _NAME = re.compile(r"\s[A-Z][a-z]{2,}")
 """A name inside a sentence, of which the world knows: “Where is the Nile?”"""
 _QUESTION_WORDS = set(

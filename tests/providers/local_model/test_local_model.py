@@ -547,7 +547,15 @@ def test_what_was_said_before_is_not_looked_for_in_the_files() -> None:
         {"role": "user", "content": "My name is Alice"},
         {"role": "assistant", "content": "Hello Alice"},
     ]
-    for text, needed in (("What is my name?", None), ("When is my train?", ("list", "."))):
+    cases = {
+        "What is my name?": None,
+        "When is my train?": ("list", "."),
+        "Tell me about the cats": ("list", "."),
+        "Tell me more about this Alice": None,
+        "Tell me about cats": None,
+        "What do you know about the history of Rome?": None,
+    }
+    for text, needed in cases.items():
         step = asked(text)
         step = replace(step, history=[*said, *step.history])
         assert prompt.needed(step) == (needed and (needed[0], {"path": needed[1]}))
