@@ -50,6 +50,8 @@ class HubModel:
     """What it is good for, in a few words."""
     tools: bool | None = None
     gated: bool = False
+    date: str = ""
+    """When it was recommended, as ``2026-11``; empty where it is not."""
 
     @property
     def quantization(self) -> str:
@@ -58,10 +60,14 @@ class HubModel:
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """A list that ships with the program; ``date`` says when it was made, ``2026-11``."""
+    """A list that ships with the program."""
 
-    date: str
     models: tuple[HubModel, ...]
+
+    @property
+    def date(self) -> str:
+        """When its newest entry was made, as ``2026-11``; empty for no entries."""
+        return max((model.date for model in self.models), default="")
 
 
 def endpoint() -> str:
@@ -73,7 +79,6 @@ def recommended(file: Path) -> Recommended:
     """Read the list; raises OSError or ValueError. Blocks."""
     data = as_object(json.loads(file.read_text("utf-8")))
     return Recommended(
-        as_text(data.get("date")),
         tuple(
             HubModel(
                 Source(
@@ -86,6 +91,7 @@ def recommended(file: Path) -> Recommended:
                 as_text(entry.get("licence")),
                 as_text(entry.get("line")),
                 entry.get("tools") is True,
+                date=as_text(entry.get("date")),
             )
             for entry in as_objects(data.get("models"))
         ),

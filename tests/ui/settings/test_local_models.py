@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -55,6 +56,7 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         # What is there before anything is fetched: the list that ships, and Ollama's models.
         await until(lambda: len(page.results) == len(LINES) and "ollama" in page.rows)
         assert page.results[0].fit.words == "Fits well"
+        assert "Recommended, November 2026" in page.results[0].toolTip()
         assert page.rows["ollama"].line.text().startswith("5 models: demo-fast, ")
         assert page.count.text() == "5 ready, 5.0 GB"
         assert "core" in page.cores.text() and "GB free" in page.disk.text()
@@ -166,6 +168,7 @@ def test_what_is_recommended_has_its_words() -> None:
     data = json.loads((RESOURCES / "local_models.json").read_text("utf-8"))
     assert {model["line"] for model in data["models"]} == set(LINES)
     assert all(model["size"] >= 10**8 for model in data["models"])
+    assert all(re.fullmatch(r"20\d\d-[01]\d", model["date"]) for model in data["models"])
     assert all(Source(one["repo"], one["file"]).name for one in data["models"])
 
 

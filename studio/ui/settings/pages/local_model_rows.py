@@ -14,7 +14,7 @@ from studio.providers.model_files.fit import Fit, needed_bytes
 from studio.providers.model_files.folder import quantization
 from studio.providers.model_files.hub import HubModel
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import decimal, number, whole_seconds
+from studio.ui.formatting import decimal, month, number, whole_seconds
 from studio.ui.settings.bars import FillBar
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later
@@ -335,7 +335,8 @@ class FoundRow(QWidget):
         words = column_of([head, line], spacing=1)
         parts = [(words, 1), (self.fit, middle), (size, middle), (self.get, middle)]
         row_of(parts, spacing=12, margins=(0, 7, 0, 7), on=self)
-        self.setToolTip(plain_tip(f"{source.repo}\n{source.file}"))
+        since = tr("Recommended, {date}").format(date=month(model.date)) if model.date else ""
+        self.setToolTip(plain_tip("\n".join(filter(None, (source.repo, source.file, since)))))
 
     def show_here(self, here: bool) -> None:
         """Whether it is here or on its way already."""
