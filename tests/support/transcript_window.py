@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtTest import QTest
+from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QApplication
 
 from studio.domain.events import Event, TurnStarted
@@ -14,6 +14,7 @@ from studio.domain.messages import Text
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 from studio.ui.transcript.view import TranscriptView
+from support.waiting import HANG_MS
 
 
 class TranscriptWindow:
@@ -55,6 +56,12 @@ class TranscriptWindow:
         self, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
     ) -> None:
         QTest.keyClick(self.view, key, modifier)
+
+    def letter(self, key: Qt.Key) -> None:
+        """A key of a card, after which no other follows."""
+        self.key(key)
+        alone = self.view._keys._alone
+        assert not alone.isActive() or QSignalSpy(alone.timeout).wait(HANG_MS)
 
     def later(self) -> None:
         """The moment in which a card ignores keys is over."""

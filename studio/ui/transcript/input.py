@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QKeyCombination, QPointF, QRectF, Qt
+from PySide6.QtCore import QKeyCombination, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from .actions import Actions
-from .items.approval_item import ApprovalItem, QuestionItem, WaitingItem
+from .items.approval_item import GUARD, QuestionItem, WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
@@ -42,9 +42,22 @@ class KeyboardInput:
     def __init__(self, viewport: Viewport, actions: Actions) -> None:
         self._viewport = viewport
         self._actions = actions
+        self._letter: tuple[WaitingItem, int, str] | None = None
+        """A card, its key that was pressed just now, and that as text.
+
+        Of somebody who types, it is the beginning of a word; so it waits whether another follows.
+        """
+        self._alone = QTimer(actions, interval=int(GUARD * 1000), singleShot=True)
+        self._alone.timeout.connect(self._press_letter)
 
     def press(self, event: QKeyEvent) -> bool:
         """Handle a key; False if it has no meaning here."""
+        if self._letter is not None and event.text():
+            card, _, before = self._letter
+            self._letter = None
+            self._alone.stop()
+            self._send_on(card, before + (event.text() if event.text().isprintable() else ""))
+            return True
         card = self._viewport.focus.item
         shown = card is not None and self._viewport.canvas.index(card) is not None
         if shown and isinstance(card, WaitingItem) and is_typed(event):
@@ -53,14 +66,36 @@ class KeyboardInput:
 
     def _type_on(self, card: WaitingItem, event: QKeyEvent) -> bool:
         """A key of the card presses its button; any other one belongs to a message."""
-        now = self._viewport.context.now()
-        deaf, held = card.deaf(now), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if not deaf and self._card_key(card, event.key(), held):
+        if event.isAutoRepeat():
             return True
-        card.typed_over(now)
-        if not event.isAutoRepeat():
-            self._actions.typed.emit(event.text())
+        deaf, shift = card.deaf(self._viewport.context.now()), Qt.KeyboardModifier.ShiftModifier
+        if not deaf and not event.modifiers() & shift and self._hit_of_letter(card, event.key()):
+            self._letter = card, event.key(), event.text()
+            self._alone.start()
+        else:
+            self._send_on(card, event.text())
         return True
+
+    def _send_on(self, card: WaitingItem, text: str) -> None:
+        card.typed_over(self._viewport.context.now())
+        self._actions.typed.emit(text)
+
+    def _hit_of_letter(self, card: WaitingItem, key: int) -> Hit | None:
+        """The button of a card that a letter or digit presses."""
+        card.show(self._viewport.context, 0, 0)  # far from the window it has no buttons
+        if isinstance(card, QuestionItem):
+            number = key - int(Qt.Key.Key_1)
+            return card.hits[number] if 0 <= number < min(9, len(card.hits)) else None
+        action = {int(Qt.Key.Key_A): "allow_always", int(Qt.Key.Key_D): "deny"}.get(key)
+        return next((hit for hit in card.hits if hit.action == action), None)
+
+    def _press_letter(self) -> None:
+        """No other key followed."""
+        letter, self._letter = self._letter, None
+        if letter is None or self._viewport.canvas.index(letter[0]) is None:
+            return
+        if (hit := self._hit_of_letter(letter[0], letter[1])) is not None:
+            self._actions.press(letter[0], hit)
 
     def _press_key(self, event: QKeyEvent) -> bool:
         viewport = self._viewport
@@ -108,16 +143,6 @@ class KeyboardInput:
             return False
         if is_of_message(self._viewport.focus.hit) and self._row_key(key):
             return True
-        if isinstance(item, ApprovalItem):
-            if key == Qt.Key.Key_A:
-                return self._press(item, "allow_always")
-            if key == Qt.Key.Key_D:
-                return self._press(item, "deny")
-        if isinstance(item, QuestionItem) and Qt.Key.Key_1 <= key <= Qt.Key.Key_9:
-            number = key - int(Qt.Key.Key_1)
-            if number < len(item.hits):
-                self._actions.press(item, item.hits[number])
-                return True
         if isinstance(item, DraftItem):
             if key == Qt.Key.Key_E:
                 return self._press(item, "edit")
@@ -133,7 +158,7 @@ class KeyboardInput:
         if isinstance(item, UserItem | TextItem) and key == Qt.Key.Key_P:
             self._actions.pin(item)
             return True
-        if key == Qt.Key.Key_R and not isinstance(item, WaitingItem):
+        if key == Qt.Key.Key_R:
             ways = ("try_now", "try_again", "go_on")
             return any(self._press(item, name) for name in ways) or self._retry()
         return False

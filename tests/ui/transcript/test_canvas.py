@@ -266,7 +266,7 @@ def test_keys_answer_a_question_but_not_at_once(shown: TranscriptWindow) -> None
     assert answers == []
     shown.later()
     for key in (Qt.Key.Key_Return, Qt.Key.Key_A, Qt.Key.Key_D):
-        shown.key(key)
+        shown.letter(key)
     assert answers == [("q1", "once"), ("q1", "folder"), ("q1", "deny")]
 
 
@@ -353,12 +353,12 @@ def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
     left: list[bool] = []
     shown.view.item_actions.left.connect(lambda: left.append(True))
     assert shown.view.focus_prompt()
-    shown.key(Qt.Key.Key_2)
+    shown.letter(Qt.Key.Key_2)
     assert not replies  # the card has only just appeared
     shown.later()
-    shown.key(Qt.Key.Key_3)
+    shown.letter(Qt.Key.Key_3)
     assert left and not replies  # an answer of one's own is typed
-    shown.key(Qt.Key.Key_2)
+    shown.letter(Qt.Key.Key_2)
     assert replies == [("c2", "Blue")]
     shown.key(Qt.Key.Key_Return)  # without a choice by arrows it is the first
     shown.key(Qt.Key.Key_Down)
@@ -399,9 +399,9 @@ def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
     shown.later()
     for key, answer in ((Qt.Key.Key_Return, "once"), (Qt.Key.Key_A, "folder")):
         shown.view.canvas_viewport.scroll_to(0)
-        shown.key(key)
+        shown.letter(key)
         assert len(answers) < 2 and (not answers or answers[-1][1] != answer)
-        shown.key(key)
+        shown.letter(key)
         assert answers[-1] == ("q1", answer)
     shown.view.canvas_viewport.scroll_to(0)
     shown.tell(PermissionResolved("q1", "once"), ToolStarted("c1"))
@@ -410,9 +410,9 @@ def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
     assert shown.view.focus_prompt()
     shown.later()
     shown.view.canvas_viewport.scroll_to(0)
-    shown.key(Qt.Key.Key_1)
+    shown.letter(Qt.Key.Key_1)
     assert not replies
-    shown.key(Qt.Key.Key_1)
+    shown.letter(Qt.Key.Key_1)
     assert replies == [("c2", "Red")]
 
 
@@ -439,8 +439,32 @@ def test_typing_does_not_answer_a_question(shown: TranscriptWindow) -> None:
         shown.key(key)
     assert not replies
     now[0] += PAUSE + 0.1
-    shown.key(Qt.Key.Key_2)
+    shown.letter(Qt.Key.Key_2)
     assert replies == [("c1", "Blue")]
+
+
+def test_the_first_letter_of_a_word_is_no_key_of_a_card(shown: TranscriptWindow) -> None:
+    """T-7: “and then…”, typed when a question is seen already, allows nothing for always."""
+    answers, typed = [], []
+    shown.view.item_actions.permission_answered.connect(lambda *args: answers.append(args))
+    shown.view.item_actions.typed.connect(typed.append)
+    shown.ask()
+    shown.tell(run(), question(PYTEST))
+    assert shown.view.focus_prompt()
+    alone = shown.view._keys._alone
+    before = alone.interval()
+    alone.setInterval(HANG_MS)  # however long the second letter takes here
+    for words in ("an", "d ", "d\r"):
+        shown.later()
+        for letter in words:
+            QTest.keyClick(shown.view, letter)
+        assert not alone.isActive()
+        shown.view.canvas.items[-1].shown_at = 0.0
+    assert (answers, typed) == ([], ["an", "d ", "d"])
+    alone.setInterval(before)
+    shown.later()
+    shown.letter(Qt.Key.Key_A)
+    assert answers == [("q1", "folder")]
 
 
 def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
