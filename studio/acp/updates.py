@@ -222,10 +222,10 @@ class SessionUpdates:
         )
 
     def _locations(self, arguments: JsonObject) -> list[ToolCallLocation] | None:
-        path = arguments.get("path")
-        if not isinstance(path, str) or "\0" in path:
-            return None
-        return [ToolCallLocation(path=str(self._folder / path))]
+        several = arguments.get("paths")
+        named = [arguments.get("path"), *(several if isinstance(several, list) else ())]
+        paths = [one for one in named if isinstance(one, str) and one and "\0" not in one]
+        return [ToolCallLocation(path=str(self._folder / one)) for one in paths] or None
 
 
 def end_note(reason: CompletionReason, detail: str) -> str:

@@ -71,7 +71,10 @@ NOBODY_ANSWERS = "Nobody is here to answer. Decide yourself, or stop."
 # In place of what a shortened history leaves out
 
 RESULT_STUB = (
-    "[An older result of {name}, {size:,} characters, was left out. Call it again if needed.]"
+    "[An older result of {name}{of}, {size:,} characters, was left out. Call it again if needed.]"
+)
+RESULT_REPEATED = (
+    "[The same as your earlier result of {name} that begins “{head}”. Nothing of it has changed.]"
 )
 RESULT_CUT = (
     "\n\n[… {size:,} characters were left out here: the whole does not fit. "

@@ -301,6 +301,7 @@ def all_messages(blocks: Sequence[TranscriptBlock]) -> list[Message]:
                         block.name,
                         (Text(_outcome(block)), *block.images),
                         is_error=block.state != "done",
+                        sources=block.sources,
                     )
                 )
             case AgentBlock() | DraftBlock() | NoticeBlock() | SummaryBlock() | FilesBlock():

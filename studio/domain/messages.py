@@ -67,7 +67,8 @@ class ToolCall:
 class ToolResult:
     """The answer to one call, delivered to the model under the call's id (H-3).
 
-    ``as_text`` is that of the call.
+    ``as_text`` is that of the call. ``sources`` are where it is from, as far as that is known:
+    ``src/a.py:1-80``.
     """
 
     call_id: str
@@ -75,6 +76,7 @@ class ToolResult:
     content: tuple[Text | Image, ...]
     is_error: bool = False
     as_text: bool = False
+    sources: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -63,6 +63,8 @@ _ENDS = "\n:.!?…。！？>)"
 """How what a model says before a call may end, where a mark follows."""
 _BLANK = re.compile(r"[\s\\]")
 """What may differ between a text and its quote: a page may have it inside a string."""
+_MARGIN = re.compile(r"^(?:\d+\t|[^\n]{1,300}?[:-]\d+[:-] )", re.MULTILINE)
+"""What reading and searching put before a line: its number, its file."""
 _FOLLOWS = r"""(?=["(\[{<>|｜\\]|'(?!\w)|:\d|\.call\b|\s+(?:<|\{|```|json\b|\\u003c))"""
 """What stands behind a tool's name in a call."""
 _SPOKEN = re.compile(r"[^\W_]+")
@@ -179,7 +181,10 @@ def _given(history: Sequence[JsonObject]) -> Iterator[str]:
                 as_text(content),
                 *(as_text(one.get("text")) for one in as_objects(content)),
             ]:
-                yield html.unescape(text) if "&" in text else text
+                text = html.unescape(text) if "&" in text else text
+                yield text
+                if _MARGIN.search(text):
+                    yield _MARGIN.sub("", text)
 
 
 def _flat(value: Json, *, keys: bool) -> Iterator[str]:

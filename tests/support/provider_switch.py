@@ -19,6 +19,7 @@ from studio.domain.messages import (
     Said,
 )
 from studio.domain.messages import Text as Words
+from studio.providers.base import Request
 from studio.simulator import Call, RequestView, Text, Turn
 from studio.simulator.request_view import Called, Returned
 from studio.simulator.request_view import Said as Sent
@@ -108,6 +109,7 @@ async def enclosing(on: SwitchScene, session: Session) -> None:
     known = on.home.engine
     facts = known.model(session.info.provider, session.info.model)
     provider = await known.provider(session.info.provider)
+    await provider.context_window(Request(session.info.model, (), facts=facts))  # some ask for it
     said = [one for one in (PHOTO, PLAN, NOTES) if not provider.media_problem(one, facts)]
     replies = [Turn(read("photo.png")), Turn(Text("Two squares."))]
     await on.say(session, Words("Look at these."), *said, replies=replies)

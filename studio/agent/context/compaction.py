@@ -44,6 +44,9 @@ RECENT_SHARE = 0.4
 """Share of the same tokens that the last exchanges may have beside a summary."""
 MIN_SAVED_SHARE = 0.05
 """Share of the window; a new history has to save at least this much."""
+MIN_STUBS_SHARE = 0.15
+"""The same where only results are shortened and the old history still fits: each new one costs
+what the provider had cached (C-26)."""
 MIN_WINDOW = 4_096
 """Tokens; a refused request never lowers the assumed window below this."""
 SUMMARY_WORDS = (60, 1_500)
@@ -202,14 +205,16 @@ class Compactor:
         self, access: ModelAccess, emit: Emit, budget: WindowBudget, tokens: int, *, full: bool
     ) -> bool:
         """Try the first stage, then a summary, then truncation; returns whether one helped."""
-        most = tokens - max(round(MIN_SAVED_SHARE * (tokens if full else budget.window)), 1)
+        room = tokens if full else budget.window
+        most = tokens - max(round(MIN_SAVED_SHARE * room), 1)
         if tokens - budget.head < tokens - most:
             return False  # the conversation is not what takes the room
         overflows = full or tokens > budget.window
         may = self._may_summarize() and (overflows or not self._last_summary_undone)
         stubs = shorten_results(self._transcript.messages())
         size = await self._size(access, stubs)
-        if size <= (min(budget.goal, most) if may else most):
+        few = most if overflows else tokens - round(MIN_STUBS_SHARE * room)
+        if size <= (min(budget.goal, few) if may else few):
             await self._begin_history(SHORTENED, stubs, emit)
             return True
         if may:

@@ -1,7 +1,7 @@
 """Truncation: replaces old results of tools by one line each, the first stage (L-10).
 
-The person's words, the model's answers, every call and the newest results stay
-whole. The transcript keeps everything; only the new native history is shorter.
+The person's words, the model's answers, every call, the newest results, the plan and the last
+failure stay whole (C-26). The transcript keeps everything; only the new native history is shorter.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from studio.agent.prompts import RESULT_CUT, RESULT_STUB
 from studio.domain.messages import Block, Image, Message, Text, ToolResult
 
 KEPT_RESULTS = 3
+PLAN = "plan"
+"""The tool whose results are never shortened."""
+NAMED_SOURCES = 5
+"""Sources that a stub names, such as a file with its lines."""
+NAMED_CHARACTERS = 300
+"""Characters of their names."""
 MIN_SAVED_CHARACTERS = 400
 """Characters of a result that a stub replaces at least; less would save nothing."""
 TRUNCATION_LENGTHS = (8_000, 2_000, MIN_SAVED_CHARACTERS)
@@ -22,12 +28,13 @@ SHORTENED = "Older results were shortened to save room."
 
 def shorten_results(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> list[Message]:
     """The conversation with all but the last ``keep`` results replaced by stubs."""
-    left = sum(isinstance(block, ToolResult) for m in messages for block in m.blocks) - keep
+    results = [block for m in messages for block in m.blocks if isinstance(block, ToolResult)]
+    newest = results[-keep:]
+    failures = [result for result in results if result.is_error]
+    spared = {id(result) for result in (*newest, *failures[-1:])}
 
     def change(result: ToolResult) -> ToolResult:
-        nonlocal left
-        left -= 1
-        return _stub(result) if left >= 0 else result
+        return result if id(result) in spared or result.name == PLAN else _stub(result)
 
     return _changed(messages, change)
 
@@ -53,7 +60,11 @@ def _stub(result: ToolResult) -> ToolResult:
     size = len(result.text)
     if size < MIN_SAVED_CHARACTERS and not any(isinstance(part, Image) for part in result.content):
         return result
-    return replace(result, content=(Text(RESULT_STUB.format(name=result.name, size=size)),))
+    named = ", ".join(result.sources[:NAMED_SOURCES])
+    more = " and others" if len(result.sources) > NAMED_SOURCES else ""
+    of = f" ({named[:NAMED_CHARACTERS]}{more})" if named else ""
+    text = RESULT_STUB.format(name=result.name, of=of, size=size)
+    return replace(result, content=(Text(text),))
 
 
 def _cut(result: ToolResult, most: int) -> ToolResult:

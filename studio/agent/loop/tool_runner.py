@@ -84,7 +84,8 @@ def _reads(spec: ToolSpec) -> bool:
 OUTPUT_LIMIT = 250_000
 """Characters of output that a running tool can show; a command shows fewer."""
 RESULT_LIMIT = 30_000
-"""Characters of a tool's result that reach the model; the rest is kept in a file."""
+"""Characters of a tool's result that reach the model; the rest is kept in a file. A tool that
+divides what it has into parts may use all of ``Context.room``, which a small window lowers."""
 
 
 class ToolRunner:
@@ -245,9 +246,11 @@ class ToolRunner:
             log.exception("tool %s failed", call.name)
             text = render(f"The tool failed: {type(error).__name__}: {error}")
             result = _failed(text)
-        if len(text) > RESULT_LIMIT:
+        room = self._access.room
+        limit = room + room // 4 if result.fits else min(RESULT_LIMIT, room)
+        if len(text) > limit:
             text = await asyncio.to_thread(
-                shorten, text, RESULT_LIMIT, self._access.spill, keeps_end=result.keeps_end
+                shorten, text, limit, self._access.spill, keeps_end=result.keeps_end
             )
         self._emit(
             ToolFinished(
@@ -370,6 +373,8 @@ class ToolRunner:
             web=self._services.web,
             notes=access.notes,
             services=self._services,
+            room=access.room,
+            numbered=access.numbered,
             agent=access.agent,
             session_id=access.session_id,
             call_id=call.id,

@@ -31,6 +31,7 @@ from studio.domain.transcript import Transcript
 from studio.processes.sandbox import Sandbox
 from studio.tools import Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles
+from studio.tools.sdk.context import ROOM
 from studio.tools.sdk.result import render
 from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.notes import Notes
@@ -69,6 +70,10 @@ class ToolAccess:
     """The folder's own checks of changed files, if the person trusts it (C-11)."""
     seen: Callable[[], SeenFiles] = SeenFiles
     """Makes what one call knows of the files that the model was shown (C-7)."""
+    room: int = ROOM
+    """Characters that one result may have."""
+    numbered: bool = False
+    """Whether the model is shown the numbers of lines."""
 
     @property
     def acts(self) -> bool:

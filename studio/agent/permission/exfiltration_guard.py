@@ -185,8 +185,11 @@ class ExfiltrationGuard:
         elif spec.effect == "draft":
             if result.is_error:  # it quotes the file
                 yield from self._file(source, "")
-        elif result.sources not in NOTHING_READ:  # an error may quote what was read, too
-            yield from self._file(source, "" if spec.target == PATH else result.text)
+        elif spec.target == PATH and result.sources not in NOTHING_READ:
+            for path in _files(result) or [source]:  # an error may quote what was read, too
+                yield from self._file(path, "")
+        elif result.sources not in NOTHING_READ:
+            yield from self._file(source, result.text)
 
     def _file(self, source: str, text: str) -> Iterator[Exposed]:
         yield Exposed("private", source)
@@ -294,13 +297,18 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
         return next(iter(result.sources), "") or target or spec.name
     if spec.name in NOTES:
         return next(iter(result.sources), "") or "a note"
-    path = (call.arguments or {}).get(PATH)
     if spec.target == PATH and result.sources:
-        # As it was resolved: links in the path are followed.
-        path = re.sub(r"(?::\d+-\d+|, page \d+)$", "", result.sources[0])
+        return _files(result)[0]
+    path = (call.arguments or {}).get(PATH)
     if isinstance(path, str):
         return FOLDER_FILES if path in ("", ".") else path
     return FOLDER_FILES if spec.target else spec.name
+
+
+def _files(result: Result) -> list[str]:
+    """The files of a result as they were resolved: links in their paths are followed."""
+    names = [re.sub(r"(?::\d+-\d+|, page \d+)$", "", source) for source in result.sources]
+    return [FOLDER_FILES if name in ("", ".") else name for name in dict.fromkeys(names)]
 
 
 def _is_near(source: str) -> bool:

@@ -36,7 +36,8 @@ COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""
 PATH = "path"
 """The argument with the file or folder of a call."""
-PATHS = (PATH, "to")
+PATHS = "paths"
+"""The argument with several of them."""
 NETWORK = "network"
 """The argument with which a sandboxed command asks for the network, and the tool name of
 the rules that allow this: a rule for the command alone does not allow the network."""
@@ -59,8 +60,19 @@ def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
         with suppress(ToolFailed):
             return ", ".join(change.label for change in _patch_of(arguments))
         return ""
+    if spec.target == PATH and arguments.get(PATHS):
+        return ", ".join(_paths_of({**arguments, "to": None}))
     value = arguments.get(spec.target) if spec.target else None
     return value if isinstance(value, str) else ""
+
+
+def _paths_of(arguments: JsonObject) -> list[str]:
+    """The files and folders of a call, each once; without any it may be for the whole folder."""
+    several = arguments.get(PATHS)
+    listed = several if isinstance(several, list) else []
+    found = [arguments.get(PATH), arguments.get("to"), *listed]
+    paths = list(dict.fromkeys(path for path in found if isinstance(path, str)))
+    return [path for path in paths if path] or paths
 
 
 def _patch_of(arguments: JsonObject) -> list[FileChange]:
@@ -212,7 +224,7 @@ class Policy:
                     decision = replace(decision, why="It asks for the network.")
             return decision
         target = target_of(spec, arguments)
-        paths = [path for name in PATHS if isinstance(path := arguments.get(name), str)]
+        paths = _paths_of(arguments)
         if self._workspace is None or not paths:
             return self._decide_target(spec, target, None)
         places = [place_of(self._workspace, path) for path in paths]

@@ -19,6 +19,7 @@ from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
 from studio.providers.base import Provider, Request
+from studio.providers.registry import EMBEDDED
 from studio.tools import Tool, Workspace
 
 from .system_prompt import SystemPrompt, instructions
@@ -45,6 +46,10 @@ class AgentSetup:
     workspace: Workspace
     notices: tuple[str, ...]
     """What the person has to know of the folder's rules and the agent."""
+    window: int | None
+    """Tokens that the model reads at once, None if nobody knows."""
+    numbered: bool
+    """Whether lines of files are numbered for the model."""
 
 
 async def load_agent_setup(
@@ -74,7 +79,8 @@ async def load_agent_setup(
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
     whole = whole if ceiling is None else whole.within(ceiling)
     search = services.web.choices().web_search
-    left_out = {EDIT, APPLY_PATCH} - {model_family(info.model).edit_tool}
+    family, numbers = model_family(info.model), services.settings.values.line_numbers
+    left_out = {EDIT, APPLY_PATCH} - {family.edit_tool}
     left_out |= {SEARCH} if search == "off" else set()
     usable = [
         tool
@@ -108,6 +114,10 @@ async def load_agent_setup(
         found.masks,
         found.workspace,
         (*layers.notices, *filter(None, [found.notice, notice])),
+        window,
+        # The models that run in the program repeat what they read.
+        numbers == "always"
+        or (numbers == "model" and family.numbers and info.provider not in EMBEDDED),
     )
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TypeAlias, cast
 
 from studio.agent.attachments import replace_unreadable
-from studio.agent.prompts import CALL_LOST, RESUME
+from studio.agent.prompts import CALL_LOST, RESULT_REPEATED, RESUME
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
 from studio.domain.events import (
@@ -41,6 +42,8 @@ from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning
 from studio.storage.sessions.store import SessionStore, StoredHistory
 
+REPEATED = 400
+"""Characters of a result that is not told again; less would save nothing."""
 NAMED = 5
 """So many files are named; more would fill the screen."""
 
@@ -136,6 +139,8 @@ class NativeHistory:
         self.tools: list[ToolSpec] = []
         self._store = store
         self._session_id = session_id
+        self._whole: set[str] = set()
+        """Digests of the results that this epoch has whole, as far as that is known."""
         self._unsaved: list[JsonObject] = []
         self._unbegun: Callable[[Sequence[JsonObject]], Awaitable[int]] | None = None
         """Writes the first epoch, together with what is said first: until then nothing was sent."""
@@ -255,8 +260,23 @@ class NativeHistory:
         every = [
             result or _failed(call, missing) for call, result in zip(calls, results, strict=True)
         ]
-        await self.append(self._basis.provider.result_items(every))
+        await self.append(self._basis.provider.result_items([*map(self._once, every)]))
         return every
+
+    def _once(self, result: ToolResult) -> ToolResult:
+        """The result, or one line if this epoch has it whole already (C-26)."""
+        spec = next((one for one in self.tools if one.name == result.name), None)
+        pictures = any(not isinstance(part, Text) for part in result.content)
+        text = result.text
+        looks = spec is not None and spec.effect == "read" and not result.is_error
+        if not looks or pictures or len(text) < REPEATED:
+            return result
+        if _digest(result) in self._whole:
+            head = text.split("\n", 1)[0][:100]
+            said = RESULT_REPEATED.format(name=result.name, head=head)
+            return replace(result, content=(Text(said),))
+        self._whole.add(_digest(result))
+        return result
 
     async def add_unrun(self, reply: Reply, why: str) -> None:
         """Append a reply whose calls do not run, together with an error for each of them."""
@@ -313,9 +333,12 @@ class NativeHistory:
             self.epoch = await begin(())
         self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
         self.chain = chain
+        self._whole = await asyncio.to_thread(_whole_results, messages)
         return HistoryBegun(self.epoch, provider.name, basis.model, why)
 
     def _take(self, stored: StoredHistory) -> None:
+        if stored.epoch != self.epoch:  # another program may have begun it
+            self._whole = set()
         self.epoch, self.why = stored.epoch, stored.why
         self.items, self.chain = stored.items, stored.chain
         self.system = stored.system
@@ -430,6 +453,15 @@ def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
     """Add the digest after each item. Takes long for many items, or large ones."""
     for item in items:
         chain.append(chain_next(chain[-1], canonical_json(item)))
+
+
+def _whole_results(messages: Sequence[Message]) -> set[str]:
+    results = [block for m in messages for block in m.blocks if isinstance(block, ToolResult)]
+    return {_digest(result) for result in results if not result.is_error}
+
+
+def _digest(result: ToolResult) -> str:
+    return sha256(f"{result.name}\0{result.text}".encode("utf-8", "replace")).hexdigest()
 
 
 def _failed(call: ToolCall, why: str) -> ToolResult:

@@ -54,6 +54,7 @@ from studio.domain.tools import ToolSpec
 from studio.processes.sandbox import HidingSandbox
 from studio.tools import Workspace
 from studio.tools.drafts.seen_files import SeenFiles
+from studio.tools.sdk.context import ROOM
 from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, load_agent_setup
@@ -316,6 +317,9 @@ class TurnBuilder:
             spill=self._services.spill(info.id),
             checks=setup.layers.checks,
             seen=lambda: SeenFiles(session.transcript.seen, self._services.seen_texts(info.id)),
+            # A token is some four characters: a result takes a quarter of the window at most.
+            room=min(ROOM, setup.window or ROOM),
+            numbered=setup.numbered,
         )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:

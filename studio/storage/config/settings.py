@@ -111,6 +111,8 @@ class Settings:
     """Caps (L-14); 0 is no cap."""
     summarise: bool = True
     """Summarise a conversation that outgrows the model's context (L-10)."""
+    line_numbers: Literal["model", "always", "never"] = "model"
+    """Number the lines of files that a model reads; by default as its family is used to (C-20)."""
 
     sandbox: bool = True
     """Run commands in a sandbox where the system has one."""

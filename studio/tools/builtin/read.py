@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from studio.domain.errors import NothingRead
@@ -28,10 +29,23 @@ from studio.tools.workspace.text_files import (
 LIMIT = 60_000
 """Characters of one reading."""
 
+MOST_FILES = 10
+"""Files of one reading."""
+
 LARGEST = 50_000_000
 """Bytes of a picture or PDF."""
 
 UNSAVED = "This is with what the person has not saved in the editor yet; commands do not see that."
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is told of one file."""
+
+    text: str
+    summary: str
+    sources: tuple[str, ...]
+    images: tuple[Image, ...] = ()
 
 
 @tool(
@@ -40,11 +54,12 @@ UNSAVED = "This is with what the person has not saved in the editor yet; command
     verb="Reading",
     done="Read",
     icon="file-text",
-    spare=("first_page", "first_column"),
+    spare=("paths", "first_page", "first_column"),
 )
 async def read(
     context: Context,
-    path: str,
+    path: str = "",
+    paths: list[str] | None = None,
     first_line: int = 1,
     lines: int = 1000,
     first_page: int = 1,
@@ -56,16 +71,55 @@ async def read(
     (PNG, JPEG, GIF, WebP and others) the picture itself.
 
     path: The file, relative to the working folder.
+    paths: Several files instead, 10 at most, each from its beginning.
     first_line: The line to begin with, counting from 1.
     lines: How many lines to read at most.
-    first_page: Of a PDF file the page to begin with, counting from 1.
-    first_column: Of a very long line the character to begin with, counting from 1; then
-        you get the rest of line first_line alone.
+    first_page: Of a PDF file the page to begin with.
+    first_column: Of a very long line the character to begin with; then you get the rest of
+        line first_line alone.
     """
     if min(first_line, lines, first_page, first_column) < 1:
         raise NothingRead("“first_line”, “lines”, “first_page” and “first_column” count from 1.")
+    wanted = list(dict.fromkeys(one for one in (path, *(paths or ())) if one))
+    if not 1 <= len(wanted) <= MOST_FILES:
+        raise NothingRead(f"Name a file in “path”, or 1 to {MOST_FILES} in “paths”.")
+    room = min(LIMIT, context.room)
+    if len(wanted) == 1:
+        asked = Wanted(first_line, lines, first_column, room, _margin(context))
+        part = await _read(context, wanted[0], asked, first_page)
+        return Result(part.text, part.summary, part.sources, images=part.images, fits=True)
+    if max(first_line, first_page, first_column) > 1:
+        raise NothingRead("Several files are read from their beginnings. Name one to go on in it.")
+    return await _read_several(context, wanted, lines, room)
+
+
+async def _read_several(context: Context, paths: list[str], lines: int, room: int) -> Result:
+    """Each gets its share of the room, and what those before it did not need."""
+    found: list[_Part] = []
+    told: list[str] = []
+    errors: list[ToolFailed] = []
+    for left, path in zip(range(len(paths), 0, -1), paths, strict=True):
+        try:
+            share = Wanted(1, lines, 1, room // left, _margin(context))
+            part = await _read(context, path, share, 1)
+        except ToolFailed as error:
+            errors.append(error)
+            told.append(f"[{error}]")
+            continue
+        found.append(part)
+        told.append(part.text.rstrip("\n"))
+        room = max(room - len(part.text), 0)
+    text = "\n\n".join(told)
+    if not found:
+        nothing = all(isinstance(error, NothingRead) for error in errors)
+        raise (NothingRead if nothing else ToolFailed)(text)
+    sources = tuple(source for one in found for source in one.sources)
+    images = tuple(image for one in found for image in one.images)
+    return Result(text, plural(len(found), "file"), sources, images=images, fits=True)
+
+
+async def _read(context: Context, path: str, wanted: Wanted, first_page: int) -> _Part:
     workspace = context.workspace
-    wanted = Wanted(first_line, lines, first_column, LIMIT)
 
     def work(stop: Stop) -> tuple[Slice | LinePart | Pages | Image, str]:
         if text is not None:
@@ -73,7 +127,7 @@ async def read(
             return slice_text(text, wanted), note
         file = workspace.file(path)
         context.seen.saw_file(workspace, file, name)
-        if unusual := _unusual(file, name, first_page, stop):
+        if unusual := _unusual(file, name, first_page, wanted.limit, stop):
             return unusual, note
         if (now := unsaved_now(workspace, file, name)) is not None:
             return slice_text(now, wanted), f"{note} {UNSAVED}"
@@ -86,18 +140,31 @@ async def read(
     part, note = await stoppable(work)
     if isinstance(part, Image):
         about = await asyncio.to_thread(describe_image, part)
-        return Result(f"[{name}, a picture, {about}]{note}", about, (name,), images=(part,))
+        return _Part(f"[{name}, a picture, {about}]{note}", about, (name,), (part,))
     if isinstance(part, Pages):
         return _of_pages(name, part, note)
     if isinstance(part, LinePart):
-        return _of_line(name, part, first_line, note)
+        return _of_line(name, part, wanted.first, note)
     count = part.last - part.first + 1
-    if count == 0 and first_line > 1:
-        raise _no_line(name, part.total or 0, first_line)
+    if count == 0 and wanted.first > 1:
+        raise _no_line(name, part.total or 0, wanted.first)
     head = f"{_head(name, part, count)}{_encoding(part.encoding)}{note}"
     source = f"{name}:{part.first}-{part.last}" if count else name
     sources = (source,) if draft is None or name == draft.path else (source, draft.path)
-    return Result(f"{head}\n{part.text}", plural(count, "line"), sources)
+    body = _numbered(part) if context.numbered and count else part.text
+    return _Part(f"{head}\n{body}", plural(count, "line"), sources)
+
+
+def _margin(context: Context) -> int:
+    """Characters of the number of a line, as long as most are."""
+    return len("1000\t") if context.numbered else 0
+
+
+def _numbered(part: Slice) -> str:
+    """The text with the number of each line and a tabulator before it."""
+    lines = part.text.removesuffix("\n").split("\n")
+    end = "\n" if part.text.endswith("\n") else ""
+    return "\n".join(f"{n}\t{line}" for n, line in enumerate(lines, part.first)) + end
 
 
 def _text(draft: FileDraft, name: str) -> str | None:
@@ -124,7 +191,7 @@ def _note(draft: FileDraft, name: str) -> str:
 
 
 def _unusual(
-    file: Path, name: str, first_page: int, stop: Callable[[], bool]
+    file: Path, name: str, first_page: int, limit: int, stop: Callable[[], bool]
 ) -> Pages | Image | None:
     """What a file holds that is no text, as its beginning says."""
     try:
@@ -135,11 +202,11 @@ def _unusual(
     if format_of(start):
         return normalise(read_whole(file, name, LARGEST), name)
     if is_pdf(start):
-        return pages(read_whole(file, name, LARGEST), name, first_page, LIMIT, stop)
+        return pages(read_whole(file, name, LARGEST), name, first_page, limit, stop)
     return None
 
 
-def _of_line(name: str, part: LinePart, line: int, note: str) -> Result:
+def _of_line(name: str, part: LinePart, line: int, note: str) -> _Part:
     if part.line < line:
         raise _no_line(name, part.line, line)
     if not part.text:
@@ -153,7 +220,7 @@ def _of_line(name: str, part: LinePart, line: int, note: str) -> Result:
         head += f" More lines follow: read on with first_line {line + 1}."
     head += _encoding(part.encoding) + note
     count = plural(part.last - part.first + 1, "character")
-    return Result(f"{head}\n{part.text}", count, (f"{name}:{line}-{line}",))
+    return _Part(f"{head}\n{part.text}", count, (f"{name}:{line}-{line}",))
 
 
 def _no_line(name: str, total: int, line: int) -> ToolFailed:
@@ -166,7 +233,7 @@ def _encoding(encoding: str) -> str:
     return f" The file is in {title}." if title else ""
 
 
-def _of_pages(name: str, part: Pages, note: str) -> Result:
+def _of_pages(name: str, part: Pages, note: str) -> _Part:
     count = part.last - part.first + 1
     span = f"page {part.first}" if count == 1 else f"pages {part.first}-{part.last}"
     head = f"[{name}, {span} of {part.total}]"
@@ -176,7 +243,7 @@ def _of_pages(name: str, part: Pages, note: str) -> Result:
         head = f"{head} There are no words on them: they may be scanned pictures."
     head += note
     sources = tuple(f"{name}, page {n}" for n in part.worded)
-    return Result(f"{head}\n{part.text}", plural(count, "page"), sources)
+    return _Part(f"{head}\n{part.text}", plural(count, "page"), sources)
 
 
 def _head(name: str, part: Slice, count: int) -> str:

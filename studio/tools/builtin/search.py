@@ -107,7 +107,7 @@ async def search(
     if first > len(hits):
         return Result(f"There are only {plural(len(hits), *kinds)}.", "no more", (source,))
     lines = [_told(one, show) for one in result.matches]
-    shown = _page(hits, lines, first)
+    shown = _page(hits, lines, first, min(CHARACTERS, call.room * 3 // 4))
     part = _with_context(result.matches, hits, first, shown, query)
     text = _joined(result.matches, lines, part, query)
     after = first + shown
@@ -129,12 +129,12 @@ def _told(one: Match, show: Literal["lines", "files", "counts"]) -> str:
     )
 
 
-def _page(hits: Sequence[int], lines: Sequence[str], first: int) -> int:
+def _page(hits: Sequence[int], lines: Sequence[str], first: int, most: int) -> int:
     """How many matches, from the one numbered ``first`` on, one answer has."""
     begin, size = hits[first - 1], 0
     for shown, index in enumerate(hits[first - 1 : first - 1 + LIMIT]):
         size += sum(len(line) + 1 for line in lines[begin : index + 1])
-        if shown and size > CHARACTERS:
+        if shown and size > most:
             return shown
         begin = index + 1
     return min(len(hits) - first + 1, LIMIT)

@@ -79,6 +79,10 @@ class ServiceRegistry:
         return found
 
 
+ROOM = 60_000
+"""Characters that a result may have at the most."""
+
+
 def _silent(text: str) -> None:
     """Output that nobody watches."""
 
@@ -117,6 +121,10 @@ class Context:
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
     services: ServiceRegistry = field(default_factory=ServiceRegistry)
+    room: int = ROOM
+    """Characters that one result may have, for a tool that divides what it has into parts."""
+    numbered: bool = False
+    """Whether the model is shown the numbers of lines."""
     agent: str = ""
     session_id: str = ""
     call_id: str = ""

@@ -41,6 +41,8 @@ class Result:
     """Whether the value holds text of strangers, whatever ``ToolSpec.untrusted`` says."""
     keeps_end: bool = False
     """Whether the end of a text that is too long says more than its beginning."""
+    fits: bool = False
+    """Whether its tool kept to ``Context.room``, so that nothing is cut."""
 
     @property
     def text(self) -> str:

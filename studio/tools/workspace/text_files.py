@@ -152,12 +152,14 @@ class LinePart:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What to read: ``lines`` lines from ``first`` on or, from the second character
-    (``column``) on, part of line ``first`` alone; at most about ``limit`` characters."""
+    (``column``) on, part of line ``first`` alone; at most about ``limit`` characters, of which
+    each line takes ``margin`` more than it has."""
 
     first: int
     lines: int
     column: int
     limit: int
+    margin: int = 0
 
 
 def slice_text(text: str, wanted: Wanted, encoding: str = "") -> Slice | LinePart:
@@ -204,10 +206,11 @@ def _read(
         if length > SHOWN:
             line = f"{line[:SHOWN]} [… line cut here, it has {length:,} characters; the rest: "
             line += f"first_line {total}, first_column {SHOWN + 1} …]\n"
-        fits = not kept or shown + len(line) <= wanted.limit
+        size = len(line) + wanted.margin
+        fits = not kept or shown + size <= wanted.limit
         if last == total - 1 and total < first + wanted.lines and fits:
             kept.append(line)
-            shown += len(line)
+            shown += size
             last = total
         elif not to_end:
             return Slice("".join(kept), first, last, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,13 @@ def chatter(view: RequestView) -> Turn:
 
 
 def reader(view: RequestView) -> Turn:
-    """A model that reads a file once a turn."""
+    """A model that reads another part of a file each turn."""
     if asks_for_summary(view):
         return Turn(Text(SUMMARY))
-    return Turn(Text("Done.")) if view.results else Turn(Call("read", {"path": "long.txt"}))
+    if view.results:
+        return Turn(Text("Done."))
+    number = int(view.last_user.rpartition("(m")[2].partition(")")[0] or 0)
+    return Turn(Call("read", {"path": "long.txt", "first_line": 1 + number}))
 
 
 def accepted(home: EngineHome) -> bool:
@@ -86,15 +90,16 @@ async def test_old_results_become_stubs_first(tmp_path: Path, provider: str) -> 
     """L-10: the first stage asks no model; calls stay, and what the person said."""
     async with engine_home(tmp_path, provider, reader) as home:
         small(home)
-        (home.folder / "long.txt").write_text("A line of this file.\n" * 150)
+        (home.folder / "long.txt").write_text("A line of this file.\n" * 108)
         session = await home.session()
         events = await talk(session, 8, "Read it again")
         assert begun(events)[0] == SHORTENED
         assert not any(isinstance(event, Summarised) for event in events)
         last = sent_last(home)
         assert "was left out. Call it again" in last
+        assert re.search(r"An older result of read \(long.txt:1-\d+\), [\d,]+ characters", last)
         assert all(f"(m{number})" in last for number in range(8))
-        assert last.count("A line of this file") // 150 >= 3, "the last three results are whole"
+        assert last.count("A line of this file") // 100 >= 3, "the last three results are whole"
         assert accepted(home)
         epochs = await home.engine.store.epochs(session.info.id)
         assert len(epochs) >= 2
