@@ -104,7 +104,7 @@ def table(names: Sequence[str], found: Sequence[dict[str, Counter[str]]]) -> str
     return "\n".join(lines)
 
 
-async def main(checkouts: Sequence[Path]) -> None:
+async def _play_all(checkouts: Sequence[Path]) -> list[dict[str, Counter[str]]]:
     tasks = [task for task in read_tasks() if task.name in TEN]
     keeper = Keeper()
     sandbox = find_sandbox(keeper)
@@ -115,6 +115,10 @@ async def main(checkouts: Sequence[Path]) -> None:
             found.append(own)
     sandbox.close()
     keeper.close()
+    return found
+
+
+def main(checkouts: Sequence[Path]) -> None:
     names = [
         subprocess.run(
             ["git", "describe", "--always", "--exclude=*"],
@@ -125,8 +129,8 @@ async def main(checkouts: Sequence[Path]) -> None:
         ).stdout.strip()
         for checkout in checkouts
     ]
-    print(table(names, found))
+    print(table(names, asyncio.run(_play_all(checkouts))))
 
 
 if __name__ == "__main__":
-    asyncio.run(main([Path(word) for word in sys.argv[1:]]))
+    main([Path(word) for word in sys.argv[1:]])

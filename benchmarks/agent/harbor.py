@@ -36,10 +36,8 @@ EVENTS = "agent-studio.jsonl"
 SETTINGS = {
     "sandbox": False,  # the container is one
     "write_titles": False,
-    "turn_dollars": 0.0,  # Harbor's time and ``budget`` bound it
+    "long_dollars": 0.0,  # Harbor's time and ``budget`` bound it
     "day_dollars": 0.0,
-    "background_steps": 200,
-    "background_seconds": 3600.0,
 }
 PROVIDERS = {"google": "gemini"} | {
     name: name for name in ("anthropic", "openai", "gemini", "ollama", "openai-compatible")
@@ -124,7 +122,7 @@ class AgentStudio(BaseAgent):
     def _command(self, instruction: str, logs: str) -> str:
         provider, model = self._model
         words = [
-            *(f"{PLACE}/venv/bin/agent-studio", "run", "--json", "--mode", "background"),
+            *(f"{PLACE}/venv/bin/agent-studio", "run", "--json", "--mode", "long"),
             *("--provider", provider, "--model", model, "--agent", self._agent),
             *("--permission", "auto", "--allow", "run", "--allow", "network(*)"),
             *(("--budget", self._budget) if self._budget else ()),

@@ -173,10 +173,9 @@ def version() -> str:
 def _write_settings(task: Task, who: Answerer, home: Path) -> None:
     settings: dict[str, Any] = {
         "write_titles": False,  # a request of its own, which is no work on the task
-        "background_seconds": task.seconds,
-        "background_steps": task.steps,
-        "turn_dollars": 0.0,  # the trial's own cap holds
-        "day_dollars": 0.0,
+        **{f"{mode}_seconds": task.seconds for mode in ("inline", "background", "long")},
+        # No cap in dollars but the trial's own.
+        **{f"{what}_dollars": 0.0 for what in ("turn", "long", "day")},
         **who.settings,
     }
     if task.window:

@@ -140,6 +140,7 @@ async def test_harbor_runs_the_program_and_gets_what_was_used(
     events = [
         *map(json.loads, (tmp_path / "logs/agent/agent-studio.jsonl").read_text().splitlines())
     ]
+    assert events[0]["mode"] == "long"
     results = [event for event in events if event["event"] == "tool_finished"]
     assert not any(event["event"] == "awaiting_permission" for event in events)
     assert not results[1]["is_error"] and str(tmp_path / "app") in results[1]["text"]
