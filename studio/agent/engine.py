@@ -103,6 +103,7 @@ class Engine:
         self.questions = RemoteApprovals(database, paths.data / "bells")
         """Permission questions between programs that use the same data."""
         self.sessions.events.subscribe(self._notify_programs)
+        self.sessions.listing_changed = self.questions.notifier.notify_soon
         self.connected = [name for name, found in PROVIDERS.items() if found.ready]
         """Providers that can be used as they are; see ``look_for_providers``."""
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from studio.simulator import Text, Turn
+from studio.storage.remote_approvals import ChangeNotifier
 from support.engine_home import engine_home, say
+from support.waiting import until
 
 
 async def test_sessions_are_found_renamed_deleted_and_brought_back(
@@ -62,3 +64,22 @@ async def test_sessions_are_found_renamed_deleted_and_brought_back(
         assert [info.id for info in await one.engine.sessions.bin()] == [ids[2]]
         assert "no session with an id" in await told("delete", ids[0], "zzz", code=1)
         assert len(await one.engine.sessions.list()) == 1  # all of them, or none
+
+
+@pytest.mark.parametrize(
+    "words", [("rename", "ID", "Other"), ("delete", "ID"), ("delete", "--for-good", "ID")]
+)
+async def test_an_open_window_hears_of_what_is_done_to_a_chat(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """G-1: its list shows it at once; so it does of a chat that is brought back."""
+    async with engine_home(tmp_path, "ollama", []) as one:
+        session_id = (await one.session()).info.id
+        window = ChangeNotifier(one.engine.questions.notifier.folder, lambda: "a window")
+        assert not window.poll()
+        given = (session_id if word == "ID" else word for word in words)
+        assert await one.command("sessions", *given) == 0
+        await until(window.poll)
+        if words == ("delete", "ID"):
+            assert await one.command("sessions", "restore", session_id) == 0
+            await until(window.poll)

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Unpack, get_args
@@ -47,6 +47,8 @@ class Sessions:
         self._opening = asyncio.Lock()
         self.events = EventChannel()
         """Carries the events of every session here."""
+        self.listing_changed: Callable[[], None] = lambda: None
+        """Called where sessions were arranged, deleted or brought back: no event tells of that."""
 
     async def create(
         self,
@@ -285,6 +287,7 @@ class Sessions:
             if session := self._open.get(session_id):
                 session.state.info = replace(session.info, **changes)
         await self.store.update_all(ids, **changes)
+        self.listing_changed()
 
     async def put_in_bin(self, ids: Collection[str]) -> None:
         """Stop and close sessions, and leave them out everywhere but in ``bin``."""
@@ -294,10 +297,12 @@ class Sessions:
                     await session.close()
                 self.store.let_go(session_id)
         await self.store.update_all(ids, deleted=time.time())
+        self.listing_changed()
 
     async def take_from_bin(self, ids: Collection[str]) -> None:
         """Bring deleted sessions back as they were."""
         await self.store.update_all(ids, deleted=0.0)
+        self.listing_changed()
 
     async def bin(self) -> list[SessionInfo]:
         """The sessions that can be brought back, the one that was deleted last first."""
@@ -324,6 +329,7 @@ class Sessions:
             await self.store.delete(one)
             for kept in (self._services.spill(one), self._services.seen_texts(one)):
                 await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
+        self.listing_changed()
 
     async def close(self) -> None:
         """Stop and save every open session; StorageError if one could not be saved."""
