@@ -101,8 +101,20 @@ class ModelNames:
         await self._tasks.aclose()
 
     async def hint(self, name: str, provider: str = "") -> str:
-        """A sentence with the names of models that are like this one; empty if none is."""
+        """A sentence with the names of models that are like this one; empty if none is.
+
+        Where none of those that can be used is, those of the other providers are told.
+        """
         names = [provider] if provider else await self._connected("")
+        others = [] if provider else [one for one in PROVIDERS if one not in names]
+        for providers, more in ((names, ""), (others, " (not connected)")):
+            if found := self._nearest(name, provider, providers):
+                several = "names are" if len(found) > 1 else "name is"
+                return f"The nearest {several} {', '.join(found)}{more}."
+        return ""
+
+    def _nearest(self, name: str, provider: str, names: Sequence[str]) -> list[str]:
+        """The names that are most like this one, of those of some providers."""
         ids = {f"{one}/{id_}".casefold(): f"{one}/{id_}" for one in names for id_ in self._ids(one)}
         bare = {id_.partition("/")[2]: shown for id_, shown in ids.items()}
         wanted = name.casefold().removeprefix(f"{provider}/")
@@ -113,8 +125,7 @@ class ModelNames:
         found = list(dict.fromkeys(near))[:NEAREST]
         if not found and provider in EMBEDDED:
             found = list(ids.values())[:NEAREST]
-        several = "names are" if len(found) > 1 else "name is"
-        return f"The nearest {several} {', '.join(found)}." if found else ""
+        return found
 
     async def _at(self, provider: str, head: str, rest: str, wanted: str) -> FoundModel:
         """The model at a provider that was named; ``head`` may be its name or another’s."""

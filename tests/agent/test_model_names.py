@@ -145,6 +145,7 @@ def test_the_answering_model_is_the_one_asked_for_or_an_error(
         ("simulator/demo-fats", "", "nearest name is simulator/demo-fast"),
         ("anthropic/claude-sonnet-5", "openai", "Name one provider"),
         ("x", "nobody", "no provider nobody"),
+        ("claude-sonet-5", "", r"nearest name.* anthropic/claude-sonnet-5.* \(not connected\)"),
         ("zzz\n", "", "no model zzz here.* with its provider: openai/MODEL"),
         ("a\nb", "", "no name of a model"),
     ],
