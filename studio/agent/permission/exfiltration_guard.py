@@ -126,7 +126,11 @@ class ExfiltrationGuard:
         Call it with None when a running call shows its first output, as commands do, and with
         its result or error. A call that read and sent nothing exposes to nothing.
         """
-        return [one for one in self._exposures(spec, call, result) if self._is_new(one)]
+        found: dict[tuple[Exposure, bool], Exposed] = {}
+        for one in self._exposures(spec, call, result):
+            if self._is_new(one):
+                found.setdefault((one.exposure, one.own), one)
+        return list(found.values())
 
     def inherited_exposures(self, other: Mapping[Exposure, str]) -> list[Exposed]:
         """The new exposures from another session: a sub-agent takes over those of its parent,

@@ -155,6 +155,9 @@ def test_some_files_of_a_trusted_folder_are_a_strangers(path: str) -> None:
         read.spec, call("read", path=path), Result("x", sources=(f"{path}:1-2",))
     )
     assert found == [Exposed("private", path), Exposed("untrusted", path)]
+    several = Result("x", sources=("src/a.py:1-2", f"{path}:1-2"))
+    both = risk.new_exposures(read.spec, call("read", paths=["src/a.py", path]), several)
+    assert both == [Exposed("private", "src/a.py"), Exposed("untrusted", path)]
     shown = risk.new_exposures(run.spec, command(f"cat {path}"), None)
     assert [one.exposure for one in shown] == ["private", "untrusted"]
     matches = Result(f"src/a.py:1: x\n\n{path}:2: x", sources=(".: x",))
