@@ -16,7 +16,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import ToolCall
-from studio.domain.tools import Exposure, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
 from studio.tools.web import web_address
@@ -187,7 +187,7 @@ class ExfiltrationGuard:
         elif spec.name in NOTES:
             yield Exposed("private", source)  # a note with untrusted text is marked as untrusted
         elif spec.effect == "draft":
-            if result.is_error:  # it quotes the file
+            if result.is_error or spec.name in (EDIT, APPLY_PATCH):  # it quotes the file
                 yield from self._file(source, "")
         elif spec.target == PATH and result.sources not in NOTHING_READ:
             for path in _files(result) or [source]:  # an error may quote what was read, too

@@ -292,3 +292,12 @@ async def test_a_rule_is_tried_with_the_path_of_a_file(tmp_path: Path) -> None:
         policy = Policy("ask", {"person": [Rule("deny", "edit", "a.txt")]})
         assert policy.explain(spec, "a.txt").verdict == "deny"
         assert policy.explain(spec, "b.txt").verdict == "ask"
+
+
+async def test_a_patch_shows_lines_of_the_file_and_so_the_chat_knows_it(tmp_path: Path) -> None:
+    """T-7, C-10: like reading, it counts as private data."""
+    async with engine_home(tmp_path, "openai", [patching(), Turn(Text("Done."))]) as home:
+        lay_out(home.folder)
+        session = await home.session(model=GPT)
+        await say(session)
+        assert "private" in session.transcript.exposed
