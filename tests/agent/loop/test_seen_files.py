@@ -220,3 +220,17 @@ async def test_a_deleted_chat_leaves_no_texts(tmp_path: Path) -> None:
         assert list(kept.iterdir())
         await home.engine.sessions.delete(session.info.id)
         assert not kept.exists()
+
+
+async def test_a_change_right_beside_counts_as_one_of_the_same_lines(tmp_path: Path) -> None:
+    """C-7: the text that the model gave is still there, but not what it stood beside."""
+    async with engine_home(
+        tmp_path, "anthropic", turns(read("a.txt"), edit("line 03", "LINE 3"))
+    ) as home:
+        file(home).write_text(text())
+        session = await home.session()
+        await one(session)
+        file(home).write_text(text(l4="theirs"))
+        refused = await one(session)
+        assert refused.is_error and "+4\ttheirs" in refused.text
+        assert file(home).read_text() == text(l4="theirs")
