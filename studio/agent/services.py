@@ -18,6 +18,7 @@ from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
 from studio.files.folders import delete_older_than, private_folder
+from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.providers.catalogue import Catalogue
@@ -47,6 +48,7 @@ from .usage_costs import UsageCosts
 
 PLAN = "plan"
 """The tool that every agent with tools has in an editor: editors have a place for its plan."""
+RUN, JOB = "run", "job"
 TRASH_SECONDS = 30 * 24 * 3600.0
 """How long a deleted file can be restored."""
 
@@ -97,6 +99,8 @@ class Services(ServiceRegistry):
         self.agent_files = AgentFiles(paths.resources / "agents", paths.agents)
         self.keeper = Keeper()
         """What starts commands, so that they end with the program."""
+        self.jobs = Jobs()
+        """The commands that run, also in the background."""
         self.sandbox_probe = SandboxProbe(self.keeper, own_folders, lambda: settings.values.sandbox)
         self.sandbox = self.sandbox_probe.sandbox
         self.editors: dict[str, Editor] = {}
@@ -206,6 +210,7 @@ class Services(ServiceRegistry):
 
     async def end_processes(self) -> None:
         """End what runs commands, and remove their temporary folders."""
+        await self.jobs.end()
         await self.sandbox_probe.close()
         await asyncio.to_thread(self.keeper.close)
 
@@ -249,9 +254,13 @@ def _named(name: str, agents: Agents) -> Agent:
 def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     """The agent with the names of the person's tools in place of ``own``.
 
+    Who runs commands can look after those that go on.
+
     They run in the program and can do what the person can: an agent of a folder that is
     not trusted gets none of them.
     """
+    if RUN in agent.tools and JOB not in agent.tools:
+        agent = replace(agent, tools=(*agent.tools, JOB))
     if agent.trusted and OWN_TOOLS not in agent.tools:
         return agent
     own = {name for name, tool in toolbox.tools.items() if not tool.built_in}

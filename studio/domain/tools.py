@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from .jsonvalue import JsonObject
@@ -51,7 +51,8 @@ class ToolSpec:
     ``alone``: it does not run in parallel with other calls (L-3). ``untrusted``: its
     results contain text from outside, such as a web page. ``sends``: its arguments leave
     this computer. ``steady``: the same call returns the same result in one turn until
-    something is written (L-9). ``hosted``: the provider runs the tool itself, and its
+    something is written (L-9). ``acts_with`` names the argument without which a call of a tool
+    that acts only reads. ``hosted``: the provider runs the tool itself, and its
     adapter declares it; no call reaches this program. ``external``: the client that asked
     for the turn runs the tool; the turn ends with such calls open, and the next turn
     brings their results. ``text_form``: how it is described to a model that
@@ -72,6 +73,13 @@ class ToolSpec:
     untrusted: bool = False
     sends: bool = False
     steady: bool = True
+    acts_with: str = ""
     hosted: bool = False
     external: bool = False
     text_form: JsonObject | None = field(default=None, hash=False)
+
+    def of_call(self, arguments: JsonObject) -> ToolSpec:
+        """The spec for one call, which may do less than the tool can."""
+        if not self.acts_with or arguments.get(self.acts_with):
+            return self
+        return replace(self, effect="read")

@@ -5,6 +5,7 @@
 - ``desk``: copies a folder for a command, so that the folder stays as it is.
 - ``git_hooks_guard``: protects files that make git run programs later, outside the sandbox.
 - ``job_object``: starts processes that end with everything they started, on Windows.
+- ``jobs``: keeps commands that go on in the background of a chat.
 - ``keeper``: starts processes that end with everything they started, also when this is killed.
 - ``keeper_process``: the small process that does so on Linux and macOS.
 - ``sandbox``: finds the system's sandbox for commands, and explains what it blocked.

@@ -104,6 +104,8 @@ class Bubblewrap:
         argv = [self._program, *_ALONE]
         if not launch.network:
             argv.append("--unshare-net")
+        if launch.terminal:
+            argv.append("--as-pid-1")  # so that the shell leads the session that has it
         argv += ["--bind" if root == "write" else "--ro-bind", "/", "/"]
         argv += ["--dev", "/dev", "--proc", "/proc"]
         for name in _KERNEL:
@@ -112,7 +114,7 @@ class Bubblewrap:
             argv += self._mount(mounts[path], str(path), folder, launch.desk)
         for name in ENVIRONMENT:
             argv += ["--unsetenv", name]
-        argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
+        argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder / launch.inside)]
         return [*argv, "--", "/bin/sh", "-c", launch.command]
 
     def rules(self) -> int | None:

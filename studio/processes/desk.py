@@ -93,6 +93,15 @@ class Desk:
         found.other.extend(sorted(self._made_anew()))
         return found
 
+    def outdated(self, name: str) -> bool:
+        """Whether the folder's own file is not the one that was copied any more."""
+        state = self._states.get(name)
+        try:
+            now = os.lstat(self.folder / name)
+        except OSError:
+            return state is not None
+        return state is None or state[2:4] != (now.st_size, now.st_mtime_ns)
+
     def has(self, path: Path) -> bool:
         """Whether something is at a path of the folder, on the desk or in what is shared."""
         name = path.relative_to(self.folder).as_posix()

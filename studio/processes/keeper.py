@@ -64,12 +64,14 @@ class Keeper:
         rules: int | None = None,
         grace: float = GRACE,
         spared: bool = False,
+        leads: bool = False,
     ) -> KeptProcess:
         """Start a program, whose path is whole, with these descriptors as its streams.
 
         ``rules`` is a Landlock ruleset that it gets. When it is ended, all get SIGTERM, but not
-        the process itself if it is ``spared``, and ``grace`` seconds later SIGKILL. A text as
-        ``argv`` is for Windows. Raises OSError if it cannot be started.
+        the process itself if it is ``spared``, and ``grace`` seconds later SIGKILL. One that
+        ``leads`` is the first of its session, so that it can have a terminal. A text as ``argv``
+        is for Windows. Raises OSError if it cannot be started.
         """
         if sys.platform == "win32":
             from .job_object import start_in_job
@@ -77,7 +79,7 @@ class Keeper:
             return start_in_job(argv, folder, environment, streams)
         values = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         words = [os.fsencode(word) for word in argv]
-        request = marshal.dumps((os.fsencode(folder), words, values, grace, spared))
+        request = marshal.dumps((os.fsencode(folder), words, values, grace, spared, leads))
         passed = [*streams, *([] if rules is None else [rules])]
         for _ in range(2):  # the keeper may have ended unseen
             order = self._ask(keeper_process.START, passed)

@@ -96,7 +96,7 @@ def supervise(streams: list[int], restored: list[signal.Signals]) -> None:
     """Start one command and stay until nothing of it is left."""
     os.setsid()
     order = socket(fileno=os.dup(streams[0]))
-    folder, argv, environment, grace, spared = marshal.loads(_request(order))
+    folder, argv, environment, grace, spared, leads = marshal.loads(_request(order))
     adopts = adopt_orphans()
     _say(order, "starting")
     try:
@@ -108,10 +108,15 @@ def supervise(streams: list[int], restored: list[signal.Signals]) -> None:
             os.close(stream)
         os.chdir(folder)
         environment[MARK.encode()] = _identity(os.getpid()).encode()
-        child = os.posix_spawn(
-            argv[0], argv, environment, setpgroup=0, setsigmask=(), setsigdef=restored
-        )
-    except (OSError, ValueError) as error:
+        if leads:
+            child = os.posix_spawn(
+                argv[0], argv, environment, setsid=True, setsigmask=(), setsigdef=restored
+            )
+        else:
+            child = os.posix_spawn(
+                argv[0], argv, environment, setpgroup=0, setsigmask=(), setsigdef=restored
+            )
+    except (OSError, ValueError, NotImplementedError) as error:
         _say(order, f"failed {_reason(error)}")
         return
     null = os.open(os.devnull, os.O_RDWR)
@@ -410,9 +415,9 @@ def _request(order: socket) -> bytes:
     return data[8:]
 
 
-def _reason(error: OSError | ValueError) -> str:
+def _reason(error: OSError | ValueError | NotImplementedError) -> str:
     """The error's number, 0 if it has none, and its words."""
-    if isinstance(error, ValueError) or error.errno is None:
+    if not isinstance(error, OSError) or error.errno is None:
         return f"0 {error}"
     place = f": {os.fsdecode(error.filename)}" if error.filename else ""
     return f"{error.errno} {error.strerror}{place}"

@@ -74,10 +74,11 @@ _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command line to run in ``folder``, where alone it can write.
+    """A command line to run in ``folder``, where alone it can write; it begins in ``inside``.
 
     ``hidden`` are real paths of files and folders that it may not even read. With a ``desk``
-    that is what it finds in the folder's place.
+    that is what it finds in the folder's place. ``inside`` is below the folder, and relative.
+    ``terminal``: its streams are one.
     """
 
     command: str
@@ -86,6 +87,13 @@ class Launch:
     network: bool = False
     hidden: Sequence[Path] = ()
     desk: Desk | None = None
+    inside: str = "."
+    terminal: bool = False
+
+    @property
+    def begins(self) -> Path:
+        """Where it begins; with a desk that may not be there."""
+        return self.folder / self.inside
 
 
 @dataclass(frozen=True, slots=True)

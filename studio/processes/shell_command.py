@@ -10,14 +10,16 @@ import codecs
 import contextlib
 import os
 import re
+import select
+import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
+from typing import Literal, TypeAlias
 
 from .daemon_thread import in_daemon_thread
-from .desk import Desk
 from .keeper import GRACE, Keeper, KeptProcess
 from .sandbox import Sandbox
 from .sandbox_mounts import Launch
@@ -26,6 +28,13 @@ KEPT = 1_000_000
 """Characters of output that are kept: the first and the last half of this."""
 SHOWN = 200_000
 """Characters of output that are shown while the command runs."""
+Stdin: TypeAlias = Literal["nothing", "pipe", "terminal"]
+"""What a command reads: nothing, a pipe or a terminal of ``COLUMNS`` and ``ROWS``."""
+COLUMNS, ROWS = 120, 40
+END = "\x04"
+"""What ends the input of a command: Ctrl+D."""
+_TAKES = 5.0
+"""Seconds in which a command has to read its input."""
 _TICK = 0.05
 _LINGER = 0.5
 _ESCAPE = re.compile(
@@ -56,7 +65,7 @@ colours or progress bars (C-15)."""
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """How a command ended. ``code`` is the exit code, negative for a signal; ``output`` has
-    both streams as they came, see ``OutputCapture.whole`` and ``last_states``."""
+    both streams as they came, see ``OutputCapture.since`` and ``last_states``."""
 
     code: int
     output: str
@@ -101,15 +110,17 @@ class OutputCapture:
             self._fresh.clear()
         return text
 
-    def whole(self) -> str:
-        """Everything kept; a note says how many characters are missing in its middle."""
+    def since(self, position: int = 0) -> tuple[str, int]:
+        """What is kept of the output from a position on, and the position after it; a note says
+        how many characters are missing in its middle."""
         with self._lock:
             tail = self._tail[-self._half :]
-            left_out = self._total - len(self._head) - len(tail)
-            if not left_out:
-                return self._head + tail
-            note = f"\n\n[… {left_out:,} characters of output are left out here …]\n\n"
-            return self._head + note + tail
+            begins = self._total - len(tail)
+            head = self._head[position:]
+            left_out = begins - max(position, len(self._head))
+            if left_out > 0:
+                head += f"\n\n[… {left_out:,} characters of output are left out here …]\n\n"
+            return head + tail[max(0, position - begins) :], self._total
 
 
 class TerminalText:
@@ -146,120 +157,247 @@ def _last_state(line: str) -> str:
     return next((state for state in reversed(line.split("\r")) if state), "")
 
 
-async def run_shell(
-    command: str,
-    *,
-    folder: Path,
-    environment: Mapping[str, str],
-    sandbox: Sandbox,
-    keeper: Keeper,
-    network: bool = False,
-    desk: Desk | None = None,
-    time_limit: float,
-    emit: Callable[[str], None],
-) -> CommandResult:
-    """Run a command line in the system's shell, without input; on a desk of the folder, if given.
+class ShellCommand:
+    """A command line that runs in the system's shell, until it ends or ``end`` is called.
 
-    ``emit`` gets output as it comes, on the event loop. When the command ends,
-    takes longer than ``time_limit`` seconds or the caller is cancelled, all
-    processes that it started get SIGTERM, and ``GRACE`` seconds later SIGKILL.
-    Raises OSError if the shell cannot be started.
+    Then all processes that it started get SIGTERM, and ``GRACE`` seconds later SIGKILL.
+    ``output`` has what it printed so far. Belongs to the event loop that it was started on.
     """
 
-    def begin() -> _Command:
-        argv = sandbox.argv(Launch(command, folder, environment, network, desk=desk))
-        try:
-            return _begin(argv, folder, environment, sandbox, keeper)
-        except BaseException:
-            sandbox.left()
-            raise
+    def __init__(self, begun: _Begun, time_limit: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        self._arrived = asyncio.Event()
+        self.output = OutputCapture(lambda: loop.call_soon_threadsafe(self._arrived.set))
+        self.timed_out = self.stopped = False
+        """Why it ended, if not by itself."""
+        self._begun = begun
+        self._began = time.monotonic()
+        self._ended: float | None = None
+        self._ending = asyncio.Event()
+        self._life = asyncio.ensure_future(self._live(time_limit))
 
-    def end(begun: _Command) -> None:  # once for each
-        try:
-            begun.process.end()
-        finally:
-            sandbox.left()
+    @classmethod
+    async def start(
+        cls,
+        launch: Launch,
+        *,
+        sandbox: Sandbox,
+        keeper: Keeper,
+        stdin: Stdin = "nothing",
+        time_limit: float | None = None,
+    ) -> ShellCommand:
+        """Start a command line. Raises OSError if the shell cannot be started."""
 
-    loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
-    capture = OutputCapture(lambda: loop.call_soon_threadsafe(arrived.set))
-    begun = await _start(begin, end)
-    ending = asyncio.wrap_future(begun.process.exited)
-    reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(begun.output, capture)))
-    showing = asyncio.ensure_future(_show(capture, arrived, emit))
-    try:
-        done, _ = await asyncio.wait([ending], timeout=time_limit)
-        if done:
-            await asyncio.wait([reading], timeout=_LINGER)
-    finally:
-        # In a thread, so that it goes on when the caller is cancelled again.
-        stopping = asyncio.ensure_future(in_daemon_thread(lambda: end(begun)))
+        def begin() -> _Begun:
+            try:
+                return _begin(launch, sandbox, keeper, stdin)
+            except BaseException:
+                sandbox.left()
+                raise
+
+        return cls(await _start(begin), time_limit)
+
+    @property
+    def running(self) -> bool:
+        return not self._life.done()
+
+    @property
+    def code(self) -> int:
+        """Its exit code, once it has ended; negative for a signal."""
+        exited = self._begun.process.exited
+        return exited.result() if exited.done() else -9
+
+    @property
+    def result(self) -> CommandResult:
+        return CommandResult(self.code, self.output.since()[0], self.timed_out)
+
+    @property
+    def seconds(self) -> float:
+        """For how long it runs, or ran."""
+        return (self._ended or time.monotonic()) - self._began
+
+    @property
+    def takes_input(self) -> bool:
+        return self._begun.input is not None
+
+    async def wait(self, seconds: float | None = None) -> bool:
+        """Wait for its end, ``seconds`` at most; whether it has ended."""
+        done, _ = await asyncio.wait([self._life], timeout=seconds)
+        return bool(done)
+
+    async def follow(
+        self, emit: Callable[[str], None], seconds: float, released: asyncio.Event
+    ) -> bool:
+        """Show its output as it comes until it ends, or ``seconds`` are over, or ``released`` is
+        set; returns whether it has ended. ``emit`` is called on the event loop."""
+        showing = asyncio.ensure_future(self._show(emit))
+        releasing = asyncio.ensure_future(released.wait())
         try:
-            await asyncio.shield(stopping)
+            await asyncio.wait(
+                [self._life, releasing], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             showing.cancel()
-    await asyncio.wait([reading], timeout=_LINGER)
-    if text := capture.fresh():
-        emit(text.replace("\r", "\n"))
-    exited = begun.process.exited
-    return CommandResult(exited.result() if exited.done() else -9, capture.whole(), not done)
-
-
-async def _show(
-    capture: OutputCapture, arrived: asyncio.Event, emit: Callable[[str], None]
-) -> None:
-    while True:
-        await arrived.wait()
-        arrived.clear()
-        if text := capture.fresh():
+            releasing.cancel()
+        if text := self.output.fresh():
             emit(text.replace("\r", "\n"))
-        await asyncio.sleep(_TICK)  # many small writes become one
+        return not self.running
+
+    async def write(self, text: str) -> None:
+        """Give it input; at the end of a pipe ``END`` closes it.
+
+        Raises OSError if it takes none, or takes it too slowly.
+        """
+        begun = self._begun
+        if begun.input is None or not self.running:
+            raise OSError("it takes no input")
+        closes = not begun.terminal and text.endswith(END)
+        data = (text.removesuffix(END) if closes else text).encode("utf-8", "replace")
+        end, begun.input = begun.input, None  # one at a time
+        try:
+            await in_daemon_thread(lambda: _write_all(end, data))
+        finally:
+            if closes or not self.running:
+                os.close(end)
+            else:
+                begun.input = end
+
+    async def end(self) -> None:
+        """End it with all that it started; returns when that is done, also if cancelled."""
+        self.stopped = self.stopped or self.running
+        self._ending.set()
+        await asyncio.shield(self._life)
+
+    async def _live(self, time_limit: float | None) -> None:
+        begun = self._begun
+        exited = asyncio.wrap_future(begun.process.exited)
+        reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(begun.output, self.output)))
+        ending = asyncio.ensure_future(self._ending.wait())
+        try:
+            done, _ = await asyncio.wait(
+                [exited, ending], timeout=time_limit, return_when=asyncio.FIRST_COMPLETED
+            )
+            self.timed_out = not done
+            if exited in done:
+                self.stopped = False
+                await asyncio.wait([reading], timeout=_LINGER)
+        finally:
+            ending.cancel()
+            # In a thread, so that it goes on when the loop ends.
+            await in_daemon_thread(begun.end)
+        await asyncio.wait([reading], timeout=_LINGER)
+        self._ended = time.monotonic()
+        if (end := begun.input) is not None:
+            begun.input = None
+            os.close(end)
+
+    async def _show(self, emit: Callable[[str], None]) -> None:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            if text := self.output.fresh():
+                emit(text.replace("\r", "\n"))
+            await asyncio.sleep(_TICK)  # many small writes become one
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+async def run_shell(
+    launch: Launch, *, sandbox: Sandbox, keeper: Keeper, time_limit: float
+) -> CommandResult:
+    """Run a command line without input; it is ended with the caller. Raises OSError."""
+    command = await ShellCommand.start(
+        launch, sandbox=sandbox, keeper=keeper, time_limit=time_limit
+    )
+    try:
+        await command.wait()
+    finally:
+        await command.end()
+    return command.result
+
+
+@dataclass(slots=True)
+class _Begun:
     process: KeptProcess
+    left: Callable[[], None]
     output: int
     """A descriptor with both of its streams, to be closed."""
+    input: int | None
+    """A descriptor for what it reads, to be closed."""
+    terminal: bool
+
+    def end(self) -> None:  # once for each
+        try:
+            self.process.end()
+        finally:
+            self.left()
 
 
-def _begin(
-    argv: list[str] | str,
-    folder: Path,
-    environment: Mapping[str, str],
-    sandbox: Sandbox,
-    keeper: Keeper,
-) -> _Command:
-    output, writing = os.pipe()
-    opened = [writing]
+def _begin(launch: Launch, sandbox: Sandbox, keeper: Keeper, stdin: Stdin) -> _Begun:
+    ours: list[int] = []
+    theirs: list[int] = []
+    terminal = stdin == "terminal"
     try:
-        opened.append(null := os.open(os.devnull, os.O_RDONLY))
+        if terminal:
+            name = _open_terminal(ours, theirs)
+            # Ctrl+C is for what the shell runs: else its own end would hide how that ends.
+            begins = f"{{ true <>{name}; }} 2>/dev/null; trap : INT"
+            launch = replace(launch, command=f"{begins}\n{launch.command}", terminal=True)
+            streams = theirs[0], theirs[0], theirs[0]
+        else:
+            ours[:0], theirs[:0] = ([end] for end in os.pipe())
+            if stdin == "pipe":
+                reading, writing = os.pipe()
+                theirs.append(reading)
+                ours.append(writing)
+            else:
+                theirs.append(os.open(os.devnull, os.O_RDONLY))
+            streams = theirs[1], theirs[0], theirs[0]
+        argv = sandbox.argv(launch)
         if (rules := sandbox.rules()) is not None:
-            opened.append(rules)
+            theirs.append(rules)
         confined = sandbox.kind == "bubblewrap"
         # Its end kills all in it, so it gets no SIGTERM: they need time to react to theirs.
         process = keeper.start(
-            *(argv, folder, environment, (null, writing, writing)),
+            *(argv, launch.folder if confined else launch.begins, launch.environment, streams),
             rules=rules,
             grace=GRACE,
             spared=confined,
+            leads=terminal,
         )
     except BaseException:
-        os.close(output)
+        for descriptor in ours:
+            os.close(descriptor)
         raise
     finally:
-        for descriptor in opened:
+        for descriptor in theirs:
             os.close(descriptor)
-    return _Command(process, output)
+    return _Begun(process, sandbox.left, ours[0], ours[1] if len(ours) > 1 else None, terminal)
 
 
-async def _start(begin: Callable[[], _Command], end: Callable[[_Command], None]) -> _Command:
-    """Start a command in a thread; if the caller is cancelled, ``end`` is called with it."""
-    begun: list[_Command] = []
+def _open_terminal(ours: list[int], theirs: list[int]) -> str:
+    """Open a pseudo-terminal; the name by which whoever has it makes it its own.
+
+    The first process of a session does that by opening it. Inside a sandbox it has no path.
+    """
+    if sys.platform == "win32":
+        raise OSError("There are no terminals for commands on Windows.")
+    import fcntl
+    import struct
+    import termios
+
+    outer, inner = os.openpty()
+    theirs.append(inner)
+    ours += [outer, os.dup(outer)]
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    return "/proc/self/fd/0" if sys.platform.startswith("linux") else os.ttyname(inner)
+
+
+async def _start(begin: Callable[[], _Begun]) -> _Begun:
+    """Start a command in a thread; if the caller is cancelled, it is ended."""
+    begun: list[_Begun] = []
     left = False
     handing = threading.Lock()
 
-    def work() -> _Command:
+    def work() -> _Begun:
         command = begin()
         with handing:
             begun.append(command)
@@ -268,9 +406,11 @@ async def _start(begin: Callable[[], _Command], end: Callable[[_Command], None])
             abandon(command)
         return command
 
-    def abandon(command: _Command) -> None:
-        os.close(command.output)
-        end(command)
+    def abandon(command: _Begun) -> None:
+        for descriptor in (command.output, command.input):
+            if descriptor is not None:
+                os.close(descriptor)
+        command.end()
 
     try:
         return await in_daemon_thread(work)
@@ -284,8 +424,31 @@ async def _start(begin: Callable[[], _Command], end: Callable[[_Command], None])
 
 def _read(output: int, capture: OutputCapture) -> None:
     text = TerminalText()
-    with os.fdopen(output, "rb", 0), contextlib.suppress(OSError, RuntimeError):
-        # RuntimeError: the event loop is closed.
-        while data := os.read(output, 1 << 16):
-            capture.add(text.feed(data))
+    with os.fdopen(output, "rb", 0), contextlib.suppress(RuntimeError):  # the loop is closed
+        with contextlib.suppress(OSError):  # a terminal that nobody has open any more
+            while data := _piece(output):
+                capture.add(text.feed(data))
         capture.add(text.feed(b"", final=True))
+
+
+def _piece(output: int) -> bytes:
+    while True:
+        try:
+            return os.read(output, 1 << 16)
+        except BlockingIOError:  # a terminal is read and written by the same description
+            select.select([output], [], [])
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """Write to who may not read; raises OSError if that takes more than ``_TAKES`` seconds."""
+    if sys.platform != "win32":
+        os.set_blocking(descriptor, False)
+    until = time.monotonic() + _TAKES
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except BlockingIOError:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise OSError(f"it does not read, {len(data):,} bytes are left") from None
+            select.select([], [descriptor], [], left)

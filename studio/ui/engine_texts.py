@@ -141,6 +141,8 @@ TEMPLATES: tuple[str, ...] = (
     # Permission questions and their reasons
     tr_later("{agent} wants to run a command"),
     tr_later("{agent} wants to use {tool}"),
+    tr_later("{agent} wants to type into a command that runs"),
+    tr_later("It types into a command that runs."),
     tr_later("Network allowed"),
     tr_later("No network"),
     tr_later("Stops after {words_span}"),

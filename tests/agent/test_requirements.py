@@ -377,7 +377,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
 
 
 BUILT_IN = {
-    "list", "glob", "read", "search", "write", "edit", "apply_patch", "delete", "move",
+    "list", "glob", "read", "search", "write", "edit", "apply_patch", "delete", "move", "job",
     "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail",
 }  # fmt: skip
 
@@ -444,9 +444,9 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
     ("role", "lacking"),
     [
         ("all", set()),
-        ("edits", {"run"}),
-        ("notes", {"run", "write", "edit", "delete", "move"}),
-        ("reads", {"run", "write", "edit", "delete", "move", "remember"}),
+        ("edits", {"run", "job"}),
+        ("notes", {"run", "job", "write", "edit", "delete", "move"}),
+        ("reads", {"run", "job", "write", "edit", "delete", "move", "remember"}),
     ],
 )
 async def test_t6_a_role_is_a_set_of_tools(role: Role, lacking: set[str], tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ async def test_t6_a_role_is_a_set_of_tools(role: Role, lacking: set[str], tmp_pa
         agent(home, f"tools: ['*']\nrole: {role}\n{rule}")
         await say(await home.session("Own"))
         offered = {one["name"] for one in home.asked[-1].json["tools"]}
-        assert BUILT_IN - offered == lacking
+        assert BUILT_IN - offered - {"apply_patch"} == lacking  # that is for some models only
         agent(home, f"tools: ['*']\nrole: {role}\npermissions: {{deny: ['read']}}")
         events = await say(await home.session("Own"))
         assert isinstance(events[-1], TurnComplete)

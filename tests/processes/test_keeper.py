@@ -16,11 +16,13 @@ from pathlib import Path
 import pytest
 
 from studio.processes.job_object import BasicLimits, ExtendedLimits
+from studio.processes.jobs import Jobs
 from studio.processes.keeper import GRACE, Keeper, KeptProcess
 from studio.processes.keeper_process import adopt_orphans, below, living
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
 from studio.processes.sandbox_mounts import Launch
-from studio.processes.shell_command import run_shell
+from studio.tools import Context, Workspace
+from studio.tools.builtin.run import run
 from support.left_open import left_open
 from support.waiting import HANG, until
 
@@ -139,14 +141,15 @@ async def ran(
 ) -> asyncio.Task[object]:
     """A task that runs a command, which has begun."""
     task = asyncio.create_task(
-        run_shell(
-            f"touch begun; {command}",
-            folder=folder,
-            environment={"PATH": os.environ["PATH"]},
-            sandbox=sandbox or NoSandbox(),
-            keeper=keeper,
-            time_limit=HANG,
-            emit=print,
+        run.call(
+            Context(
+                Workspace(folder),
+                environment={"PATH": os.environ["PATH"]},
+                sandbox=sandbox or NoSandbox(),
+                keeper=keeper,
+                jobs=Jobs(patience=HANG),
+            ),
+            {"command": f"touch begun; {command}"},
         )
     )
     await until(lambda: (folder / "begun").exists() or task.done())

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from studio.domain.messages import Text as Words
-from studio.processes.keeper import Keeper
-from studio.processes.sandbox import NoSandbox
-from studio.processes.shell_command import run_shell
 from studio.simulator import Call, Text, Think, unknown
+from studio.tools import Context, Workspace
+from studio.tools.builtin.run import run
 from support.engine_home import PROTOCOLS, engine_home
 from support.story_runner import StoryRunner
 from support.story_steps import Act, Change, Damage, Reply, Restart, Say, Step, Switch
@@ -67,17 +66,7 @@ async def test_a_server_may_use_an_id_again_in_a_later_reply(tmp_path: Path, pro
 async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path: Path) -> None:
     """L-11: who cancels a group of tasks cancels each again; the child was then forgotten."""
     before = set(threading.enumerate())
-    running = asyncio.create_task(
-        run_shell(
-            "sleep 3600",
-            folder=tmp_path,
-            environment={},
-            sandbox=NoSandbox(),
-            keeper=Keeper(),
-            time_limit=60,
-            emit=print,
-        )
-    )
+    running = asyncio.create_task(run.call(Context(Workspace(tmp_path)), {"command": "sleep 3600"}))
     await asyncio.sleep(0)
     for _ in range(2):
         running.cancel()

@@ -206,10 +206,10 @@ async def test_t7_a_kind_of_tool_is_allowed_asked_about_or_never(tmp_path: Path)
         page = await page_of(person)
         assert page.tools["Read files"].current == 0 and page.tools["Run commands"].current == 1
         page.tools["Run commands"].segment(0).click()
-        await eventually(person, [("allow", "run")])
+        await eventually(person, [("allow", "run"), ("allow", "job")])
         await until(lambda: page.tools["Run commands"].current == 0)
         page.tools["Run commands"].segment(2).click()
-        await eventually(person, [("deny", "run")])
+        await eventually(person, [("deny", "run"), ("deny", "job")])
         found = await person.engine.explain("run", "ls", person.folder)
         assert found.verdict == "deny"
         page.tools["Run commands"].segment(1).click()  # as it comes: no rule

@@ -298,6 +298,8 @@ class ToolRunner:
         else:
             arguments = tool.check(call.arguments)
         checked = replace(call, arguments=arguments)
+        if (spec := tool.spec.of_call(arguments)) is not tool.spec:
+            tool = replace(tool, spec=spec)
         if tool.spec.effect == "draft":
             self._access.content_filter.refuse_placeholders(arguments)
         permit = await self.approvals.permit(tool.spec, checked)
@@ -370,6 +372,7 @@ class ToolRunner:
             keeper=self._services.keeper,
             checks=access.checks,
             seen=seen,
+            jobs=self._services.jobs,
             web=self._services.web,
             notes=access.notes,
             services=self._services,
@@ -414,7 +417,8 @@ class ToolRunner:
 
         What a command or a patch writes or deletes is judged as if the tool for that had done it.
         """
-        if spec.effect != "act" and spec.name != APPLY_PATCH:
+        acts = spec.effect == "act" or bool(spec.acts_with)  # also where this call only reads
+        if not acts and spec.name != APPLY_PATCH:
             return spec
         edits = spec.name == APPLY_PATCH and draft.action == "write" and draft.before is not None
         judge = self._tools.get(EDIT if edits else draft.action)

@@ -39,7 +39,7 @@ from studio.tools.workspace.notes import Notes
 from .content_filter import ContentFilter
 from .exfiltration_guard import ExfiltrationGuard
 from .invisible_characters import escape_invisible, escape_line
-from .policy import COMMAND, NETWORK, PATH, Policy, target_of
+from .policy import COMMAND, FOLDER_OF, NETWORK, PATH, Policy, target_of
 from .rule_suggestions import suggest_rules, warning_about
 from .rulebook import FOLDER, PLAN, Decision
 
@@ -273,7 +273,12 @@ class Approvals:
             network=network,
         )
         what = "run a command" if runs else f"use {spec.name}"
-        facts = [("folder", str(self._access.workspace.root))]
+        if spec.acts_with:
+            what = "type into a command that runs"
+        folder = self._access.workspace.root
+        if runs and isinstance(inside := arguments.get(FOLDER_OF), str):
+            folder = await asyncio.to_thread(self._access.workspace.resolve, inside or ".")
+        facts = [("folder", str(folder))]
         if runs:
             if self._sandbox.kind == "none":
                 facts.append(("sandbox", self._sandbox.label))

@@ -28,17 +28,21 @@ _WILD = re.compile(r"[*?\[]")
 
 
 class CommandPlaces:
-    """The places of one command line; ``moves`` are the folders that it changes to."""
+    """The places of one command line; ``moves`` are the folders that it changes to.
 
-    def __init__(self, workspace: Workspace | None, moves: Sequence[str]) -> None:
+    It begins in the folder ``inside`` that of the chat.
+    """
+
+    def __init__(self, workspace: Workspace | None, moves: Sequence[str], inside: str) -> None:
         self._root = workspace.root if workspace is not None else _NOWHERE
+        self._begins = Path(os.path.normpath(self._root / inside))
         self._moves = moves
         self._known: dict[CommandPart, list[tuple[str, str]]] = {}
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:
         """Every folder that a part of the line may run in; empty if that is not known."""
-        found = {self._root: None}
+        found = {self._begins: None}
         for move in self._moves:
             for folder in list(found):
                 there = self._into(folder, move)
@@ -56,7 +60,7 @@ class CommandPlaces:
         """Why a part may work outside the folder; empty if it does not."""
         if not part.goes:
             return ""
-        for folder in self.folders or (self._root,):
+        for folder in self.folders or (self._begins,):
             there = self._into(folder, part.goes)
             if there is None:
                 return "It goes to a folder that is only known when it runs."

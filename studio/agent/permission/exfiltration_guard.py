@@ -170,7 +170,7 @@ class ExfiltrationGuard:
     def _exposures(
         self, spec: ToolSpec, call: ToolCall, result: Result | None
     ) -> Iterator[Exposed]:
-        if spec.target == COMMAND:
+        if spec.target == COMMAND or spec.acts_with:
             command = target_of(spec, call.arguments or {})
             source = f"{OUTPUT_OF}{command}"
             yield Exposed("private", source)

@@ -38,6 +38,8 @@ PATH = "path"
 """The argument with the file or folder of a call."""
 PATHS = "paths"
 """The argument with several of them."""
+FOLDER_OF = "folder"
+"""The argument with the folder that a command begins in."""
 NETWORK = "network"
 """The argument with which a sandboxed command asks for the network, and the tool name of
 the rules that allow this: a rule for the command alone does not allow the network."""
@@ -110,8 +112,8 @@ class Policy:
         self._tools = tuple(tools)
         self._cautious = cautious
         self._parent: Policy | None = None
-        self._known: dict[tuple[str, str], Decision] = {}
-        """Decisions on earlier commands, by tool and command."""
+        self._known: dict[tuple[str, str, str], Decision] = {}
+        """Decisions on earlier commands, by tool, command and the folder it begins in."""
 
     def add(self, layer: Layer, rule: Rule) -> None:
         """Add a rule; it applies from now on."""
@@ -190,6 +192,7 @@ class Policy:
         ``network``: a sandboxed command asks for the network. Raises ToolFailed for an
         invalid path.
         """
+        spec = spec.of_call(arguments)
         decision = self._decide(spec, arguments, network)
         if self._cautious and decision.verdict == "ask":
             decision = replace(decision, insists=True)
@@ -213,10 +216,14 @@ class Policy:
             return self._decide_patch(spec, arguments)
         if spec.target == COMMAND:
             command = target_of(spec, arguments)
-            decision = self._decide_command(spec.name, command)
+            begins = self._begins(arguments)
+            if begins is not None and begins.outside is not None:
+                return Decision("deny", f"{begins.outside} is outside the folder.", FOLDER)
+            inside = begins.name if begins is not None else "."
+            decision = self._decide_command(spec.name, command, inside)
             if network:
                 # The rules for the network decide; what others refuse or ask about stays.
-                wider = self._decide_command(NETWORK, command)
+                wider = self._decide_command(NETWORK, command, inside)
                 open_to_it = decision.verdict == "allow" or decision.rule is None
                 if open_to_it or (decision.verdict == "ask" and wider.verdict == "deny"):
                     decision = wider
@@ -306,31 +313,42 @@ class Policy:
             return Decision("ask", "Drafts wait for approval.")
         if spec.effect == "fetch":
             return Decision("ask", "It reads from outside the folder.")
+        if spec.acts_with:  # a rule for all its input would be one for any command
+            return Decision("ask", "It types into a command that runs.", insists=True)
         return Decision("ask", f"{spec.name} acts, and no rule allows it.")
 
     # Commands
 
-    def _decide_command(self, tool: str, command: str) -> Decision:
+    def _begins(self, arguments: JsonObject) -> Place | None:
+        """The folder that a command begins in, if its call names one."""
+        folder = arguments.get(FOLDER_OF)
+        if not isinstance(folder, str) or not folder or self._workspace is None:
+            return None
+        return place_of(self._workspace, folder)
+
+    def _decide_command(self, tool: str, command: str, inside: str) -> Decision:
         known = self._known  # adding a rule replaces this dictionary
-        found = known.get((tool, command))
+        found = known.get((tool, command, inside))
         if found is None:
             line = analyze_command(command)
-            found = self._decide_line(tool, command, line)
+            places = CommandPlaces(self._workspace, line.moves, inside)
+            found = self._decide_line(tool, command, line, places)
             if not any(one.file or one.files or one.goes for one in line.parts):
                 # Where a file is may change.
                 if len(known) >= MAX_REMEMBERED:
                     known.clear()
-                known[tool, command] = found
+                known[tool, command, inside] = found
         return found
 
-    def _decide_line(self, tool: str, command: str, line: CommandLine) -> Decision:
+    def _decide_line(
+        self, tool: str, command: str, line: CommandLine, places: CommandPlaces
+    ) -> Decision:
         entries = self._book.of(tool)
         if line.unclear:
             return self._decide_unclear(line, command, entries)
         allowed: list[RuleEntry] = []
         missing: list[CommandPart] = []
         asks: Decision | None = None
-        places = CommandPlaces(self._workspace, line.moves)
         for part in line.parts:
             rules = entries if part.files else self._book.for_part(tool, part)
             last, doubt = self._rule_for_part(part, rules, places)

@@ -65,6 +65,7 @@ class Session:
         self.transcript = state.transcript
         self.drafts = state.drafts
         self.rules = state.rules
+        self.jobs = services.jobs
         self.undo = Undo(state, services.folders, state.store.changes)
         self.drafts.track_changes = self.undo.writing
         state.recorded = self._recorded
@@ -347,6 +348,7 @@ class Session:
         self.stop()
         if self._work is not None:
             await asyncio.wait([self._work])
+        await self.jobs.end(self.info.id)
         await self.context.settled()
         await self.drafts.settled()
         await self.undo.settled()

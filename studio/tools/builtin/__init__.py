@@ -8,6 +8,7 @@ be lost.
 - ``delete``: drafts the deletion of a file.
 - ``edit``: drafts the replacement of part of a file.
 - ``find_files``: lists what is in a folder, and finds files by name (list, glob).
+- ``job``: looks after a command that goes on in the background.
 - ``move``: drafts a file's move or new name.
 - ``notes``: keeps what an agent remembers about a folder between sessions (notes_read,
   notes_detail, remember).

@@ -1,20 +1,33 @@
-"""Run tool: runs a command in the system's shell."""
+"""Run tool: runs a command in the system's shell, which may go on in the background (C-13)."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from studio.domain.errors import NothingRead
+from studio.domain.errors import NothingRead, ToolFailed
+from studio.processes.jobs import MOST, Job, Jobs
 from studio.processes.sandbox import explain_failure
-from studio.processes.shell_command import UNATTENDED, CommandResult, last_states, run_shell
+from studio.processes.sandbox_mounts import Launch
+from studio.processes.shell_command import (
+    UNATTENDED,
+    CommandResult,
+    ShellCommand,
+    Stdin,
+    last_states,
+)
 from studio.tools import Context, Result, tool
-from studio.tools.drafts.draft_desk import draft_desk
+from studio.tools.drafts.draft_desk import DraftDesk
 
 LONGEST = 3600.0
+IN_EDITOR = 120.0
+"""Seconds after which a command in a terminal of the editor is stopped, if it names none."""
+_EVER = 1e9
 
 
 @tool(
+    spare=("folder", "background", "terminal"),
     effect="act",
     target="command",
     verb="Running",
@@ -25,59 +38,133 @@ LONGEST = 3600.0
 async def run(
     context: Context,
     command: str,
-    time_limit: float = 120,
+    folder: str = "",
+    background: bool = False,
+    terminal: bool = False,
+    time_limit: float | None = None,
     network: bool = False,
     reason: str = "",
 ) -> Result:
-    """Run a command in the system's shell, in the working folder. The answer is what it
-    printed and its exit code. It gets no input, so use options that avoid questions, and
-    everything it started ends with it, background processes too. It may run in a sandbox:
-    only the working folder and /tmp can be written, and the home folder has programs only.
+    """Run a command in the system's shell. The answer is what it printed and its exit code.
+    After 60 s it goes on as a job: see the tool job. It may run in a sandbox: only the working
+    folder and /tmp can be written, and the home folder has programs only.
 
     command: The command line.
+    folder: Where it runs, inside the working folder.
+    background: Make it a job at once. It takes input.
+    terminal: The same, in a terminal.
     time_limit: Seconds after which it is stopped.
-    network: Whether it needs the network, which the person is asked for.
+    network: Whether it needs the network, which the person is asked for. Without it, no other
+        command reaches its servers.
     reason: Why it is run, in a few words for the person.
     """
     if not command.strip():
         raise NothingRead("“command” is empty.")
-    if not 0 < time_limit <= LONGEST:
+    if time_limit is not None and not 0 < time_limit <= LONGEST:
         raise NothingRead(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
     context.workspace.check()
+    at_once = background or terminal
+    if at_once and context.jobs.full(context.session_id):
+        raise NothingRead(_too_many(context.jobs, context.session_id))
+    inside = context.workspace.relative(context.workspace.resolve(folder or ".", write=True))
     environment = {**context.environment, **UNATTENDED}
-    async with draft_desk(context) as drafts:
+    drafts = DraftDesk(context)
+    await drafts.lay()
+    job: Job | None = None
+    try:
         try:
-            in_editor = await _run_in_editor(context, command, environment, time_limit)
-            ended = in_editor or await run_shell(
-                command,
-                folder=context.workspace.root,
-                environment=environment,
+            if not (drafts.root / inside).is_dir():
+                raise NothingRead(f"There is no folder {inside}.")
+            limit = time_limit or IN_EDITOR
+            if not at_once and (
+                ended := await _run_in_editor(context, command, inside, environment, limit)
+            ):
+                return await _result(context, drafts, command, ended, limit, network=network)
+            stdin: Stdin = "terminal" if terminal else "pipe" if background else "nothing"
+            root = context.workspace.root
+            started = await ShellCommand.start(
+                Launch(command, root, environment, network, desk=drafts.desk, inside=inside),
                 sandbox=context.sandbox,
                 keeper=context.keeper,
-                network=network,
-                desk=drafts.desk,
+                stdin=stdin,
                 time_limit=time_limit,
-                emit=context.emit,
             )
         except (OSError, ValueError) as error:
             raise NothingRead(f"The command cannot be started: {error}") from error
-        about_drafts = await drafts.report(failed=ended.timed_out or ended.code != 0)
-    summary = f"stopped after {time_limit:g} s" if ended.timed_out else _code(ended)
+        whose = context.session_id, context.call_id
+        job = context.jobs.add(
+            Job(*whose, command, started, network, drafts.desk, tuple(drafts.drafts))
+        )
+        patience = context.jobs.settles if at_once else context.jobs.patience
+        while not await started.follow(context.emit, patience, job.released):
+            if context.jobs.keep(job):
+                return _goes_on(job, drafts)
+            if at_once:
+                raise ToolFailed(_too_many(context.jobs, context.session_id))
+            patience = _EVER
+        return await _result(context, drafts, command, started.result, time_limit, network=network)
+    finally:
+        if job is None:
+            await asyncio.shield(drafts.remove())
+        elif not job.background:
+            await asyncio.shield(context.jobs.forget(job))
+
+
+async def _result(
+    context: Context,
+    drafts: DraftDesk,
+    command: str,
+    ended: CommandResult,
+    time_limit: float | None,
+    *,
+    network: bool,
+) -> Result:
+    """The result of a command that has ended."""
     failed = ended.timed_out or ended.code != 0
-    output = last_states(ended.output).rstrip("\n")
-    if not output:
-        output = "(no output)"
-    if failed:
-        output += f"\n[{_sentence(ended, time_limit)}]"
-        if why := explain_failure(context.sandbox, ended.output, network=network):
-            output += f"\n[{why}]"
+    about_drafts = await drafts.report(failed=failed)
+    code = ending(ended.code)
+    output = last_states(ended.output).rstrip("\n") or "(no output)"
+    if ended.timed_out:
+        output += (
+            f"\n[Stopped after {time_limit:g} s, the time limit. This is the output until then.]"
+        )
+    elif failed:
+        output += f"\n[{code}]"
+    if failed and (why := explain_failure(context.sandbox, ended.output, network=network)):
+        output += f"\n[{why}]"
     if about_drafts:
         output += f"\n[{about_drafts}]"
+    summary = f"stopped after {time_limit:g} s" if ended.timed_out else code
     return Result(output, summary, (command,), failed, keeps_end=True)
 
 
+def _goes_on(job: Job, drafts: DraftDesk) -> Result:
+    """The result of a command that became a job."""
+    about = [f"It goes on as job {job.id}. To look at it, or to stop it: job(id=“{job.id}”)."]
+    if drafts.desk is None:
+        about.append("What it changes in the folder from now on is not undone with the turn.")
+    about.append(drafts.seen(goes_on=True))
+    output = last_states(job.news()).rstrip("\n") or "(no output yet)"
+    text = f"{output}\n[{' '.join(filter(None, about))}]"
+    return Result(text, f"goes on as job {job.id}", (job.line,), keeps_end=True)
+
+
+def names_of(jobs: Sequence[Job]) -> str:
+    """The jobs for a model: each with its id and its command."""
+    return ", ".join(f"{one.id} ({one.line[:40]})" for one in jobs) or "none"
+
+
+def _too_many(jobs: Jobs, chat: str) -> str:
+    names = names_of(jobs.running(chat))
+    return f"{MOST} jobs run already: {names}. Stop one of them first."
+
+
 async def _run_in_editor(
-    context: Context, command: str, environment: Mapping[str, str], time_limit: float
+    context: Context,
+    command: str,
+    inside: str,
+    environment: Mapping[str, str],
+    time_limit: float,
 ) -> CommandResult | None:
     """Run a command in a terminal of the person's editor; None where that may not be.
 
@@ -86,18 +173,13 @@ async def _run_in_editor(
     editor = context.workspace.editor
     if editor is None or context.sandbox.kind != "none":
         return None
-    folder = context.workspace.root
+    folder = context.workspace.root / inside
     return await editor.run(command, context.call_id, folder, environment, time_limit)
 
 
-def _code(ended: CommandResult) -> str:
-    return f"exit {ended.code}" if ended.code >= 0 else _signal_name(-ended.code)
-
-
-def _sentence(ended: CommandResult, time_limit: float) -> str:
-    if ended.timed_out:
-        return f"Stopped after {time_limit:g} s, the time limit. This is the output until then."
-    return _code(ended)
+def ending(code: int) -> str:
+    """How a command ended, by its exit code."""
+    return f"exit {code}" if code >= 0 else _signal_name(-code)
 
 
 def _signal_name(number: int) -> str:

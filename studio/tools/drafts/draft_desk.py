@@ -1,14 +1,14 @@
 """Draft desk: lets a command see the drafts of its turn, and makes drafts of what it writes.
 
 The command works on a copy of the folder, so nothing that it does there is in the folder
-before the person approves it.
+before the person approves it. A command that goes on in the background keeps its copy.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from pathlib import Path
 
 from studio.domain.aio import settled
 from studio.domain.drafts import FileDraft
@@ -28,11 +28,17 @@ _NAMED = 10
 class DraftDesk:
     """What one command sees of the turn's drafts. ``desk`` is None where it sees none of them."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(
+        self,
+        context: Context,
+        desk: Desk | None = None,
+        drafts: Sequence[FileDraft] | None = None,
+    ) -> None:
+        """``desk`` and ``drafts`` are those that a command of another call works on."""
         self._context = context
-        self.drafts: Sequence[FileDraft] = context.drafts.waiting(of_turn=True)
-        self.unseen: Sequence[FileDraft] = context.drafts.waiting(of_turn=False)
-        self.desk: Desk | None = None
+        self.desk = desk
+        self.drafts = context.drafts.waiting(of_turn=True) if drafts is None else drafts
+        self.unseen = context.drafts.waiting(of_turn=False) if drafts is None else ()
         self._reason = ""
 
     async def lay(self) -> None:
@@ -60,22 +66,40 @@ class DraftDesk:
         if self.desk is not None:
             await asyncio.to_thread(self.desk.remove)
 
+    @property
+    def root(self) -> Path:
+        """Where the command finds the folder's files, as this program sees them."""
+        return self._context.workspace.root if self.desk is None else self.desk.root
+
     async def report(self, *, failed: bool) -> str:
         """Make drafts of what was written; what is to be said of that, and of the drafts."""
-        lines: list[str] = []
-        unseen = [*self.unseen, *(self.drafts if self.desk is None else ())]
-        if unseen:
-            why = f", because {self._reason}" if self._reason else ""
-            lines.append(f"This did not see drafts that wait: {_named(unseen)}{why}.")
+        lines = [self.seen()]
         if self.desk is not None:
-            lines.append(
-                f"This ran on a copy of the folder, with the drafts of this turn: "
-                f"{_named(self.drafts)}. The folder is unchanged."
-            )
             if failed and self.desk.shared:
                 shared = ", ".join(self.desk.shared[:_NAMED])
                 lines.append(f"There it could not write in {shared}, nor outside the folder.")
             lines += await self._bring_back(await asyncio.to_thread(self.desk.changes))
+        return " ".join(filter(None, lines))
+
+    def seen(self, *, goes_on: bool = False) -> str:
+        """What is to be said of the drafts that the command sees, and does not see."""
+        lines: list[str] = []
+        unseen = [*self.unseen, *(self.drafts if self.desk is None else ())]
+        if unseen:
+            why = f", because {self._reason}" if self._reason else ""
+            see = "does" if goes_on else "did"
+            lines.append(f"This {see} not see drafts that wait: {_named(unseen)}{why}.")
+        if self.desk is not None and goes_on:
+            lines.append(
+                f"It works on a copy of the folder, with the drafts of this turn until now: "
+                f"{_named(self.drafts)}. Later changes are not in it. What it writes waits as "
+                "drafts once you have looked at it after its end."
+            )
+        elif self.desk is not None:
+            lines.append(
+                f"This ran on a copy of the folder, with the drafts of this turn: "
+                f"{_named(self.drafts)}. The folder is unchanged."
+            )
         return " ".join(lines)
 
     def _lay(self) -> Desk:
@@ -96,11 +120,14 @@ class DraftDesk:
 
     async def _bring_back(self, changes: DeskChanges) -> list[str]:
         made: list[str] = []
-        lost = [*changes.other]
+        lost, late = [*changes.other], list[str]()
         gone = frozenset(changes.deleted)
         for name in [*changes.written, *changes.deleted]:
             if len(made) >= MOST or _visible(name) != name:
                 lost.append(name)
+                continue
+            if await asyncio.to_thread(self._moved_on, name):
+                late.append(name)
                 continue
             try:
                 if await (self._deleted(name) if name in gone else self._changed(name)):
@@ -116,7 +143,20 @@ class DraftDesk:
                 f"Not kept, because no draft can be made of it: {names}. Once the drafts are "
                 "approved, run it again."
             )
+        if late:
+            lines.append(
+                f"Not kept, because it was changed meanwhile: {_listed(late)}. Run it again."
+            )
         return lines
+
+    def _moved_on(self, name: str) -> bool:
+        """Whether a file, or the draft of it, is another one than the command began with."""
+        assert self.desk is not None
+        began = next((one for one in self.drafts if name in one.paths), None)
+        now = self._context.drafts.draft_of(name)
+        if began is None and now is None:
+            return self.desk.outdated(name)
+        return began is None or now is None or began.id != now.id
 
     async def _deleted(self, name: str) -> bool:
         """Make a draft that deletes a file; returns True.
@@ -159,17 +199,6 @@ class DraftDesk:
         if encode(text, draft.encoding) != data:
             raise ToolFailed(f"{name} has another encoding now.")
         return None if text == before else draft
-
-
-@asynccontextmanager
-async def draft_desk(context: Context) -> AsyncGenerator[DraftDesk]:
-    """A desk for one command; removed at the end."""
-    desk = DraftDesk(context)
-    await desk.lay()
-    try:
-        yield desk
-    finally:
-        await asyncio.shield(desk.remove())
 
 
 def _named(drafts: Sequence[FileDraft]) -> str:

@@ -23,6 +23,7 @@ from xml.parsers import expat
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
 from studio.processes.desk import Desk, DeskTooLarge
+from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import UNATTENDED, last_states, run_shell
 from studio.tools.sdk.context import Context
 from studio.tools.workspace.check_list import FILE, EditCheck
@@ -137,14 +138,15 @@ class _Run:
         shows = desk is not None and context.sandbox.desks
         root = context.workspace.root
         ended = await run_shell(
-            check.command.replace(FILE, shlex.quote(self.name)),
-            folder=root if desk is None or shows else desk.root,
-            environment={**context.environment, **UNATTENDED},
+            Launch(
+                check.command.replace(FILE, shlex.quote(self.name)),
+                root if desk is None or shows else desk.root,
+                {**context.environment, **UNATTENDED},
+                desk=desk if shows else None,
+            ),
             sandbox=context.sandbox,
             keeper=context.keeper,
-            desk=desk if shows else None,
             time_limit=seconds,
-            emit=lambda _: None,
         )
         if ended.timed_out:
             return 0, []

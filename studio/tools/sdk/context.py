@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
+from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.drafts.seen_files import SeenFiles
@@ -101,7 +102,7 @@ class Context:
     choices or free words. ``may`` says whether the call may go on to another
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
-    starts them so that nothing of them is left.
+    starts them so that nothing of them is left; ``jobs`` are those that go on.
     ``checks`` are the folder's own for changed files.
     ``seen`` knows which files the model was shown, and how they were then.
     ``web`` fetches and searches; ``notes`` are those about the folder. ``services``
@@ -116,6 +117,7 @@ class Context:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)
     keeper: Keeper = field(default_factory=Keeper)
+    jobs: Jobs = field(default_factory=Jobs)
     checks: Sequence[EditCheck] = ()
     seen: SeenFiles = field(default_factory=SeenFiles)
     web: Web = field(default_factory=Web)

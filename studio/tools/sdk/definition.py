@@ -238,6 +238,7 @@ class ToolOptions(TypedDict, total=False):
     sends: bool
     steady: bool
     text_form: JsonObject
+    acts_with: str
 
 
 @overload

@@ -21,6 +21,7 @@ from studio.domain.permissions import Layer, Rule
 from studio.domain.tools import Effect, ToolSpec
 from studio.tools import Workspace
 from studio.tools.builtin.edit import edit
+from studio.tools.builtin.job import job
 from studio.tools.builtin.read import read
 from studio.tools.builtin.run import run
 from studio.tools.builtin.search import search
@@ -356,3 +357,58 @@ def test_a_child_never_has_more_than_its_parent(
         assert found >= STRICT[one.explain(spec, target).verdict]
         assert one.offers(spec) or not inner.offers(spec)
         assert inner.hides("src/y") or not one.hides("src/y")
+
+
+@pytest.mark.parametrize(
+    ("folder", "command", "verdict"),
+    [
+        ("", "scripts/x a", "allow"),
+        (".", "scripts/x a", "allow"),
+        ("sub", "pytest -q", "allow"),
+        ("sub", "scripts/x a", "ask"),  # another file
+        ("sub", "../scripts/x a", "allow"),
+        ("scripts", "./x a", "allow"),
+        ("sub", "sub/../tool", "deny"),
+        ("", "sub/tool", "deny"),
+        ("sub", "./tool", "deny"),
+        ("link", "./tool", "deny"),
+        ("..", "pytest -q", "deny"),
+        ("/etc", "pytest -q", "deny"),
+        ("out", "pytest -q", "deny"),
+    ],
+)
+def test_rules_count_in_the_folder_in_which_a_command_begins(
+    tmp_path: Path, folder: str, command: str, verdict: str
+) -> None:
+    """C-13, T-7."""
+    for name in ("sub", "scripts"):
+        (tmp_path / name).mkdir()
+    for name, to in (("link", "sub"), ("out", "/")):
+        (tmp_path / name).symlink_to(to)
+    rules = [*map(Rule.parse, ("run(pytest *)", "run(scripts/*)")), Rule("deny", "run", "sub/tool")]
+    policy = Policy("ask", {"person": rules}, workspace=Workspace(tmp_path))
+    for _ in range(2):  # the second time it is known
+        found = policy.decide(run.spec, {"command": command, "folder": folder})
+        assert found.verdict == verdict, found
+
+
+@pytest.mark.parametrize(
+    ("mode", "arguments", "verdict"),
+    [
+        ("ask", {"id": "a"}, "allow"),
+        ("plan", {"id": "a", "stop": True}, "allow"),
+        ("ask", {"id": "a", "input": ""}, "allow"),
+        ("auto", {"id": "a", "input": "y\n"}, "ask"),
+        ("plan", {"id": "a", "input": "y\n"}, "deny"),
+    ],
+)
+def test_only_input_of_a_job_is_asked_about(
+    mode: PermissionMode, arguments: JsonObject, verdict: str
+) -> None:
+    """C-13: and a rule of the person's may allow it."""
+    found = Policy(mode).decide(job.spec, arguments)
+    assert found.verdict == verdict
+    rules = {"person": [Rule.parse("job(y*)")]}
+    if verdict == "ask":
+        assert found.insists
+        assert Policy(mode, rules).decide(job.spec, arguments).verdict == "allow"  # type: ignore[arg-type]
