@@ -349,6 +349,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as it is laid out everywhere
         rects = cast(
             "Iterable[QRect]", event.region()
         )  # its type does not show that it is iterable

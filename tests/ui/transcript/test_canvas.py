@@ -416,6 +416,22 @@ def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
     assert replies == [("c2", "Red")]
 
 
+def test_words_of_rows_stay_in_order_where_people_read_from_the_right(
+    shown: TranscriptWindow,
+) -> None:
+    """The transcript is laid out the same everywhere: “0 entries” is not “entries 0” there."""
+    shown.ask()
+    shown.tell(ToolQueued("c1", "list", {}, "src", "read", "Listing", "Listed"), ToolStarted("c1"))
+    shown.tell(ToolFinished("c1", "", False, 0.1, "0 entries"), TurnComplete("done"))
+    before = shown.view.grab().toImage()
+    QApplication.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    try:
+        after = shown.view.grab().toImage()
+    finally:
+        QApplication.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    assert after == before
+
+
 def test_typing_does_not_answer_a_question(shown: TranscriptWindow) -> None:
     """Keys act on a card only after a second without typing, in the composer or on the card."""
     now, replies = [100.0], []
