@@ -225,7 +225,9 @@ class ToolRunner:
         tool, arguments = self._tools.get(call.name), call.arguments or {}
         if tool is None or tool.spec.target != COMMAND or APPLY_PATCH not in self._known:
             return call
-        patch = patch_in_command(target_of(tool.spec, arguments))
+        folder = arguments.get("folder")
+        folder = folder if isinstance(folder, str) else ""
+        patch = patch_in_command(target_of(tool.spec, arguments), folder)
         return replace(call, name=APPLY_PATCH, arguments={TEXT_INPUT: patch}) if patch else call
 
     async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:

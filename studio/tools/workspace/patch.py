@@ -7,6 +7,7 @@ the file's is told by ``text_replace`` (C-5); several places are refused, never 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -56,8 +57,9 @@ _COMMAND = re.compile(
 _PATH_LINE = re.compile(r"(?m)^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): *)(?=[^/\s])")
 
 
-def patch_in_command(command: str) -> str:
-    """The patch that a shell command means to apply, with paths as from the working folder.
+def patch_in_command(command: str, place: str = "") -> str:
+    """The patch that a shell command, run in the folder ``place``, means to apply, with paths as
+    from the working folder.
 
     Models write it so because they were trained on that; there is no such program. Empty for
     any other command.
@@ -68,10 +70,9 @@ def patch_in_command(command: str) -> str:
     patch = found["patch"] or found["single"] or ""
     if found["tabs"]:
         patch = re.sub(r"(?m)^\t+", "", patch)
-    folder = found["folder"] or found["double"] or found["plain"]
-    if folder is None:
-        return patch
-    return _PATH_LINE.sub(lambda line: f"{line[1]}{folder.rstrip('/')}/", patch)
+    folder = found["folder"] or found["double"] or found["plain"] or ""
+    joined = posixpath.join(place, folder)
+    return _PATH_LINE.sub(lambda line: line[1] + posixpath.join(joined, ""), patch)
 
 
 @dataclass(slots=True)

@@ -127,10 +127,14 @@ async def test_a_command_that_applies_a_patch_is_taken_as_the_tool(
     patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+ONE\n*** End Patch"
     for command, name in (
         (f"apply_patch <<'EOF'\n{patch}\nEOF\n", "a.txt"),
+        (f"apply_patch <<'EOF'\n{patch}\nEOF", "the sub/a.txt"),
         (f"cd 'the sub' && apply_patch <<EOF\n{patch}\nEOF", "the sub/a.txt"),
         (f"apply_patch '{patch}'", "a.txt"),
     ):
-        script = [Turn(Call("run", {"command": command}), stop="tool_use"), Turn(Text("Done."))]
+        arguments = {"command": command}
+        if name != "a.txt" and "cd" not in command:
+            arguments["folder"] = "the sub"
+        script = [Turn(Call("run", arguments), stop="tool_use"), Turn(Text("Done."))]
         home_path = tmp_path / str(len(command))
         home_path.mkdir()
         async with engine_home(home_path, provider, script) as home:
