@@ -13,6 +13,7 @@
 - ``messages``: Defines messages and their blocks as pure values (H-2).
 - ``models``: Describes models, their usage, and the options of a generation.
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
+- ``python_syntax``: Parses Python, also beside other threads that do.
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
 - ``secret_names``: Tells by a variable's name whether its value is a secret (P-4).
 - ``sessions``: Describes the rows of the lists of sessions and drafts, and makes titles.

@@ -20,11 +20,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias, cast
 
 from studio.domain.jsonvalue import Json, JsonObject, is_clean_json
+from studio.domain.python_syntax import parse_python
 from studio.domain.tools import ToolSpec
 
 from .tool_arguments import parse_arguments, reject_constant, repair_json
@@ -196,9 +196,7 @@ def _python(text: str, place: int, tools: Mapping[str, ToolSpec]) -> _Read | Non
         return None
     code = text[place : _end(text, place)]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes in patterns
-            module = ast.parse(code)
+        module = cast("ast.Module", parse_python(code))
         calls = [_python_call(node, tools) for line in module.body for node in _called(line)]
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None

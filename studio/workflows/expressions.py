@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
 from studio.domain.jsonvalue import Json
+from studio.domain.python_syntax import parse_python
 
 Path: TypeAlias = tuple[str | int, ...]
 """The names and indexes of a reference: ``("steps", "plan", "outputs", "parts")``."""
@@ -110,7 +111,7 @@ def parse_expression(text: str) -> Expression:
         raise ExpressionError("an expression is longer than {most} characters", 0, values)
     lead = len(text) - len(text.lstrip())
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = cast("ast.Expression", parse_python(text.strip(), "eval")).body
     except SyntaxError as error:
         at = _offset(text, lead, error.lineno or 1, (error.offset or 1) - 1, in_bytes=False)
         raise ExpressionError("this is not an expression", at) from error

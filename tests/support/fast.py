@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
+
+from studio.domain.python_syntax import parse_python
 
 SUPPORT = Path(__file__).parent
 QT = ("PySide6", "pytestqt", "qasync", "shiboken6", "studio.ui")
@@ -132,7 +135,7 @@ def _is_below(name: str, tops: tuple[str, ...]) -> bool:
 @functools.cache
 def _read(file: Path) -> _Source:
     source = _Source()
-    for node in ast.parse(file.read_text("utf-8")).body:
+    for node in cast("ast.Module", parse_python(file.read_text("utf-8"))).body:
         used = _used(node, source.imports)
         match node:
             case (

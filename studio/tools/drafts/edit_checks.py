@@ -6,14 +6,12 @@ TOML and XML are parsed. What was wrong before the change is not told again.
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import re
 import shlex
 import time
 import tomllib
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from xml.parsers import expat
 
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
+from studio.domain.python_syntax import parse_python
 from studio.processes.desk import Desk, DeskTooLarge
 from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import UNATTENDED, last_states, run_shell
@@ -184,12 +183,6 @@ def _said(parse: Callable[[str], object], text: str) -> str:
     return ""
 
 
-def _python(text: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ast.parse(text)
-
-
 def _xml(text: str) -> None:
     if text.strip():
         parser = expat.ParserCreate("utf-8")  # follows no reference to other files
@@ -202,8 +195,8 @@ def _json(text: str) -> None:
 
 
 _PARSERS: dict[str, Callable[[str], object]] = {
-    ".py": _python,
-    ".pyi": _python,
+    ".py": parse_python,
+    ".pyi": parse_python,
     ".json": _json,
     ".toml": lambda text: tomllib.loads(text.replace("\r\n", "\n")),
     **dict.fromkeys((".xml", ".svg", ".xsd", ".xsl", ".plist", ".csproj"), _xml),
