@@ -10,6 +10,7 @@
 - ``model_picker`` is the list in which a model is looked for and chosen.
 - ``attachments`` shows the attached files and takes dropped and pasted ones.
 - ``find_strip`` is where words are looked for in the chat.
+- ``job_view`` shows the commands that go on in the background.
 - ``queue_view`` shows the messages that wait while a turn runs.
 - ``status_strip`` shows what is out of the ordinary with the chat.
 - ``suggestions`` offers ways to begin a new chat.

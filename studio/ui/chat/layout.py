@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 from studio.ui.theme import Theme
 
 from .composer import Composer
+from .job_view import JobView
 from .queue_view import QueueView
 from .status_strip import StatusStrip
 
@@ -32,11 +33,12 @@ class PageLayout:
         suggestions: QWidget,
         strip: StatusStrip,
         queue: QueueView,
+        jobs: JobView,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading
         self._composer, self._suggestions = composer, suggestions
-        self._strip, self._queue = strip, queue
+        self._strip, self._queue, self._jobs = strip, queue, jobs
         self.view: QWidget | None = None
         self.find: QWidget | None = None
         """The strip below the header, once it was wanted; shown in a chat only."""
@@ -44,6 +46,7 @@ class PageLayout:
         composer.resized.connect(self.place)
         strip.changed.connect(self.place)
         queue.changed.connect(self.place)
+        jobs.changed.connect(self.place)
 
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
@@ -85,7 +88,7 @@ class PageLayout:
         left = (width - column - px(HANG)) // 2 if room >= px(box_width) else px(24)
         bottom = height - composer - px(18)
         self._composer.setGeometry(left, bottom, box, composer)
-        for part in (self._queue, self._strip):
+        for part in (self._queue, self._jobs, self._strip):
             if not part.isHidden():
                 tall = part.heightForWidth(box)
                 bottom -= tall + px(8)

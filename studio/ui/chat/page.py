@@ -26,6 +26,7 @@ from .attachments import DropTarget
 from .composer import Composer
 from .file_viewer import FileViewer
 from .header import Header
+from .job_view import JobView
 from .layout import PageLayout
 from .model.chat_model import ChatModel
 from .model.open_chat import Change
@@ -102,6 +103,7 @@ class ChatPage(PaintedWidget):
         self.suggestions = Suggestions(theme, self)
         self.strip = StatusStrip(theme, self.model, self)
         self.queue = QueueView(theme, self.model, self)
+        self.jobs = JobView(theme, self.model, self)
         self.menus = OptionMenus(self.composer, self.model)
         self._layout = PageLayout(
             theme,
@@ -112,6 +114,7 @@ class ChatPage(PaintedWidget):
             suggestions=self.suggestions,
             strip=self.strip,
             queue=self.queue,
+            jobs=self.jobs,
         )
         drops = DropTarget(self)
         drops.files_dropped.connect(self.composer.attachments.add_paths)
