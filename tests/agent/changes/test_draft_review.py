@@ -95,7 +95,7 @@ async def test_what_waits_is_seen_by_the_tools(tmp_path: Path) -> None:
         (home.folder / "b").write_text("two\n")
         session = await home.session()
         said = results(await say(session, rules=()))
-        assert "Your draft deletes this file, which is not done yet.\none" in said[1]
+        assert "Your draft deletes this file, which is not done yet.\n1\tone" in said[1]
         assert "waits already" in said[2]
         assert "Draft of a made (+1 −1 lines)" in said[3]  # written, in place of deleted
         assert "Your draft moves this file to c, which is not done yet.\ntwo" in said[5]
