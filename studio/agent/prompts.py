@@ -37,6 +37,17 @@ MODE_NOTES: dict[PermissionMode, str] = {
     "auto": "The person lets your drafts be written at once. Commands are still asked about.",
     "plan": "The person wants a plan first. Use only tools that read; others are refused.",
 }
+ORIENTATION = """\
+<orientation>
+The program wrote this when the conversation began. The person did not write it, and it may have \
+changed since.
+{text}
+</orientation>"""
+NOW_CHANGED = "This has changed: {line}"
+HOUSE = (
+    "You work in a folder of the person's. Paths are relative to it. Files you write or edit "
+    "become drafts that the person approves; reading a file shows your draft of it."
+)
 CLIENT_INSTRUCTIONS = (
     "The client that you answer adds these instructions:\n\n"
     '<instructions from="client">\n{text}\n</instructions>'

@@ -108,6 +108,8 @@ class Services(ServiceRegistry):
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
         self.today: Callable[[], date] = date.today
+        self.orientation_seconds = 0.3
+        """How long a first message may wait for a look at its folder (C-17)."""
         self.problem_listeners: list[Callable[[str], None]] = []
         self._discovery = ToolDiscovery([paths.tools])
 

@@ -42,6 +42,9 @@ Cap: TypeAlias = Literal["turn", "session", "day", "month", "hour"]
 """What a cap of tokens or money applies to; the one of an hour is of requests."""
 
 Topic: TypeAlias = Literal[
+    "orientation",
+    "folder",
+    "branch",
     "date",
     "mode",
     "instructions",
@@ -371,6 +374,10 @@ class Pinned:
 
     block: int
     pinned: bool
+
+
+FOLDER_NAMES = "names in the folder"
+"""Of files, the branch and commits: a model is told them with the first message (C-17)."""
 
 
 @dataclass(frozen=True, slots=True)

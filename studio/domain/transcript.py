@@ -31,6 +31,7 @@ from .blocks import (
 )
 from .drafts import Draft, FileDraft, text_digest
 from .events import (
+    FOLDER_NAMES,
     CallStarted,
     DraftCreated,
     DraftResolved,
@@ -234,10 +235,10 @@ class Transcript:
                 block.pinned = event.pinned
                 return event.block
             case Exposed():
-                stronger = event.exposure == "untrusted" and self.exposed_by_own and not event.own
-                if event.exposure not in self.exposed or stronger:
+                if self.is_new(event):
                     self.exposed[event.exposure] = event.source
-                    self.exposed_by_own = event.own or (self.exposed_by_own and not stronger)
+                    if event.exposure == "untrusted":
+                        self.exposed_by_own = event.own
                 return None
             case Routed():
                 self.total_usage += event.usage
@@ -264,6 +265,15 @@ class Transcript:
                 if isinstance(event, ToolFinished):
                     self.seen |= dict(event.seen)
                 return self._calls.apply(event, self.steps)
+
+    def is_new(self, exposed: Exposed) -> bool:
+        """Whether it tells more than is known: the person's own files are less than a stranger's,
+        and names less than what is in the files."""
+        known = self.exposed.get(exposed.exposure)
+        if known is None or exposed.exposure == "private":
+            return known is None
+        told_names = known == FOLDER_NAMES != exposed.source
+        return self.exposed_by_own and (told_names or not exposed.own)
 
     def tool(self, call_id: str) -> ToolBlock | None:
         """The newest call with this id."""

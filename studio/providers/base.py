@@ -238,6 +238,10 @@ class Provider(ABC):
         """
         return self.user_items([Text(text)])
 
+    def takes_orientation(self, model: str) -> bool:
+        """Whether the model can make use of being told where it works, with the first message."""
+        return True
+
     def spoken_items(self, words: Sequence[Text]) -> list[JsonObject]:
         """The model's words alone, as native items: what is known of a reply that broke off.
 

@@ -48,7 +48,7 @@ async def count_tokens(engine: Engine, request: ApiRequest, folder: Path) -> int
     setup = await load_agent_setup(
         info, engine.services, ceiling=client_policy(engine), external=request.tools
     )
-    system, tools = setup.prompt.system, tuple(setup.offered)
+    system, tools = setup.prompt.instructions, tuple(setup.offered)
     return await asyncio.to_thread(
         estimate_tokens, replace(request, instructions=system, tools=tools)
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from .json_read import Body
+
+_ORIENTATION = re.compile(r"\A<orientation>\n.*?\n</orientation>\s*", re.S)
 
 ApiName: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "ollama"]
 
@@ -88,10 +91,13 @@ class RequestView:
 
     @property
     def last_user(self) -> str:
-        """The words the person said last; empty before there are any."""
+        """The words the person said last; empty before there are any.
+
+        A client may put a part in tags before them, in some APIs in the same text.
+        """
         for item in reversed(self.items):
             if isinstance(item, Said) and item.role == "user":
-                return item.text
+                return _ORIENTATION.sub("", item.text)
         return ""
 
     @property

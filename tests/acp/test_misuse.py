@@ -181,7 +181,7 @@ async def test_what_cannot_be_sent_reaches_no_model(tmp_path: Path) -> None:
         await person.agent.prompt(session_id=name, prompt=[link, jpeg, text_block("")])
         body = reply_requests(person.simulator)[0].json["messages"][-1]
         assert "[n](http://[)" in str(body) and "data:image/png;base64," in str(body)
-        assert len(body["content"]) == 2
+        assert len(body["content"]) == 3  # where the agent works comes first
 
 
 async def test_sessions_that_are_not_there(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ async def test_a_template_makes_the_message_and_chooses_who_answers(
         sent = one.asked[-1].json
         assert (sent["model"], sent["temperature"]) == ("m", 0)
         assert "Be strict." in str(sent["messages"][0])
-        said = sent["messages"][-1]["content"]
+        said = sent["messages"][-1]["content"].partition("</orientation>\n\n")[2]
         assert said == "Review in a kind tone, for Ann, it costs $5 or $6:\n\n+ x = 1"
 
         monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO()))

@@ -53,6 +53,7 @@ async def prepare(server: RunningServer) -> dict[str, Any]:
     engine.paths.agents.mkdir(parents=True, exist_ok=True)
     file = engine.paths.agents / "counting.md"
     file.write_text("---\nname: Counting\ntools: run\npermissions:\n  allow: run\n---\nCount.\n")
+    await engine.rules.trust(server.house.folder)  # or a name in it would keep a command back
     return {"model": AGENT, "messages": [{"role": "user", "content": "Go"}]}
 
 

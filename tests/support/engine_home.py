@@ -106,6 +106,7 @@ async def engine_home(
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         engine = await build(paths, settings)
         engine.services.retry_policy = patience or RetryPolicy(attempts=1)
+        engine.services.orientation_seconds = FOREVER
         if provider != "ollama":
             engine.keychain.keep_for_session(provider, key)
         try:

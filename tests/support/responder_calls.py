@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -120,14 +121,19 @@ class RequestRecorder:
 
 
 def conversation(view: RequestView) -> list[tuple[str, ...]]:
-    """What each side says at a time without blanks, calls and results; system words are apart."""
+    """What each side says at a time without blanks, calls and results.
+
+    System words are apart, and so is where the agent works (C-17).
+    """
     found: list[tuple[str, ...]] = []
     for item in view.items:
         match item:
             case Said("system", _):
                 continue
             case Said(role, text):
-                words = "".join(text.split())
+                words = "".join(
+                    re.sub(r"<orientation>.*?</orientation>", "", text, flags=re.S).split()
+                )
                 if found and found[-1][0] == role:
                     words = found.pop()[1] + words
                 if words:

@@ -27,8 +27,8 @@ from studio.agent.loop.model_request import REJECTED
 from studio.agent.prompts import MODE_NOTES, SUMMARY_SYSTEM
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.event_channel import EventEnvelope
+from studio.agent.session.orientation import dated
 from studio.agent.session.session import Session
-from studio.agent.session.system_prompt import dated
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock

@@ -27,7 +27,7 @@ from studio.domain.blocks import (
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import Event, Summarised
 from studio.domain.ledger import Sent
-from studio.domain.messages import Message, ToolResult
+from studio.domain.messages import Message, Text, ToolResult
 from studio.domain.models import Usage
 from studio.domain.transcript import SUMMED_UP, Transcript
 from studio.providers.base import Request
@@ -186,6 +186,8 @@ class Compactor:
 
     def _sized(self, access: ModelAccess, messages: Sequence[Message]) -> int:
         items = access.provider.rebuild(messages, access.facts)
+        if where := self._transcript.told.get("orientation"):  # told to each new history again
+            items += access.provider.user_items([Text(where)])
         return self._estimator.of(self._history, items)
 
     async def _window(self, access: ModelAccess) -> int | None:

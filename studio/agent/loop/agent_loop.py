@@ -140,10 +140,12 @@ class AgentLoop:
             await self._resume()
             self._start_step(1)
             return
-        # A conversation begins with the person's message.
-        notes = self._emit_notes() if self._history.items else []
+        notes = await self._emit_notes()
         self._start_step(1)
-        await self._history.hear([*notes, started])
+        # A conversation begins with the person's message, where it works being a part of it.
+        first = notes if self._history.items else [n for n in notes if n.topic == "orientation"]
+        rest = [note for note in notes if note not in first]
+        await self._history.hear([*first, started, *rest])
 
     def _start_step(self, step: int) -> None:
         self.state.step = step
@@ -161,11 +163,11 @@ class AgentLoop:
             await self._history.hear([steered])
         for guard in self.guards:
             await guard.before_request(self.state)
-        await self._history.hear(self._emit_notes())
+        await self._history.hear(await self._emit_notes())
 
-    def _emit_notes(self) -> list[Told]:
+    async def _emit_notes(self) -> list[Told]:
         """The notes for the next request."""
-        notes = [*self.context.updates(), *self.state.notes]
+        notes = [*await self.context.updates(), *self.state.notes]
         for told in notes:
             self._emit(told)
         self.state.notes.clear()

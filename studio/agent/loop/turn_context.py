@@ -73,7 +73,7 @@ class TurnContext:
     history: NativeHistory
     compactor: Compactor
     ledger: CacheLedger
-    updates: Callable[[], Sequence[Told]]
+    updates: Callable[[], Awaitable[Sequence[Told]]]
     close: Callable[[], Awaitable[Sequence[Event]]]
     generation: Generation = DEFAULT_GENERATION
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ToolFailed
-from studio.domain.events import Exposed
+from studio.domain.events import FOLDER_NAMES, Exposed
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import ToolCall
 from studio.domain.tools import APPLY_PATCH, EDIT, Exposure, ToolSpec
@@ -164,8 +164,7 @@ class ExfiltrationGuard:
         return f"This chat read {read}. {danger} send data out."
 
     def _is_new(self, one: Exposed) -> bool:
-        stronger = one.exposure == "untrusted" and self._transcript.exposed_by_own and not one.own
-        return stronger or one.exposure not in self._transcript.exposed
+        return self._transcript.is_new(one)
 
     def _exposures(
         self, spec: ToolSpec, call: ToolCall, result: Result | None
@@ -331,7 +330,7 @@ def _named(source: str) -> str:
     if address := canonical_address(source):
         host = address.partition("/")[0]
         return f"a page from {_short(host)}"
-    if source in (FOLDER_FILES, SEARCH_RESULTS, "a picture"):
+    if source in (FOLDER_FILES, FOLDER_NAMES, SEARCH_RESULTS, "a picture"):
         return source
     if source.startswith(OUTPUT_OF):
         return f"{OUTPUT_OF}“{_short(source.removeprefix(OUTPUT_OF))}”"

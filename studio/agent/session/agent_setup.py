@@ -98,9 +98,8 @@ async def load_agent_setup(
     ]
     offered += external
     prompt = SystemPrompt(
-        None if agent.bare else services.today(),
         info.permission_mode,
-        instructions(agent, folder, info.instructions),
+        instructions(agent, info.instructions),
         frozenset(spec.name for spec in offered),
     )
     return AgentSetup(

@@ -386,17 +386,23 @@ class NativeHistory:
     def _items_of(self, found: Iterable[Unheard]) -> list[JsonObject]:
         basis = self._basis
         items: list[JsonObject] = []
+        before: list[Said] = []
+        """A block of its own in the message that follows."""
         for one in found:
             match one:
+                case Told("orientation"):
+                    before.append(Text(one.text))
                 case TurnStarted() | Steered():
-                    items += basis.provider.user_items(
-                        [replace_unreadable(part, basis.provider, basis.facts) for part in one.said]
-                    )
+                    said = [
+                        replace_unreadable(part, basis.provider, basis.facts) for part in one.said
+                    ]
+                    items += basis.provider.user_items([*before, *said])
+                    before.clear()
                 case Told():
                     items += basis.provider.system_items(one.text, basis.model)
                 case _:
                     items += basis.provider.spoken_items(one)
-        return items
+        return [*items, *basis.provider.user_items(before)] if before else items
 
 
 Unheard: TypeAlias = list[Text] | TurnStarted | Steered | Told

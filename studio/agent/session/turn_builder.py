@@ -26,11 +26,12 @@ from studio.agent.permission.approval import Approvals, ToolAccess
 from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.path_scope import unreadable
-from studio.agent.permission.policy import Policy
+from studio.agent.permission.policy import COMMAND, Policy
 from studio.agent.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
+from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import (
@@ -60,6 +61,7 @@ from studio.tools.workspace.notes import Notes
 from .agent_setup import AgentSetup, load_agent_setup
 from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
+from .orientation import Ground, Orienter
 from .session_state import SessionState
 from .system_prompt import SystemPrompt
 
@@ -148,6 +150,7 @@ class TurnBuilder:
         self._notices: tuple[str, ...] = ()
         """The last notices about the folder's rules and the agent; each is shown once."""
         self._message_budget: Budget | None = None
+        self._tasks = BackgroundTasks()
 
     async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
         """What the person says as it is kept and sent (T-9).
@@ -199,6 +202,7 @@ class TurnBuilder:
         model = self.model_access(setup, budget, last)
         access = await self._tool_access(setup, options)
         parent, schema = options.parent, options.generation.schema
+        orienter = self._orienter(setup, access, model)
         if parent is not None:
             self.opened += access.guard.inherited_exposures(parent.guard.exposed)
         if not setup.agent.trusted:
@@ -210,7 +214,7 @@ class TurnBuilder:
             history=self.history,
             compactor=self.compactor,
             ledger=self._ledger,
-            updates=lambda: self._updates(setup.prompt, schema),
+            updates=lambda: self._updates(setup.prompt, schema, orienter),
             close=lambda: self._close(started.turn_id, parent),
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
@@ -414,7 +418,7 @@ class TurnBuilder:
         basis = HistoryBasis(
             setup.provider,
             setup.model,
-            setup.prompt.system,
+            setup.prompt.instructions,
             setup.offered,
             transcript.messages,
             self._facts,
@@ -442,11 +446,38 @@ class TurnBuilder:
     async def workspace(self) -> Workspace:
         return await asyncio.to_thread(self._services.workspace, self._session.info)
 
-    def _updates(self, prompt: SystemPrompt, schema: JsonObject | None) -> list[Told]:
+    def _orienter(
+        self, setup: AgentSetup, access: ToolAccess, model: ModelAccess
+    ) -> Orienter | None:
+        """Tells the model where it works; None where it gets only what is said."""
+        if setup.agent.bare or not setup.provider.takes_orientation(setup.model):
+            return None
+        services = self._services
+        may_use = {tool.effect for tool in access.offered if not (tool.external or tool.hosted)}
+        ground = Ground(
+            access.workspace,
+            setup.layers.trusted,
+            access.sandbox,
+            services.keeper,
+            services.environment(),
+            services.today(),
+            looks=bool(may_use & {"read", "act"}),
+            runs=any(tool.target == COMMAND for tool in access.offered),
+            window=model.facts.context_window if model.facts else None,
+            seconds=services.orientation_seconds,
+        )
+        return Orienter(
+            ground, access.guard, self._content_filter, self._session.record, self._tasks
+        )
+
+    async def _updates(
+        self, prompt: SystemPrompt, schema: JsonObject | None, orienter: Orienter | None
+    ) -> list[Told]:
         """The notes for the next request: what the model has not been told yet (H-6)."""
         history, told = self.history, self._session.transcript.told
         frozen = [spec.name for spec in history.tools]
-        untold = prompt.untold(told, history.system, frozen)
+        untold = await orienter.untold(told) if orienter is not None else []
+        untold += prompt.untold(told, history.system, frozen)
         if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):
             untold.append(Told("schema", form))
         return [*untold, *self._session.pending.notes]

@@ -94,6 +94,10 @@ class LocalModelProvider(CompatibleProvider):
             return super().system_items(text)
         return [{"role": "system", "content": text}]
 
+    def takes_orientation(self, model: str) -> bool:
+        """The small model would take it for what the person asks."""
+        return self._process(model).chosen is not None
+
     def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         return super().media_problem(block, TEXT_ONLY)
 

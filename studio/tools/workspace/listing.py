@@ -29,11 +29,11 @@ _Path: TypeAlias = "list[re.Pattern[str] | None]"
 """A pattern for each name of a path; None stands for any number of folders."""
 
 
-def list_names(folder: Path, most: int, seconds: float) -> list[str]:
+def list_names(folder: Path, most: int, seconds: float, depth: int | None = None) -> list[str]:
     """Relative paths of files, and of folders with a slash at the end; upper ones come first.
 
     Links are left out, as are ``SKIPPED_FOLDERS``, what git ignores and names that nobody could
-    read. Ends at ``most`` names and after some seconds. Blocks.
+    read. Ends at ``most`` names, after some seconds and at ``depth`` levels. Blocks.
     """
     end = time.monotonic() + seconds
     root = Path(os.path.realpath(folder))
@@ -52,7 +52,7 @@ def list_names(folder: Path, most: int, seconds: float) -> list[str]:
                 continue
             if _is_ignored(rules, name, is_folder):
                 continue
-            if is_folder:
+            if is_folder and (depth is None or name.count("/") + 1 < depth):
                 left.append((f"{name}/", rules))
             names.append(f"{name}/" if is_folder else name)
     return names[:most]

@@ -87,6 +87,9 @@ ANSWER_TEXTS: dict[Answer, str] = {
     "deny": tr_later("Denied"),
 }
 TOPIC_TEXTS: dict[Topic, str] = {
+    "orientation": tr_later("Told where it works"),
+    "folder": tr_later("Told the folder"),
+    "branch": tr_later("Told the git branch"),
     "date": tr_later("Told the date"),
     "mode": tr_later("Told the mode"),
     "instructions": tr_later("Told the folder’s instructions"),

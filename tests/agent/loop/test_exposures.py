@@ -57,6 +57,10 @@ READ = {
 }
 
 
+NAMES = Exposed("untrusted", "names in the folder", own=True)
+"""What the model is told of the folder with the first message (C-17)."""
+
+
 def exposed(events: list) -> list[Exposed]:
     return [event for event in events if isinstance(event, Exposed)]
 
@@ -82,7 +86,7 @@ async def test_t7_what_was_refused_or_never_sent_exposes_to_nothing(tmp_path: Pa
         assert len(results) == len(REFUSED)
         good = [e.text for e in results.values() if not e.is_error]
         assert len(good) == 1 and "n.txt" in good[0], good
-        assert exposed(events) == [] and session.transcript.exposed == {}
+        assert exposed(events) == [NAMES] and "private" not in session.transcript.exposed
 
 
 async def test_t7_what_was_read_counts_from_the_first_word(tmp_path: Path) -> None:
@@ -93,7 +97,8 @@ async def test_t7_what_was_read_counts_from_the_first_word(tmp_path: Path) -> No
             session = await home.session()
             events = await say(session, answer="once")
             met = exposed(events)
-            assert [(e.exposure, e.source) for e in met] == [
+            assert met[0] == NAMES, case  # with the first message
+            assert [(e.exposure, e.source) for e in met[1:]] == [
                 ("private", source),
                 ("untrusted", source),
             ], case

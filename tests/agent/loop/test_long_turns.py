@@ -84,7 +84,9 @@ async def test_c1_150_steps_end_as_done(tmp_path: Path) -> None:
         events = await talk(session, nobody)
         assert isinstance(events[0], TurnStarted) and events[0].mode == "long"
         assert (end_of(events).reason, end_of(events).steps) == ("done", 150)
-        assert not any(isinstance(event, Told) for event in events)
+        assert not any(
+            (isinstance(event, Told) and event.topic != "orientation") for event in events
+        )
         assert not home.simulator.violations
 
 
@@ -137,7 +139,9 @@ async def test_c1_the_person_is_asked_ahead_and_the_agent_works_on_meanwhile(
         assert question.text == "The agent is at step 15 of the 20 of this turn. May it go on?"
         assert question.choices == ("Yes, 20 more steps", NO)
         assert (end_of(events).reason, end_of(events).steps) == ("done", 26)
-        assert not any(isinstance(event, Told) for event in events)
+        assert not any(
+            (isinstance(event, Told) and event.topic != "orientation") for event in events
+        )
         block = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock) and b.asks)
         assert (block.state, block.reply) == ("done", "Yes, 20 more steps")
         assert "May it go on" not in str(home.asked[-1].json)  # it is no part of the conversation
@@ -153,7 +157,11 @@ async def test_c1_without_more_the_agent_comes_to_an_end(tmp_path: Path, answer:
         session = await home.session()
         events = await talk(session, lambda _: answer)
         assert (end_of(events).reason, end_of(events).steps) == ("step_limit", 8)
-        told = [event.text for event in events if isinstance(event, Told)]
+        told = [
+            event.text
+            for event in events
+            if (isinstance(event, Told) and event.topic != "orientation")
+        ]
         assert told == [LAST_STEP if answer == NOBODY_ANSWERS else NEARLY_OUT]
         assert sum(isinstance(event, AwaitingReply) for event in events) == 1
         assert isinstance(session.transcript.blocks[-1], EndBlock)
