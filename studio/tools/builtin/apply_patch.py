@@ -55,6 +55,7 @@ async def apply_patch(context: Context, input: str) -> Result:
         drafts += filter(None, [draft])
         replaced += filter(None, [waiting])
         told += filter(None, [about])
+    _refuse_common_files(drafts)
     result = await propose_patch(context, drafts, "\n".join(told)) if drafts else None
     for waiting in replaced:
         if context.drafts.draft_of(waiting.path) == waiting:
@@ -97,6 +98,15 @@ def _moved(context: Context, draft: FileDraft, hunks: list[Hunk]) -> tuple[FileD
         context.seen.saw(draft.target or draft.path, after, drafted=True)
     further = make_further(draft, after)
     return further, "\n".join([*notes, *changed_lines(draft.after, after)])
+
+
+def _refuse_common_files(drafts: list[FileDraft]) -> None:
+    """Raise NothingRead where two drafts are about one file: the second would drop the first."""
+    found: set[tuple[str, str]] = set()
+    for draft in drafts:
+        if twice := sorted(found & draft.keys):
+            raise NothingRead(f"The patch changes {twice[0][1]} twice. Nothing was done.")
+        found |= draft.keys
 
 
 def _once_each(changes: list[FileChange]) -> list[FileChange]:

@@ -144,3 +144,24 @@ async def test_one_file_in_two_parts(tmp_path: Path) -> None:
     twice = "*** Begin Patch\n*** Delete File: a\n*** Delete File: a\n*** End Patch"
     with pytest.raises(ToolFailed, match="twice"):
         await apply_patch.call(context, {"input": twice})
+
+
+@pytest.mark.parametrize(
+    ("patch", "twice"),
+    [
+        ("*** Update File: a\n@@\n-a one\n+1\n*** Update File: ./a\n@@\n-a two\n+2\n", "a"),
+        ("*** Delete File: a\n*** Update File: ./a\n@@\n-a two\n+2\n", "a"),
+        ("*** Update File: a\n*** Move to: z\n*** Add File: z\n+new\n", "z"),
+        ("*** Update File: a\n*** Move to: z\n*** Update File: b\n*** Move to: z\n", "z"),
+    ],
+)
+async def test_no_change_takes_the_place_of_another_one(
+    tmp_path: Path, patch: str, twice: str
+) -> None:
+    """C-8: a newer draft of the same file would drop the older one unseen."""
+    lay_out(tmp_path)
+    drafts = Drafts()
+    context = Context(Workspace(tmp_path), drafts=drafts)
+    with pytest.raises(ToolFailed, match=f"changes {twice} twice"):
+        await apply_patch.call(context, {"input": f"*** Begin Patch\n{patch}*** End Patch"})
+    assert not drafts.proposals and not drafts.withdrawn
