@@ -62,8 +62,8 @@ class SeenFiles:
         (self.drafted if drafted else self.shown)[name] = digest
         if self._folder is None or len(text) > _KEPT:
             return
-        kept = private_folder(self._folder) / digest
         with suppress(OSError):
+            kept = private_folder(self._folder) / digest
             if not kept.exists():
                 kept.write_bytes(zlib.compress(text.encode("utf-8", "surrogatepass"), 1))
                 _drop_oldest(self._folder)

@@ -234,3 +234,18 @@ async def test_a_change_right_beside_counts_as_one_of_the_same_lines(tmp_path: P
         refused = await one(session)
         assert refused.is_error and "+4\ttheirs" in refused.text
         assert file(home).read_text() == text(l4="theirs")
+
+
+async def test_files_are_changed_where_no_text_can_be_kept(tmp_path: Path) -> None:
+    """C-7: on a full disk, say; a file that changed has to be read again then."""
+    script = turns(write("new\n", "b.txt"), read("a.txt"), edit("line 20", "LINE 20"))
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        file(home).write_text(text())
+        home.engine.services.paths.cache.joinpath("seen").touch()
+        session = await home.session()
+        assert not (await one(session)).is_error
+        done = await one(session)
+        assert not done.is_error and "line 20" in done.text
+        file(home).write_text(text(l4="theirs"))
+        refused = await one(session)
+        assert refused.is_error and "Read it again" in refused.text
