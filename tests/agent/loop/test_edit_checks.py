@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,22 @@ async def test_a_mistake_in_the_checks_is_told_the_person(tmp_path: Path) -> Non
         (home.folder / ".agents" / "checks.yaml").write_text('"*.txt": true\n')
         layers = await home.engine.services.rules.layers(home.folder)
         assert "checks.yaml" in layers.notices[0] and "{file}" in layers.notices[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ruff '{file}'", 'ruff "{file}"', "sh -c 'ruff {file}'", "ruff \\{file}", "ruff {file} '"],
+)
+def test_a_name_in_quotes_is_refused(command: str) -> None:
+    """C-11: a file could be called so that its name ends them, and is a command itself."""
+    with pytest.raises(ValueError, match="without"):
+        read_checks({"*.py": command})
+
+
+@pytest.mark.parametrize("name", ["-rf.txt", "it's; touch gone.txt", "$(touch gone).txt"])
+def test_a_name_is_one_word_of_the_command(name: str) -> None:
+    """C-11."""
+    (check,) = read_checks({"*.txt": "printf '%s|' --file={file} {file}; true"})
+    said = subprocess.run(["/bin/sh", "-c", check.command_for(name)], capture_output=True)
+    plain = f"./{name}" if name[0] == "-" else name
+    assert said.stdout.decode() == f"--file={plain}|{plain}|"
