@@ -2,22 +2,24 @@
 
 Files are cloned where the file system can, else copied. Repositories and what is installed in
 the folder are not copied: a command sees them as they are, and cannot change them. Everything
-here blocks on the disk: call it in a thread.
+here but ``laid`` blocks on the disk: call it in a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from studio.domain.aio import settled
 from studio.domain.tools import SKIPPED_FOLDERS
 
 MOST_FILES = 50_000
@@ -204,6 +206,18 @@ class Desk:
                         one = os.lstat(entry.path)
                         numbers = (one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)
                         yield name, (one.st_mode, *numbers)
+
+
+async def laid(lay: Callable[[], Desk]) -> Desk:
+    """A desk that is laid in a thread, and removed if the caller is cancelled meanwhile."""
+    laying = asyncio.ensure_future(asyncio.to_thread(lay))
+    try:
+        await settled(laying)
+    except asyncio.CancelledError:  # the thread went on to its end
+        if laying.exception() is None:
+            await asyncio.shield(asyncio.to_thread(laying.result().remove))
+        raise
+    return laying.result()
 
 
 def _copy_file(source: Path, target: Path) -> None:

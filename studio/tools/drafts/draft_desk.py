@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from studio.domain.aio import settled
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
-from studio.processes.desk import Desk, DeskChanges, DeskTooLarge
+from studio.processes.desk import Desk, DeskChanges, DeskTooLarge, laid
 from studio.tools.sdk.context import Context
 from studio.tools.workspace.encodings import decode, encode
 from studio.tools.workspace.text_files import read_whole
@@ -49,14 +48,7 @@ class DraftDesk:
             self._reason = "there is no sandbox for that here"
             return
         try:
-            laying = asyncio.ensure_future(asyncio.to_thread(self._lay))
-            try:
-                await settled(laying)
-            except asyncio.CancelledError:  # the thread went on to its end
-                if laying.exception() is None:
-                    await asyncio.shield(asyncio.to_thread(laying.result().remove))
-                raise
-            self.desk = laying.result()
+            self.desk = await laid(self._lay)
         except DeskTooLarge as error:
             self._reason = str(error)
         except (OSError, ToolFailed) as error:

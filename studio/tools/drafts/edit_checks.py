@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shlex
 import time
 import tomllib
 from collections import Counter
@@ -21,11 +20,11 @@ from xml.parsers import expat
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.python_syntax import parse_python
-from studio.processes.desk import Desk, DeskTooLarge
+from studio.processes.desk import Desk, DeskTooLarge, laid
 from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import UNATTENDED, last_states, run_shell
 from studio.tools.sdk.context import Context
-from studio.tools.workspace.check_list import FILE, EditCheck
+from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.encodings import encode
 from studio.tools.workspace.glob_pattern import glob_matcher
 
@@ -125,7 +124,7 @@ class _Run:
             if draft.action != "delete" and (draft.before is not None or not draft.base_digest):
                 contents[draft.target or draft.path] = encode(draft.after, draft.encoding)
         contents[self.name] = data
-        self.desk = await asyncio.to_thread(Desk.lay, self.context.workspace.root, contents)
+        self.desk = await laid(lambda: Desk.lay(self.context.workspace.root, contents))
 
     async def _output(self, check: EditCheck) -> tuple[int, list[str]]:
         """The exit code and the lines of a check, on the desk if there is one; none if it took
@@ -138,7 +137,7 @@ class _Run:
         root = context.workspace.root
         ended = await run_shell(
             Launch(
-                check.command.replace(FILE, shlex.quote(self.name)),
+                check.command_for(self.name),
                 root if desk is None or shows else desk.root,
                 {**context.environment, **UNATTENDED},
                 desk=desk if shows else None,

@@ -20,7 +20,9 @@ from studio.processes.sandbox import NoSandbox
 from studio.simulator import Call, Text, Turn
 from studio.tools import Context, Workspace
 from studio.tools.builtin.run import run as run_tool
+from studio.tools.drafts.edit_checks import new_findings
 from studio.tools.sdk.context import NoDrafts
+from studio.tools.workspace.check_list import EditCheck
 from support.engine_home import EngineHome, engine_home, say
 from support.waiting import HANG
 
@@ -207,10 +209,11 @@ def test_a_desk_does_not_copy_itself(tmp_path: Path, monkeypatch: pytest.MonkeyP
         desk.remove()
 
 
+@pytest.mark.parametrize("tool", ["run", "check"])
 async def test_a_desk_is_removed_when_the_call_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
-    """Also while it is being laid, in a thread that cannot be stopped."""
+    """Also while it is being laid, in a thread that cannot be stopped; C-11: that of a check."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     made, go = threading.Event(), threading.Event()
@@ -223,16 +226,28 @@ async def test_a_desk_is_removed_when_the_call_is_stopped(
 
     monkeypatch.setattr(Desk, "_copy", slow)
 
+    draft = FileDraft("1", "a.txt", None, "a", "")
+
     class Waiting(NoDrafts):
         def waiting(self, *, of_turn: bool) -> list[FileDraft]:
-            return [FileDraft("1", "a.txt", None, "a", "")] if of_turn else []
+            return [draft] if of_turn else []
 
     class Sandbox(NoSandbox):
+        kind = "bubblewrap"
         desks = True
 
     (tmp_path / "work").mkdir()
-    context = Context(Workspace(tmp_path / "work"), drafts=Waiting(), sandbox=Sandbox())
-    calling = asyncio.ensure_future(run_tool.call(context, {"command": "true"}))
+    context = Context(
+        Workspace(tmp_path / "work"),
+        drafts=Waiting(),
+        sandbox=Sandbox(),
+        checks=[EditCheck("*.txt", "true {file}")],
+    )
+    calls = {
+        "run": lambda: run_tool.call(context, {"command": "true"}),
+        "check": lambda: new_findings(context, [draft], written=False),
+    }
+    calling = asyncio.ensure_future(calls[tool]())
     await asyncio.to_thread(made.wait, HANG)
     calling.cancel()
     go.set()
