@@ -255,7 +255,8 @@ class ShellCommand:
         data = (text.removesuffix(END) if closes else text).encode("utf-8", "replace")
         end, begun.input = begun.input, None  # one at a time
         try:
-            await in_daemon_thread(lambda: _write_all(end, data))
+            own = os.dup(end)  # the thread goes on with it if this is cancelled
+            await in_daemon_thread(lambda: _write_all(own, data))
         finally:
             if closes or not self.running:
                 os.close(end)
@@ -440,15 +441,16 @@ def _piece(output: int) -> bytes:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    """Write to who may not read; raises OSError if that takes more than ``_TAKES`` seconds."""
-    if sys.platform != "win32":
-        os.set_blocking(descriptor, False)
-    until = time.monotonic() + _TAKES
-    while data:
-        try:
-            data = data[os.write(descriptor, data) :]
-        except BlockingIOError:
-            left = until - time.monotonic()
-            if left <= 0:
-                raise OSError(f"it does not read, {len(data):,} bytes are left") from None
-            select.select([], [descriptor], [], left)
+    """Write to who may not read, and close; OSError if it takes more than ``_TAKES`` seconds."""
+    with os.fdopen(descriptor, "wb", 0):
+        if sys.platform != "win32":
+            os.set_blocking(descriptor, False)
+        until = time.monotonic() + _TAKES
+        while data:
+            try:
+                data = data[os.write(descriptor, data) :]
+            except BlockingIOError:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise OSError(f"it does not read, {len(data):,} bytes are left") from None
+                select.select([], [descriptor], [], left)

@@ -16,6 +16,8 @@ from studio.processes import shell_command
 from studio.processes.jobs import MOST, Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
+from studio.processes.sandbox_mounts import Launch
+from studio.processes.shell_command import END, ShellCommand
 from studio.tools import Context, Result, Workspace, shorten
 from studio.tools.builtin.job import job
 from studio.tools.builtin.run import run
@@ -234,6 +236,30 @@ async def test_who_does_not_read_is_not_waited_for(
     with pytest.raises(ToolFailed, match=r"it does not read, [\d,]+ bytes are left"):
         await job.call(here, {"id": id, "input": "x" * 1_000_000})
     assert (await job.call(here, {"id": id, "stop": True})).summary == "stopped"
+
+
+async def test_input_that_nobody_waits_for_is_written_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-13: the number of the command's input may be that of another file by then."""
+    monkeypatch.setattr(shell_command, "_TAKES", HANG)
+    line = "until [ -e go ]; do sleep 0.05; done; cat >out"
+    launch = Launch(line, tmp_path, {"PATH": os.environ["PATH"]})
+    keeper = Keeper()
+    command = await ShellCommand.start(launch, sandbox=NoSandbox(), keeper=keeper, stdin="pipe")
+    typing = asyncio.create_task(command.write("x" * 1_000_000))
+    await until(lambda: not command.takes_input)
+    typing.cancel()
+    await asyncio.wait([typing])
+    await command.write(END)
+    others = [os.open(tmp_path / f"other{n}", os.O_RDWR | os.O_CREAT) for n in range(20)]
+    (tmp_path / "go").touch()
+    await command.wait()
+    assert (tmp_path / "out").stat().st_size == 1_000_000
+    assert not any(os.fstat(one).st_size for one in others)
+    for one in others:
+        os.close(one)
+    await asyncio.to_thread(keeper.close)
 
 
 async def test_a_terminal_with_control_keys(tmp_path: Path, jobs: Jobs, sandbox: Sandbox) -> None:
