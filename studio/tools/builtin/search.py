@@ -21,6 +21,8 @@ CHARACTERS = 25_000
 MOST_FILES = 50_000
 """Files with matches of which the newest are found."""
 MOST_CONTEXT = 10
+LAST = 10_000
+"""Match that an answer may begin with: those before it are held meanwhile."""
 NAMED = 5
 """Names of folders that are told."""
 
@@ -62,6 +64,8 @@ async def search(
         raise NothingRead("“pattern” is empty.")
     if first < 1:
         raise NothingRead("“first” counts from 1.")
+    if first > LAST:
+        raise NothingRead(f"“first” is at most {LAST:,}. Narrow the search with path or glob.")
     if not 0 <= context <= MOST_CONTEXT:
         raise NothingRead(f"“context” must be 0 to {MOST_CONTEXT}.")
     workspace = call.workspace

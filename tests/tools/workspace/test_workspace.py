@@ -357,6 +357,8 @@ async def test_search_goes_on_and_shows_files_or_counts(
         assert last.summary == "1 file" and last.text.endswith(line)
     with pytest.raises(ToolFailed, match="“first” counts from 1"):
         await search.call(here, {"pattern": "a", "first": 0})
+    with pytest.raises(ToolFailed, match="at most 10,000"):  # no more are held in memory
+        await search.call(here, {"pattern": "a", "first": 10_001})
 
 
 @BOTH
