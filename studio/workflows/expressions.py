@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 import json
+import keyword
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,7 +42,8 @@ LONGEST = 2_000
 LONGEST_TEXT = 1_000_000
 """Characters of a text that an expression makes."""
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
-_OPEN = re.compile(r"\$\{\{(.*?)\}\}", re.S)
+_KEYWORD = re.compile(rf"\.\s*({'|'.join(keyword.kwlist)})\b")
+_LARGEST = sys.float_info.max
 
 
 class ExpressionError(ValueError):
@@ -113,6 +116,9 @@ def parse_expression(text: str) -> Expression:
     try:
         tree = cast("ast.Expression", parse_python(text.strip(), "eval")).body
     except SyntaxError as error:
+        if found := _KEYWORD.search(text):
+            words = '“{name}” after a dot cannot be read: write ["{name}"] without the dot'
+            raise ExpressionError(words, found.start(1), {"name": found[1]}) from error
         at = _offset(text, lead, error.lineno or 1, (error.offset or 1) - 1, in_bytes=False)
         raise ExpressionError("this is not an expression", at) from error
     except (ValueError, RecursionError, MemoryError) as error:
@@ -128,17 +134,17 @@ def parse_template(text: str) -> Template:
     """Read a text with expressions in it; raises ExpressionError with the offset in the text."""
     parts: list[tuple[int, str | Expression]] = []
     at = 0
-    for found in _OPEN.finditer(text):
-        if text[at : found.start()]:
-            parts.append((at, text[at : found.start()]))
+    while (start := text.find("${{", at)) >= 0:
+        if start > at:
+            parts.append((at, text[at:start]))
+        inside, end = start + 3, text.find("}}", start)
+        if end < 0:
+            raise ExpressionError("no “}}}}” closes this expression", start)
         try:
-            parts.append((found.start(1), parse_expression(found[1])))
+            parts.append((inside, parse_expression(text[inside:end])))
         except ExpressionError as error:
-            raise ExpressionError(error.words, found.start(1) + error.at, error.values) from error
-        at = found.end()
-    if "${{" in text[at:]:
-        start = text.index("${{", at)
-        raise ExpressionError("no “}}}}” closes this expression", start)
+            raise ExpressionError(error.words, inside + error.at, error.values) from error
+        at = end + 2
     if text[at:] or not parts:
         parts.append((at, text[at:]))
     return Template(tuple(parts))
@@ -211,7 +217,7 @@ def _checked(node: ast.AST, text: str, lead: int) -> Iterator[Reference]:
             raise error(words, name=name, known=", ".join(FUNCTIONS))
         case ast.Constant(value=value) if value is None or isinstance(value, bool | str):
             return
-        case ast.Constant(value=value) if isinstance(value, int | float):
+        case ast.Constant(value=int() | float() as value) if abs(value) <= _LARGEST:
             return
         case _ if not isinstance(node, _PLAIN):
             raise error("this cannot stand in an expression")
@@ -372,7 +378,14 @@ def _number(value: Any) -> Any:
 
 
 def _numbers(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda left, right: compute(_number(left), _number(right))
+    return lambda left, right: _bounded(compute(_number(left), _number(right)))
+
+
+def _bounded(value: Any) -> Any:
+    """A number that JSON has; raises ValueError."""
+    if abs(value) <= _LARGEST:
+        return value
+    raise ValueError("the result is too large")
 
 
 def _add(left: Any, right: Any) -> Any:
@@ -380,7 +393,7 @@ def _add(left: Any, right: Any) -> Any:
         if len(cast("Any", left)) + len(cast("Any", right)) > LONGEST_TEXT:
             raise ValueError("the result is too long")
         return cast("Any", left) + cast("Any", right)
-    return _number(left) + _number(right)
+    return _bounded(_number(left) + _number(right))
 
 
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {

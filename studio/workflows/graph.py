@@ -18,7 +18,7 @@ Needs: TypeAlias = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An expression of a step and the key that it is the value of: ``redo.when``, ``prompt``."""
+    """An expression and the key that it is the value of: ``redo.when``, ``prompt``."""
 
     key: str
     expression: Expression
@@ -38,6 +38,15 @@ def uses_of(step: Step) -> Iterator[Use]:
     yield from templates("set" if step.kind == "set" else "inputs", cast("Json", step.inputs))
     if step.redo is not None:
         yield from _expression("redo.when", step.redo.when)
+
+
+def uses_of_whole(workflow: Workflow) -> Iterator[Use]:
+    """The expressions that belong to no step."""
+    yield from templates("outputs", dict(workflow.outputs))
+    if workflow.concurrency is not None:
+        yield from templates("concurrency", workflow.concurrency.group)
+    if workflow.done_when:
+        yield from _expression("done_when", workflow.done_when)
 
 
 def templates(key: str, value: Json) -> Iterator[Use]:
@@ -85,21 +94,15 @@ def direct_needs(workflow: Workflow) -> dict[str, tuple[str, ...]]:
 
 def all_needs(needs: Needs) -> dict[str, frozenset[str]]:
     """What each step needs itself and through others; those of a circle need each other."""
-    done: dict[str, frozenset[str]] = {}
-    for first in needs:
-        ahead = [first]
-        while ahead:  # no recursion: a chain may be long
-            step = ahead[-1]
-            missing = [one for one in needs[step] if one not in done and one not in ahead]
-            if missing and step not in done:
-                ahead.append(missing[0])
-                continue
-            ahead.pop()
-            own = set(needs[step])
-            for one in needs[step]:
-                own |= done.get(one, frozenset())
-            done[step] = frozenset(own)
-    return done
+    every: dict[str, frozenset[str]] = {}
+    for step in needs:
+        found: set[str] = set()
+        ahead = set(needs[step])
+        while ahead:
+            found |= ahead
+            ahead = set[str]().union(*(every.get(one, needs[one]) for one in ahead)) - found
+        every[step] = frozenset(found)
+    return every
 
 
 def find_circle(needs: Needs) -> tuple[str, ...]:

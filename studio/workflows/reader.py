@@ -70,18 +70,23 @@ REASONS = ("error", "limit", "timeout", "invalid")
 """Why a step failed: an error of the provider or of a tool, a limit of the turn, its own
 ``timeout``, or an answer that does not fit ``outputs``."""
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$", re.M)
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$", re.M)
+_CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+$")
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)", re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the body below a heading; ``start`` and ``end`` are those of the heading."""
+    """A part of the body below a heading; ``start`` and ``end`` are those of the heading.
+
+    ``stop`` is where the part ends.
+    """
 
     heading: str
     text: str
     start: int
     end: int
+    stop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +176,15 @@ def _read_matrix(reading: Reading, node: Node) -> dict[str, Any]:
 def _read_values(reading: Reading, node: Node) -> JsonObject:
     """Values whose texts may have expressions in them."""
     value = OBJECT.read(reading, node)
-    for entry in reading.matter.children(node):
-        if entry.node.id == "scalar":
-            note_template(reading, str(entry.node.value), entry.node)
+    ahead = [node]
+    while ahead:
+        match (one := ahead.pop()).id:
+            case "scalar":
+                note_template(reading, str(one.value), one)
+            case "sequence":
+                ahead += one.value
+            case _:
+                ahead += [part for _, part in one.value]
     return value
 
 
@@ -297,7 +308,11 @@ def read_workflow_text(text: str, name: str = "", source: str = "") -> WorkflowT
     sections = tuple(_sections(text, matter.body))
     steps: list[Step] = []
     places: list[Places] = []
-    for node in values.pop("steps", [])[:MOST_STEPS]:
+    nodes = values.pop("steps", [])
+    if len(nodes) > MOST_STEPS:
+        many = ValueProblem("a workflow has at most {most} steps", {"most": f"{MOST_STEPS:,}"})
+        reading.note(many, *matter.span(nodes[MOST_STEPS]))
+    for node in nodes[:MOST_STEPS]:
         try:
             found, own = STEP.read(reading, node)
         except ValueProblem as error:
@@ -349,8 +364,8 @@ def _step(
     step_id = values.pop("id")
     prompt = values.pop("prompt", "")
     title = values.pop("title", "")
-    if not prompt and kind == "agent":
-        prompt = section_for(step_id, title, sections)
+    if not prompt and kind == "agent" and (part := section_for(step_id, title, sections)):
+        prompt = part.text
     return Step(
         id=step_id,
         kind=kind,
@@ -365,10 +380,10 @@ def _step(
     )
 
 
-def section_for(step_id: str, title: str, sections: tuple[Section, ...]) -> str:
-    """The text of the section whose heading is a step's id or title; empty if there is none."""
-    names = {step_id.casefold(), title.casefold()} - {""}
-    return next((one.text for one in sections if one.heading.casefold() in names), "")
+def section_for(step_id: str, title: str, sections: tuple[Section, ...]) -> Section | None:
+    """The first section whose heading is a step's id or title."""
+    names = {step_id.casefold(), title.casefold()}
+    return next((one for one in sections if one.heading.casefold() in names), None)
 
 
 def _budget(values: Mapping[str, Any] | None) -> Budget:
@@ -411,7 +426,9 @@ def _sections(text: str, body: int) -> list[Section]:
     found_sections: list[Section] = []
     for index, heading in enumerate(headings):
         level = len(heading[1])
-        following = (one.start() for one in headings[index + 1 :] if len(one[1]) <= level)
-        content = text[heading.end() : next(following, len(text))].strip()
-        found_sections.append(Section(heading[2].strip(), content, heading.start(), heading.end()))
+        later = (headings[at] for at in range(index + 1, len(headings)))
+        stop = next((one.start() for one in later if len(one[1]) <= level), len(text))
+        words = _CLOSING.sub("", heading[2].strip()).rstrip()
+        content = text[heading.end() : stop].strip()
+        found_sections.append(Section(words, content, heading.start(), heading.end(), stop))
     return found_sections

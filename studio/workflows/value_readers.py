@@ -17,7 +17,7 @@ from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem
 from studio.agent.yaml_text import YamlError, construct_yaml
 from studio.domain.jsonvalue import Json, JsonObject
 
-from .expressions import ExpressionError, Template, parse_expression, parse_template
+from .expressions import ExpressionError, parse_expression, parse_template
 
 Node: TypeAlias = Any
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -148,10 +148,8 @@ def _scalar(node: Node, what: str) -> Any:
 
 
 def _read_text(reading: Reading, node: Node) -> str:
-    value = _scalar(node, "a text")
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return str(node.value)  # “yes” and dates are meant as they are written
-    return str(value) if isinstance(value, str) else str(node.value)
+    _scalar(node, "a text")
+    return str(node.value)  # “yes”, 1.10 and dates are meant as they are written
 
 
 TEXT = Reader(_read_text, {"type": "string"})
@@ -179,13 +177,13 @@ def _read_flag(reading: Reading, node: Node) -> bool:
 FLAG = Reader(_read_flag, {"type": "boolean"})
 
 
-def number(most: float, *, whole: bool = False, least: float = 0.0) -> Reader:
-    """A number above 0, or from ``least`` on, up to ``most``."""
+def number(most: float, *, whole: bool = False) -> Reader:
+    """A number above 0 up to ``most``."""
 
     def read(reading: Reading, node: Node) -> float:
         value = _scalar(node, "a number")
         fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        if not fits or not math.isfinite(value) or not (least or 1e-9) <= value <= most:
+        if not fits or not 0 < value <= most:
             words = "this is a number above 0 up to {most}"
             if whole:
                 words = "this is a whole number from 1 up to {most}"
@@ -249,15 +247,14 @@ def _read_template(reading: Reading, node: Node) -> str:
     return text
 
 
-def note_template(reading: Reading, text: str, node: Node) -> Template | None:
-    """The template of a scalar's text; None after a problem was noted."""
+def note_template(reading: Reading, text: str, node: Node) -> None:
+    """Note what is wrong with the expressions in a scalar's text."""
     try:
-        return parse_template(text)
+        parse_template(text)
     except ExpressionError as error:
         found, at = reading.expression_problem(error, node)
         start, end = reading.matter.span(node)
         reading.note(found, min(at, max(start, end - 1)), end)
-        return None
 
 
 TEMPLATE = Reader(_read_template, {"type": "string"})

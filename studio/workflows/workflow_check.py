@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from studio.agent.agent_parser import MOST_PROBLEMS, no_such
 from studio.agent.frontmatter import Frontmatter, Problem, ValueProblem
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.permissions import Rule
 from studio.domain.workflows import Step, Workflow
 
 from .expressions import ExpressionError, Reference, parse_expression, parse_template
-from .graph import Use, all_needs, direct_needs, find_circle, steps_named, templates, uses_of
-from .reader import Section, WorkflowText
-from .value_readers import Places, names_of
+from .graph import Use, all_needs, direct_needs, find_circle, uses_of, uses_of_whole
+from .reader import Section, WorkflowText, section_for
+from .value_readers import Places, Reading, names_of
 
 RESULTS = ("outputs", "text", "state", "cost")
 """What an expression knows of a step."""
 RUN = ("id", "number", "folder", "started")
 """What it knows of the run."""
 ON_ERROR = ("stop", "skip", "continue")
+ON_CONFLICT = ("ask", "stop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +85,20 @@ class _Check:
         if step.model and known.models and step.model not in known.models:
             error = no_such("there is no model {name}", step.model, known.models)
             yield self._at(error, places.value("model"))
-        for rule in step.permissions if known.tools else ():
-            if rule.tool not in ("*", OWN_TOOLS, *known.tools):
-                words = "a rule is about {name}, and there is no such tool"
-                error = no_such(words, rule.tool, known.tools)
-                yield self._at(error, places.value("permissions"), warning=True)
+        yield from self._rules(step.permissions, places)
         if "needs" in places.keys and step.needs:
-            for name, start, end in self._needs_written(places):
+            for name, start, end in names_of(Reading(self.matter), places.keys["needs"].node):
                 if name == step.id:
                     yield self._at(ValueProblem("a step cannot need itself"), (start, end))
                 elif name not in self.steps:
                     yield self._at(self._no_step(name), (start, end))
 
-    def _needs_written(self, places: Places) -> Iterator[tuple[str, int, int]]:
-        return names_of_node(self.matter, places.keys["needs"].node)
+    def _rules(self, rules: tuple[Rule, ...], places: Places) -> Iterator[Problem]:
+        for rule in rules if self.known.tools else ():
+            if rule.tool not in ("*", OWN_TOOLS, *self.known.tools):
+                words = "a rule is about {name}, and there is no such tool"
+                error = no_such(words, rule.tool, self.known.tools)
+                yield self._at(error, places.value("permissions"), warning=True)
 
     def _no_step(self, name: str) -> ValueProblem:
         return no_such("there is no step {name}", name, list(self.steps))
@@ -140,7 +142,7 @@ class _Check:
                 "the step {name} has no “prompt”, and no section “## {name}” is below the dashes"
             )
             yield self._at(ValueProblem(words, {"name": step.id}), places.value("id"))
-        elif (section := self._section(step, places)) is not None:
+        elif (section := self._section(step)) is not None:
             try:
                 parse_template(step.prompt)
             except ExpressionError as error:
@@ -148,17 +150,17 @@ class _Check:
                 problem = ValueProblem(error.words, error.values)
                 yield self._at(problem, (at, min(at + 1, len(self.matter.text))))
 
-    def _section(self, step: Step, places: Places) -> Section | None:
+    def _section(self, step: Step) -> Section | None:
         """The section that is the step's prompt, if it is not written in the step."""
-        if "prompt" in places.keys:
-            return None
-        return next((one for one in self.found.sections if one.text == step.prompt), None)
+        found = section_for(step.id, step.title, self.found.sections)
+        return found if found is not None and found.text == step.prompt else None
 
     # Expressions
 
     def _reference(
-        self, step: Step, places: Places, use: Use, reference: Reference
+        self, step: Step | None, places: Places, use: Use, reference: Reference
     ) -> Iterator[Problem]:
+        """Of a step's expression; of one of the file if there is no step."""
         found = self._wrong_reference(step, use, reference)
         if found is None:
             return
@@ -166,7 +168,7 @@ class _Check:
         yield self._at(error, self._place(step, places, use, reference), warning=warning)
 
     def _wrong_reference(
-        self, step: Step, use: Use, reference: Reference
+        self, step: Step | None, use: Use, reference: Reference
     ) -> tuple[ValueProblem, bool] | None:
         match reference.path:
             case ("inputs", str(name), *_) if name not in self.inputs:
@@ -176,11 +178,11 @@ class _Check:
                 return no_such("there is no input {name}", name, self.inputs), False
             case ("steps", str(name), *rest):
                 return self._wrong_step(step, name, rest)
-            case ("item" | "key" as name, *_) if not step.for_each and not step.matrix:
+            case ("item" | "key" as name, *_) if not (step and (step.for_each or step.matrix)):
                 words = "“{name}” is there in a step with for_each or matrix"
                 return ValueProblem(words, {"name": name}), False
             case ("outputs", *rest):
-                if use.key != "redo.when":
+                if step is None or use.key != "redo.when":
                     words = "“outputs” is there in redo; elsewhere write steps.ID.outputs"
                     return ValueProblem(words), False
                 return wrong_output(step, rest)
@@ -190,11 +192,11 @@ class _Check:
                 return None
 
     def _wrong_step(
-        self, step: Step, name: str, rest: list[str | int]
+        self, step: Step | None, name: str, rest: list[str | int]
     ) -> tuple[ValueProblem, bool] | None:
         if name not in self.steps:
             return self._no_step(name), False
-        if name == step.id:
+        if step is not None and name == step.id:
             return ValueProblem("a step does not know its own result"), False
         if rest and rest[0] not in RESULTS:
             words = "a step has no “{name}”"
@@ -205,17 +207,20 @@ class _Check:
                 wrong = wrong_output(other, rest[1:])
                 if wrong is not None:
                     return wrong
-        written = dict.fromkeys(one for one in step.needs)
-        known = {*written, *(one for need in written for one in self.every.get(need, ()))}
+        if step is None:
+            return None
+        known = {*step.needs, *chain(*(self.every.get(need, ()) for need in step.needs))}
         if name not in known:
             words = "{name} is not among the step's “needs”; it is needed through this"
             return ValueProblem(words, {"name": name}), True
         return None
 
-    def _place(self, step: Step, places: Places, use: Use, reference: Reference) -> tuple[int, int]:
+    def _place(
+        self, step: Step | None, places: Places, use: Use, reference: Reference
+    ) -> tuple[int, int]:
         """Where a reference stands in the text, or the value that it is in."""
         written = use.expression.text[reference.start : reference.end]
-        section = self._section(step, places) if use.key == "prompt" else None
+        section = self._section(step) if step and use.key == "prompt" else None
         if section is not None:
             start = self.matter.text.index(section.text, section.end)
             end = start + len(section.text)
@@ -272,22 +277,31 @@ class _Check:
     def _file(self) -> Iterator[Problem]:
         if not self.workflow.steps and not self.found.errors:
             yield self._at(ValueProblem("a workflow has at least one step"), self._steps_place())
-        taken = {step.prompt for step in self.workflow.steps}
+        yield from self._sections()
+        yield from self._rules(self.workflow.permissions, self.found.top)
+        merger, known = self.workflow.on_conflict, self.known.agents
+        if known and merger not in (*ON_CONFLICT, *known):
+            words = "on_conflict is an agent or one of the words, not “{name}”"
+            error = no_such(words, merger, [*ON_CONFLICT, *known])
+            yield self._at(error, self.found.top.value("on_conflict"))
+        for use in uses_of_whole(self.workflow):
+            for reference in use.expression.references:
+                yield from self._reference(None, self.found.top, use, reference)
+
+    def _sections(self) -> Iterator[Problem]:
+        """Sections that are no step's, have none in them, and stand in none."""
         names = {word.casefold() for step in self.workflow.steps for word in (step.id, step.title)}
+        named = [one for one in self.found.sections if one.heading.casefold() in names]
+        inside = 0
         for section in self.found.sections:
-            if section.text not in taken and section.heading.casefold() not in names:
+            if section.heading.casefold() in names:
+                inside = max(inside, section.stop)
+            elif section.start >= inside and not any(
+                section.start < one.start < section.stop for one in named
+            ):
                 words = "no step has the id or the title “{name}”"
-                part = any(section.text in text for text in taken if section.text)
-                whole = any(text in section.text for text in taken if text)
-                if not part and not whole:
-                    error = no_such(words, section.heading, list(self.steps))
-                    yield self._at(error, (section.start, section.end), warning=True)
-        for text in self.workflow.outputs.values():
-            for use in templates("outputs", text):
-                for step_id in steps_named(use.expression):
-                    if step_id not in self.steps:
-                        yield self._at(self._no_step(step_id), self.found.top.value("outputs"))
-                        break
+                error = no_such(words, section.heading, list(self.steps))
+                yield self._at(error, (section.start, section.end), warning=True)
 
     def _steps_place(self) -> tuple[int, int]:
         entry = self.found.top.keys.get("steps")
@@ -330,13 +344,3 @@ def _is_never(condition: str) -> bool:
         return not expression.references and not expression.evaluate({})
     except ExpressionError:
         return False
-
-
-def names_of_node(matter: Frontmatter, node: object) -> Iterator[tuple[str, int, int]]:
-    """See ``names_of``; what is no list of names was told before."""
-    from .value_readers import Reading
-
-    try:
-        yield from names_of(Reading(matter), node)
-    except ValueProblem:
-        return

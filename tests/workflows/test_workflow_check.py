@@ -13,6 +13,7 @@ import yaml
 from studio.agent.frontmatter import Problem
 from studio.domain.agents import Caps
 from studio.domain.workflows import Budget, Redo, Retry
+from studio.workflows.graph import all_needs
 from studio.workflows.reader import (
     KINDS,
     STEP,
@@ -187,6 +188,16 @@ def test_w8_every_problem_is_told_at_once_with_its_place_and_the_nearest_name() 
         ("type: boolean", "type: bool", "a JSON Schema has no type “bool”", "boolean"),
         ("id: plan", "id: my plan", "an id has letters", None),
         ("steps:\n", "stepz:\n", "a workflow has no key “stepz”", "steps"),
+        ("tokens: 800000", "tokens: 1" + "0" * 400, "this is a whole number from 1", None),
+        ("steps.code.text }}\nsteps", "steps.code.txt }}\nsteps", "has no “txt”", "text"),
+        ("steps.code.text }}\nsteps", "inputs.tga }}\nsteps", "there is no input tga", "tag"),
+        ("steps:\n", "done_when: steps.cod.text\nsteps:\n", "there is no step cod", "code"),
+        ("steps:\n", "done_when: item\nsteps:\n", "in a step with for_each", None),
+        ("steps:\n", "concurrency: {group: '${{ inputs.tga }}'}\nsteps:\n", "input tga", "tag"),
+        ("steps:\n", "on_conflict: Codr\nsteps:\n", "not “Codr”", "Coder"),
+        ("run(git push *)", "rnu(git push *)", "there is no such tool", "run"),
+        ("approve:", "inputs: {a: [{b: '${{ 1 + }}'}]}, approve:", "not an expression", None),
+        ("steps.test.outputs.passed", "inputs.import", 'write ["import"] without', None),
         ("name: Release notes", "name: *a", "aliases (*name) are not read", None),
         (
             "for_each: ${{ steps.plan.outputs.parts }}",
@@ -201,6 +212,47 @@ def test_w8_each_mistake_is_found(old: str, new: str, words: str, fix: str | Non
     assert any(words in one.message and (fix is None or one.fix == fix) for one in found), [
         (one.message, one.fix) for one in found
     ]
+
+
+def test_w8_a_section_is_the_one_below_its_heading_whatever_others_say() -> None:
+    """A word that is in a prompt too, a heading that ends with #, and the same text twice."""
+    text = "---\nsteps:\n  - {id: c, title: Port C#, agent: Coder}\n---\n"
+    body = "## tset\nPort\n\n## notes\nPort it ${{ no }}.\n\n## Port C# ##\nPort it ${{ no }}.\n"
+    assert problems(text + body) == [
+        (5, "## tset", None),
+        (8, "## notes", None),
+        (12, "n", None),
+    ]
+
+
+def test_w8_steps_beyond_the_most_are_told() -> None:
+    steps = "".join(f"  - {{id: s{at}, run: ls}}\n" for at in range(1_002))
+    assert problems(f"---\nsteps:\n{steps}---\n") == [
+        (1_003, "{id: s1000, run: ls}", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["### " + " " * 100_000 + "x #" + " " * 100_000 + "y", "${{" * 300_000, "### a\n" * 100_000],
+    ids=["blanks", "braces", "headings"],
+)
+def test_w8_a_hostile_body_is_read_in_one_pass(body: str) -> None:
+    """Each of these took minutes to hours, as its length squared or to the third."""
+    found = check(f"---\nsteps:\n  - {{id: s, agent: Coder}}\n---\n## s\n{body}\n")
+    assert found.workflow is not None and found.workflow.step("s").prompt
+
+
+def test_w7_what_a_step_needs_through_others_is_whole_also_in_a_circle() -> None:
+    needs = {"a": ("b",), "b": ("c", "d"), "c": ("a",), "d": (), "e": ("c",)}
+    circle = frozenset("abcd")
+    assert all_needs(needs) == {
+        "a": circle,
+        "b": circle,
+        "c": circle,
+        "d": frozenset(),
+        "e": circle,
+    }
 
 
 def test_w8_a_file_without_anything_is_told_too() -> None:
