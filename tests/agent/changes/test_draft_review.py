@@ -98,7 +98,7 @@ async def test_what_waits_is_seen_by_the_tools(tmp_path: Path) -> None:
         assert "Your draft deletes this file, which is not done yet.\n1\tone" in said[1]
         assert "waits already" in said[2]
         assert "Draft of a made (+1 −1 lines)" in said[3]  # written, in place of deleted
-        assert "Your draft moves this file to c, which is not done yet.\ntwo" in said[5]
+        assert "Your draft moves this file to c, which is not done yet.\n1\ttwo" in said[5]
         assert "Your draft moves b here, which is not done yet. Read that." in said[6]
         assert "Your draft moves b to c. Use that path." in said[7]
         assert "Your draft moves b to c. Move it on from there." in said[8]
