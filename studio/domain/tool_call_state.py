@@ -47,6 +47,7 @@ class ToolCallState:
             block.state = "error" if result.is_error else "done"
             block.output = result.text
             block.images = tuple(part for part in result.content if isinstance(part, Image))
+            block.sources = result.sources
         self._blocks.append(block)
 
     @property

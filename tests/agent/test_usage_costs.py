@@ -135,7 +135,7 @@ async def test_p5_one_s_own_price_comes_before_the_tables_and_a_figure_before_bo
               (None, None, 0.125, 0.0, None)]  # fmt: skip
     async with engine_home(tmp_path, "openai-compatible", script) as home:
         engine = home.engine
-        engine.settings.values.turn_dollars = 0.0  # no cap: this is about prices
+        engine.settings.values.long_dollars = 0.0  # no cap: this is about prices
         session = await spoken(home, "gpt-4o")
         assert (await engine.usage_costs.spent("model"))["gpt-4o"].estimate == pytest.approx(2.5)
         entry = {"input_price": 7.0, "output_price": 1.0}
@@ -249,7 +249,8 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
 async def test_h9_nothing_is_expected_of_a_cache_nobody_knows(
     tmp_path: Path, provider: str
 ) -> None:
-    async with engine_home(tmp_path, provider, [big(), big(), big()]) as home:
+    script = [Turn(Text("Yes."), usage=Usage(2_000, out=10))] * 3
+    async with engine_home(tmp_path, provider, script) as home:
         session = await spoken(home, MODELS[provider], MODELS[provider], "another")
         for entry in await home.engine.store.ledger(session.info.id):
             assert entry.sent is not None

@@ -419,7 +419,8 @@ async def test_context_is_made_for_each_call_and_is_not_in_the_schema(tmp_path: 
         (all_tools(home) / "who.py").write_text(WHO)
         await home.engine.refresh_tools()
         for tool in home.engine.tools().values():
-            assert "context" not in tool.spec.schema["properties"], tool.spec.name  # type: ignore[operator]
+            found = tool.spec.schema["properties"].get("context", {})  # type: ignore[union-attr]
+            assert found.get("type") in (None, "integer"), tool.spec.name  # lines around a hit
         answers = await asyncio.gather(*(asked(home, name) for name in ("one", "two")))
         assert [answer["folder"] for answer in answers] == ["one", "two"]
         assert len({answer["session"] for answer in answers}) == 2

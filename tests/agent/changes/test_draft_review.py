@@ -103,9 +103,9 @@ async def test_what_waits_is_seen_by_the_tools(tmp_path: Path) -> None:
         assert "Your draft moves b to c. Use that path." in said[7]
         assert "Your draft moves b to c. Move it on from there." in said[8]
         assert "Draft of b that moves it to c made (+1 −1 lines)" in said[9]
-        assert "This is your draft, which is not written to the file yet.\n2\n" in said[10]
+        assert "This is your draft, which is not written to the file yet.\n1\t2\n" in said[10]
         assert "Draft of b that moves it to d made" in said[11]
-        assert said[12].endswith("\n2\n")
+        assert said[12].endswith("\n1\t2\n")
         assert "A draft of d waits" in said[14]
         assert "Draft of f made (new file" in said[15]
         assert "Your draft of f is taken back" in said[16]
