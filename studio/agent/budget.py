@@ -43,7 +43,9 @@ OF_CAP: dict[Cap, str] = {
 
 def amount_text(unit: Unit, amount: float) -> str:
     """“20,000 tokens” or “$5.00”."""
-    return f"{amount:,.0f} tokens" if unit == "tokens" else f"${amount:,.2f}"
+    if unit == "dollars":
+        return f"${amount:,.2f}"
+    return "1 token" if amount == 1 else f"{amount:,.0f} tokens"
 
 
 @dataclass(frozen=True, slots=True)

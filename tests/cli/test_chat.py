@@ -75,7 +75,10 @@ async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path)
             await person.until(at_rest)
             terminal.change(day_tokens=1)
             person.type("two\r")
+            await person.until("Answer:")
+            person.type("2\r")
             await person.until("is reached")
+            await person.until(at_rest)
             person.type("\x04")
             assert await person.end() == 0
         assert len(reply_requests(simulator)) == 1

@@ -438,7 +438,7 @@ async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
         tmp_path, COMPATIBLE, [Turn(Says("Look."), Call("list", {"path": "."}))] * 2
     ) as home:
         await _uses(home)
-        home.engine.settings.values.background_steps = 1
+        home.engine.settings.values.long_steps = 1
         answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         assert answer.outcome.stop == "limit"
         assert answer.text == "Look.\n\nThe agent used the one step of this turn."

@@ -180,6 +180,7 @@ async def test_l14_a_chats_limit_is_raised_and_it_goes_on(tmp_path: Path) -> Non
         Turn(Text("On.")),
     ]
     async with at_window(tmp_path, COMPATIBLE, script, setup=setup) as person:
+        person.window.chat.model.options.choose_turn_mode("background")  # nobody is asked
         person.say("Go")
         await person.done()
         end = person.blocks(EndBlock)[-1]
@@ -201,6 +202,7 @@ async def test_l14_a_turns_limit_that_one_request_exceeds_is_raised_in_the_setti
         file.values.turn_tokens = 10  # type: ignore[attr-defined]
 
     async with at_window(tmp_path, COMPATIBLE, [Turn(Text("On."))], setup=setup) as person:
+        person.window.chat.model.options.choose_turn_mode("background")  # nobody is asked
         person.say("Go")
         await person.done()
         end = person.blocks(EndBlock)[-1]
