@@ -50,10 +50,12 @@ _WRAPPED = re.compile(
 _COMMAND = re.compile(
     r"""\s*(?:cd\s+(?:'(?P<folder>[^']+)'|"(?P<double>[^"$`\\]+)"|(?P<plain>[\w./@+-]+))\s*(?:&&|;)\s*)?
     apply_?patch\s*(?:<<(?P<tabs>-?)\s*(?P<quote>['"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n
-    (?P<patch>.*)\n\s*(?P=mark)|'(?P<single>[^']*)')\s*""",
+    (?P<patch>.*)\n[ \t]*(?P=mark)|'(?P<single>[^']*)')\s*""",
     re.S | re.X,
 )
 """A command line that hands a patch to a program of this name, and does nothing else."""
+_ANCHORED = 1_000
+"""Lines that an anchor may fit: the end of what belongs to each is looked for."""
 _PATH_LINE = re.compile(r"(?m)^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): *)(?=[^/\s])")
 
 
@@ -94,14 +96,18 @@ class Hunk:
 
 @dataclass(slots=True)
 class FileChange:
-    """What a patch does with one file. ``to`` is the new path of one that moves, ``text`` that
-    of a new one."""
+    """What a patch does with one file. ``to`` is the new path of one that moves, ``lines``
+    and ``text`` are those of a new one."""
 
     kind: ChangeKind
     path: str
     to: str = ""
-    text: str = ""
+    lines: list[str] = field(default_factory=list[str])
     hunks: list[Hunk] = field(default_factory=list[Hunk])
+
+    @property
+    def text(self) -> str:
+        return "".join(self.lines)
 
     @property
     def label(self) -> str:
@@ -159,7 +165,7 @@ def _take(change: FileChange, number: int, line: str) -> None:
             return  # it parts this file from the next
         if line[:1] != "+":
             raise _wrong(number, line, "each line of a new file begins with “+”")
-        change.text += f"{line[1:]}\n"
+        change.lines.append(f"{line[1:]}\n")
         return
     if change.kind == "delete":
         if line.strip():
@@ -249,6 +255,7 @@ def _blocks(lines: Sequence[str], anchors: Sequence[str]) -> list[tuple[int, int
     """Where anchors lead, one inside of the other: the last one's line, and the end of what is
     indented below it. Empty where one of them is no line of the file."""
     blocks = [(-1, len(lines))]
+    depths = [_depth(line) for line in lines] if anchors else []
     for anchor in anchors:
         plain = anchor.strip()
         begins = re.compile(rf"{re.escape(plain)}(?!\w)")
@@ -257,20 +264,23 @@ def _blocks(lines: Sequence[str], anchors: Sequence[str]) -> list[tuple[int, int
             lambda line, plain=plain: line.strip() == plain,
             lambda line, begins=begins: begins.match(line.strip()),
         ]
-        inside = [n for at, end in blocks for n in range(at + 1, end)]
+        inside: list[int] = []
+        for at, end in blocks:  # one may be inside of another
+            inside += range(max(at, inside[-1] if inside else -1) + 1, end)
         found: list[int] = []
         for is_same in same:
             found = found or [n for n in inside if is_same(lines[n])]
-        blocks = [(n, _block_end(lines, n)) for n in dict.fromkeys(found)]
+        if len(found) > _ANCHORED:  # it leads nowhere
+            return []
+        blocks = [(n, _block_end(lines, depths, n)) for n in found]
     return blocks if anchors else []
 
 
-def _block_end(lines: Sequence[str], at: int) -> int:
+def _block_end(lines: Sequence[str], depths: Sequence[int], at: int) -> int:
     """The line after what belongs to the line ``at`` by its indentation."""
-    depth = _depth(lines[at])
     for n in range(at + 1, len(lines)):
         words = lines[n].strip()
-        if not words or _depth(lines[n]) > depth or words == "{":
+        if not words or depths[n] > depths[at] or words == "{":
             continue
         if words[0] not in "})]":
             return n
@@ -280,5 +290,4 @@ def _block_end(lines: Sequence[str], at: int) -> int:
 
 
 def _depth(line: str) -> int:
-    line = line.expandtabs(4)
-    return len(line) - len(line.lstrip())
+    return len(line[: len(line) - len(line.lstrip())].expandtabs(4))

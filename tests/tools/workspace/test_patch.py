@@ -237,3 +237,21 @@ def test_any_text_is_a_patch_or_an_error_in_words(patch: str) -> None:
 def test_a_command_that_does_more_is_none_for_the_tool(command: str) -> None:
     """C-8."""
     assert patch_in_command(command) == ""
+
+
+@pytest.mark.parametrize("blanks", ["\n", " ", "\n "])
+def test_any_command_is_looked_through_in_linear_time(blanks: str) -> None:
+    """C-8: on the event loop; a quadratic search would not come to its end."""
+    command = f"apply_patch <<EOF\n{blanks * 1_000_000}x"
+    assert patch_in_command(command) == ""
+    patch = "*** Begin Patch\n*** Delete File: f\n*** End Patch"
+    assert patch_in_command(f"apply_patch <<EOF\n{patch}\n \tEOF\n\n") == patch
+
+
+def test_anchors_that_fit_every_line_lead_nowhere() -> None:
+    """C-8: one inside of the other, over and over; the hunk is looked for everywhere."""
+    text = "".join(f"{' ' * depth}a\n" for depth in range(6_000)) + "end\n"
+    anchors = "@@ a\n" * 8
+    assert landed(text, f"{anchors}-end\n+END\n") == text.replace("end", "END")
+    with pytest.raises(ToolFailed, match="only adds lines"):
+        landed(text, f"{anchors}+END\n")
