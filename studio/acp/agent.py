@@ -359,12 +359,15 @@ class AcpAgent:
             await self._send(session, update_agent_message_text(f"\n\n{why}"))
         return end
 
-    async def _send_first_usage(self, session: Session) -> None:
-        with suppress(ConnectionError, StudioError):
-            await self._send_usage(session)
-
     async def _send_usage(self, session: Session) -> None:
-        """Tell how full the model's context is, and what the chat has cost so far."""
+        """Tell how full the model's context is, and what the chat has cost so far.
+
+        What cannot be told is no error of the turn before.
+        """
+        with suppress(ConnectionError, StudioError):
+            await self._usage(session)
+
+    async def _usage(self, session: Session) -> None:
         context = await session.context.usage()
         if context.window is None or not context.used or session.info.id not in self._sessions:
             return
@@ -438,7 +441,7 @@ class AcpAgent:
         options = await session_options(self._engine, session)
         # The task begins when the request is answered: the editor knows the session by then.
         self._later.start(self._send_commands(session))
-        self._later.start(self._send_first_usage(session))
+        self._later.start(self._send_usage(session))
         return {"modes": session_modes(session), "config_options": options}
 
     async def _left(self, session_id: str) -> None:

@@ -72,7 +72,9 @@ class SessionEditor(Editor):
 
     def mentioned(self, paths: Iterable[str]) -> None:
         """The person named these files. Blocks."""
-        self._near.update(Path(os.path.realpath(path)) for path in paths)
+        for path in paths:
+            with suppress(ValueError):  # no file can have this name
+                self._near.add(Path(os.path.realpath(path)))
 
     def write(self, path: Path, text: str) -> bool:
         if not self._files.write_text_file:

@@ -79,7 +79,9 @@ async def test_a_search_sees_what_is_not_saved(tmp_path: Path) -> None:
             person.files[str(path)] = f"{name}\ntyped\n"
         session = await person.agent.new_session(cwd=str(person.folder))
         link = resource_link_block("b.txt", (person.folder / "b.txt").as_uri())
-        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("In"), link])
+        none = resource_link_block("no file", "file:///a%00b")  # no system has such a name
+        said = [text_block("In"), none, link]
+        await person.agent.prompt(session_id=session.session_id, prompt=said)
         last = reply_requests(person.simulator)[-1].json["messages"]
         first, _, after, one = (one["content"] for one in last if one["role"] == "tool")
         assert first == "b.txt:2: typed", "the person named it"
