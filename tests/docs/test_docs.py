@@ -18,6 +18,8 @@ from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
 from studio.tools import Context
 from studio.tools.discovery import discover
+from studio.workflows.reader import read_workflow_text
+from studio.workflows.workflow_check import KnownNames, check_workflow
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -138,6 +140,16 @@ async def test_every_key_of_an_agents_file_in_the_page_is_read(tmp_path: Path) -
     assert (agent.role, agent.steps, agent.caps.tokens, agent.mask) == ("notes", 3, 9, ("email",))
     assert agent.parallel_tools == 2
     assert not found.problems
+
+
+def test_w8_the_workflow_in_the_page_has_no_mistakes() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    page = text[text.index("### Workflows") :]
+    example = next(body for kind, body in BLOCK.findall(page) if kind == "markdown")
+    known = KnownNames(["Researcher", "Writer"])
+    found = check_workflow(read_workflow_text(example), known)
+    assert found.workflow is not None and not found.problems
+    assert [step.needs for step in found.workflow.steps] == [(), ("collect",)]
 
 
 def test_exit_codes_in_the_table_are_the_programs() -> None:
