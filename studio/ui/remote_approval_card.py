@@ -7,9 +7,16 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QTextOption
-from PySide6.QtWidgets import QAbstractButton, QFrame, QPlainTextEdit, QSizePolicy
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QPlainTextEdit,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
 
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
@@ -18,6 +25,7 @@ from studio.ui.theme.mirroring import draw_text
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.lone_letter import LoneLetter
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
 
 if TYPE_CHECKING:
@@ -28,6 +36,8 @@ GUARD = 0.4
 """Seconds for which keys and clicks are ignored after another question appeared."""
 HANG = 36
 """Pixels by which the card is wider than a chat's text, as the composer is."""
+KEPT = 188
+"""Pixels of the column's height that the card leaves to a message and a strip above it."""
 LINES = 10
 """Lines of a command that are seen at once; the rest is scrolled to."""
 ORIGIN_TEXTS = {
@@ -86,22 +96,14 @@ class RemoteApprovalCard(PaintedWidget):
         self.allow = Button(theme, tr("Allow once"), "primary", keycap="Enter")
         self.allow.clicked.connect(lambda: self._answer("once"))
         self.deny = Button(theme, tr("Deny"), keycap="D", clicked=lambda: self._answer("deny"))
+        self._alone = LoneLetter(self)
+        for part in (self.allow, self.deny, self.detail):
+            part.installEventFilter(self)
         self.more = Label(theme, "", "small", "text2")
         buttons = row_of([self.allow, (self.more, 1), self.deny], spacing=px(12))
-        column = column_of(
-            [
-                self.title,
-                self.source,
-                self.reason,
-                px(7),
-                box,
-                self.facts,
-                self._why,
-                px(10),
-                buttons,
-            ],
-            spacing=0,
-        )
+        parts = [self.title, self.source, self.reason, px(7), box, self.facts, self._why]
+        self.body = _Body(theme, widget_of(column_of(parts, spacing=0)))
+        column = column_of([self.body, px(10), buttons], spacing=0)
         margins = (px(16), px(13), px(16), px(12))
         row_of([(_Shield(theme), top), (column, 1)], spacing=px(12), margins=margins, on=self.card)
         theme.changed.connect(self._follow)
@@ -111,6 +113,8 @@ class RemoteApprovalCard(PaintedWidget):
     def show_question(self, asked: RemoteQuestion | None, more: int = 0) -> None:
         """Show a question, and how many wait behind it; None hides the card."""
         before, self.asked = self.asked, asked
+        if asked != before:
+            self._alone.stop()  # it was meant for the question before
         if asked is None:
             self.hide()
             return
@@ -123,6 +127,13 @@ class RemoteApprovalCard(PaintedWidget):
 
     def _follow(self) -> None:
         self.card.setMaximumWidth(self.theme.px(self.theme.column + HANG))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave room below; what does not fit above the buttons is scrolled to."""
+        if (column := self.parentWidget()) is not None:
+            around = self.heightForWidth(self.width()) - self.body.heightForWidth(self.body.width())
+            self.body.set_most(column.height() - self.theme.px(KEPT) - around)
 
     def take_focus(self) -> None:
         (self.allow if self.allow.isEnabled() else self.deny).setFocus(
@@ -176,17 +187,28 @@ class RemoteApprovalCard(PaintedWidget):
             return
         self.answered.emit(self.asked.id, answer)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """What follows a letter is part of its word, also a blank, which presses a button."""
+        if watched is self.parentWidget() and event.type() == QEvent.Type.Resize:
+            self._fit()
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._alone.followed_by(event)
+        return super().eventFilter(watched, event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Press a button by its key; what else is typed belongs to a message.
 
-        Repeated keys and those with modifiers press nothing.
+        A letter presses once no other key follows. Repeated keys and those with modifiers
+        press nothing.
         """
         from studio.ui.transcript.input import is_typed
 
         key, plain = event.key(), not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         if event.isAutoRepeat():
             super().keyPressEvent(event)
-        elif is_typed(event) and (key != Qt.Key.Key_D or not plain or self._deaf):
+        elif is_typed(event) and key == Qt.Key.Key_D and plain and not self._deaf:
+            self._alone.hold(event.text(), self.deny.click, self.typed.emit)
+        elif is_typed(event):
             self.typed.emit(event.text())
         elif not plain:
             super().keyPressEvent(event)
@@ -194,16 +216,22 @@ class RemoteApprovalCard(PaintedWidget):
             focused = self.focusWidget()
             if isinstance(focused, QAbstractButton):
                 focused.click()
-        elif key == Qt.Key.Key_D:
-            self.deny.click()
         elif key == Qt.Key.Key_Escape:
             self.left.emit()
         else:
             super().keyPressEvent(event)
 
+    def showEvent(self, event: QEvent) -> None:
+        super().showEvent(event)  # type: ignore[arg-type]  # a QShowEvent
+        self._fit()
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        column = self.parentWidget()
+        if event.type() == QEvent.Type.ParentChange and column is not None:
+            column.installEventFilter(self)
         if event.type() == QEvent.Type.ActivationChange:
+            self._alone.stop()
             self._shown_at = self._now()  # keys that were meant for another window
             if self.isActiveWindow():
                 self.seen.emit()
@@ -271,6 +299,40 @@ class _Detail(QPlainTextEdit):
             event.ignore()  # the card's
         else:
             super().keyPressEvent(event)
+
+
+class _Body(QScrollArea):
+    """What is asked, as tall as it is up to a height; the rest is scrolled to."""
+
+    def __init__(self, theme: Theme, inner: QWidget) -> None:
+        super().__init__()
+        self._inner, self._least, self._most = inner, theme.height(28), 0
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setAutoFillBackground(False)
+        self.setWidget(inner)
+        inner.setAutoFillBackground(False)
+        self.setWidgetResizable(True)
+        self._bar = OverlayBar(self)
+
+    def set_most(self, height: int) -> None:
+        """Let it be no taller, in pixels; one line is always seen."""
+        self._most = max(self._least, height)
+        self.updateGeometry()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return min(self._most, self._inner.heightForWidth(width))
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.heightForWidth(max(self.width(), 200)))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self._least)
 
 
 class _Facts(PaintedWidget):

@@ -479,13 +479,24 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
 
 @on_window_loop
 async def test_a_new_chat_asks_about_its_folder_too(tmp_path: Path) -> None:
+    """T-7: above the message, and both stay in a small window with large text."""
     folder = tmp_path / "work"
     folder.mkdir(exist_ok=True)
     trust_files(folder)
     async with at_window(tmp_path, "anthropic", [], folder=folder) as person:
         strip = person.window.chat.strip
         await until(lambda: strip.text)
-        assert strip.geometry().bottom() < person.composer.geometry().top()
+        window, chat, message = person.window, person.window.chat, person.composer
+        assert strip.geometry().bottom() < message.geometry().top()
+        window.resize(1000, 640)
+        window.theme.set(scale=1.6)
+        message.editor.setPlainText("\n".join("abcdefg"))
+        await until(lambda: chat.width() < 800 and strip.height() > 100)
+        assert window.size().toTuple() == (1000, 640) and chat.session is None
+        parts = (strip.geometry(), message.geometry())
+        assert all(chat.rect().contains(part) for part in parts), (chat.rect(), parts)
+        assert chat.heading.geometry().bottom() < strip.y()
+        assert strip.geometry().bottom() < message.y()
 
 
 @on_window_loop

@@ -6,8 +6,8 @@ from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QSignalSpy, QTest
 
 from studio.agent.engine import Engine
 from studio.domain.blocks import NoticeBlock, ToolBlock
@@ -22,7 +22,7 @@ from studio.ui.remote_approval_card import GUARD, RemoteApprovalCard, escape_inv
 from support.desktop_bus import bus, desktop
 from support.fork_server import inherited, start_python
 from support.other_program import COMMAND, OtherProgram, other_program
-from support.waiting import until, within
+from support.waiting import HANG_MS, until, within
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -55,6 +55,12 @@ async def card(person: Person) -> RemoteApprovalCard:
     shown = await until(lambda: here.card and here.card.isVisible() and here.card)
     shown._shown_at -= GUARD
     return shown
+
+
+def press_alone(person: Person, shown: RemoteApprovalCard) -> None:
+    """D, after which no other key follows."""
+    person.press(Key.Key_D)
+    assert QSignalSpy(shown._alone.timeout).wait(HANG_MS)
 
 
 def home(person: Person) -> Path:
@@ -107,7 +113,7 @@ async def test_keys_typed_before_a_question_was_seen_do_not_answer_it(tmp_path: 
             person.type("x")  # no key of the card
             assert person.composer.text == "do notx"
             shown.take_focus()
-            person.press(Key.Key_D)
+            press_alone(person, shown)
             assert await program.heard() == "q1 deny"
             await until(lambda: shown.asked and shown.asked.question.detail == "second")
             shown._shown_at = shown._now()
@@ -117,6 +123,84 @@ async def test_keys_typed_before_a_question_was_seen_do_not_answer_it(tmp_path: 
             shown._shown_at -= GUARD
             QTest.mouseClick(shown.allow, Qt.MouseButton.LeftButton)
             assert await program.heard() == "q2 once"
+
+
+@on_window_loop
+async def test_a_word_that_begins_with_d_does_not_deny(tmp_path: Path) -> None:
+    """T-7: “do it” is written in the message; a blank after the letter presses no button."""
+    async with at_window(tmp_path, OLLAMA, []) as person:
+        await listening(person)
+        async with other_program(home(person)) as program:
+            await program.ask()
+            shown = await card(person)
+            before = shown._alone.interval()
+            shown._alone.setInterval(HANG_MS)  # however long the next key takes here
+            for words, kept in (("do", "do"), ("d ", "dod "), ("d\r", "dod d")):
+                person.press(Key.Key_J, CTRL)
+                assert person.focused() is shown.allow
+                for letter in words:
+                    QTest.keyClick(person.focused(), letter)
+                assert person.composer.text == kept and not shown._alone.isActive()
+            person.press(Key.Key_J, CTRL)
+            person.press(Key.Key_D)
+            assert len(await person.engine.questions.waiting()) == 1
+            await program.tell("cancel", "q1")  # what was meant for it denies no other
+            assert await program.heard() == "q1 withdrawn"
+            await until(lambda: not shown.isVisible())
+            assert not shown._alone.isActive()
+            await program.ask("q2")
+            await until(shown.isVisible)
+            shown._shown_at -= GUARD
+            shown._alone.setInterval(before)
+            person.press(Key.Key_J, CTRL)
+            press_alone(person, shown)
+            assert await program.heard() == "q2 deny"
+
+
+@on_window_loop
+async def test_a_small_window_with_large_text_keeps_the_message(tmp_path: Path) -> None:
+    """T-7: the card's body scrolls, its buttons stay; heading and header give way."""
+    folder = tmp_path / "work"
+    (folder / ".agents").mkdir(parents=True)
+    (folder / ".agents" / "permissions.yaml").write_text("allow:\n  - run(make *)\n")
+    async with at_window(tmp_path, OLLAMA, [Turn(Text("One."))], folder=folder) as person:
+        window, chat = person.window, person.window.chat
+        await until(lambda: chat.strip.text)
+        await listening(person)
+        window.resize(1000, 640)
+        window.theme.set(scale=1.6)
+        async with other_program(home(person)) as program:
+            await program.ask(
+                detail=f"{COMMAND}\n" * 20, title="Run it?", reason="To see.", why="Commands ask."
+            )
+            shown = await card(person)
+
+            def fits() -> bool:
+                message, strip = chat.composer.geometry(), chat.strip.geometry()
+                head = chat.header if chat.heading.isHidden() else chat.heading
+                return (
+                    chat.rect().contains(message)
+                    and chat.rect().contains(strip)
+                    and strip.bottom() < message.y()
+                    and (head.isHidden() or head.geometry().bottom() < strip.y())
+                    and shown.rect().contains(
+                        shown.deny.mapTo(shown, QPoint(0, shown.deny.height()))
+                    )
+                )
+
+            await until(fits)
+            bar = shown.body.verticalScrollBar()
+            assert bar.maximum() > 0
+            bar.setValue(bar.maximum())
+            end = shown.why.mapTo(shown.body, shown.why.rect().bottomLeft())
+            assert shown.body.rect().contains(end)
+            person.composer.editor.setFocus()
+            person.say("Go")
+            await person.done()
+            await until(lambda: not chat.strip.isHidden() and fits(), "room in a chat")
+            window.theme.set(scale=1.0)
+            window.resize(1440, 900)
+            await until(lambda: bar.maximum() == 0 and chat.header.isVisible(), "all of it again")
 
 
 @on_window_loop
@@ -149,7 +233,7 @@ async def test_words_being_written_keep_the_keyboard(tmp_path: Path) -> None:
             person.press(Key.Key_Escape)
             assert person.focused() is person.composer.editor and shown.isVisible()
             person.press(Key.Key_J, CTRL)
-            person.press(Key.Key_D)
+            press_alone(person, shown)
             assert await program.heard() == "q1 deny"
 
 

@@ -107,6 +107,7 @@ class Editor(QPlainTextEdit):
             self.resized.emit()
 
     def _follow(self) -> None:
+        self.ensurePolished()  # the style sheet's first look at it would restore the font before
         self.setFont(self._theme.font("body"))
         self.fit()
 

@@ -14,6 +14,8 @@ from .status_strip import StatusStrip
 
 HANG = 36
 """Pixels by which avatars, and the composer below, are out of the text column at the left."""
+ROOMY = 300
+"""Pixels of height from which a new chat has a heading and a message of three lines."""
 
 
 class PageLayout:
@@ -54,9 +56,7 @@ class PageLayout:
         self._header.setVisible(not new)
         if self.view is not None:
             self.view.setVisible(not new)
-        self._heading.setVisible(new)
         self._suggestions.setVisible(new)
-        self._composer.set_spacious(new)
         self.place()
 
     def place(self) -> None:
@@ -66,11 +66,14 @@ class PageLayout:
         column_width = self._theme.column
         box_width = column_width + HANG
         box = min(px(column_width if self._new else box_width), room)
+        roomy = self._new and height >= px(ROOMY)
+        self._heading.setVisible(roomy)
+        self._composer.set_spacious(roomy)
         composer = self._composer.sizeHint().height()
         if self._new:
             strip = 0 if self._strip.isHidden() else self._strip.heightForWidth(box) + px(8)
             lowest = height - px(18) - composer - strip - px(52)
-            top = max(px(24), min(int(height * 0.2285), lowest))
+            top = max(px(24), min(int(height * 0.2285), lowest)) if roomy else -px(44)
             self._heading.setGeometry(0, top, width, px(34))
             left, y = (width - box) // 2, top + px(52)
             if strip:
@@ -79,8 +82,6 @@ class PageLayout:
             self._composer.setGeometry(left, y, box, composer)
             self._suggestions.setGeometry(left, y + composer + px(15), box, px(120))
             return
-        head = self._header.sizeHint().height()
-        self._header.setGeometry(0, 0, width, head)
         # Avatar and text edges: the box hangs 36 px out to the left of the column.
         column = (
             min(px(column_width), room - px(HANG)) if room < px(box_width) else px(column_width)
@@ -93,6 +94,10 @@ class PageLayout:
                 tall = part.heightForWidth(box)
                 bottom -= tall + px(8)
                 part.setGeometry(left, bottom, box, tall)
+        # The header gives way to what waits for the person where there is no room for both.
+        head = self._header.sizeHint().height()
+        self._header.setVisible(head <= bottom)
+        self._header.setGeometry(0, 0, width, head)
         if self.find is not None and not self.find.isHidden():
             tall = self.find.sizeHint().height()
             self.find.setGeometry(0, head, width, tall)

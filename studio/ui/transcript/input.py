@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QKeyCombination, QPointF, QRectF, Qt, QTimer
+from functools import partial
+
+from PySide6.QtCore import QKeyCombination, QPointF, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
+from studio.ui.widgets.lone_letter import LoneLetter
+
 from .actions import Actions
-from .items.approval_item import GUARD, QuestionItem, WaitingItem
+from .items.approval_item import QuestionItem, WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
@@ -42,21 +46,11 @@ class KeyboardInput:
     def __init__(self, viewport: Viewport, actions: Actions) -> None:
         self._viewport = viewport
         self._actions = actions
-        self._letter: tuple[WaitingItem, int, str] | None = None
-        """A card, its key that was pressed just now, and that as text.
-
-        Of somebody who types, it is the beginning of a word; so it waits whether another follows.
-        """
-        self._alone = QTimer(actions, interval=int(GUARD * 1000), singleShot=True)
-        self._alone.timeout.connect(self._press_letter)
+        self._alone = LoneLetter(actions)
 
     def press(self, event: QKeyEvent) -> bool:
         """Handle a key; False if it has no meaning here."""
-        if self._letter is not None and event.text():
-            card, _, before = self._letter
-            self._letter = None
-            self._alone.stop()
-            self._send_on(card, before + (event.text() if event.text().isprintable() else ""))
+        if self._alone.followed_by(event):
             return True
         card = self._viewport.focus.item
         shown = card is not None and self._viewport.canvas.index(card) is not None
@@ -70,8 +64,8 @@ class KeyboardInput:
             return True
         deaf, shift = card.deaf(self._viewport.context.now()), Qt.KeyboardModifier.ShiftModifier
         if not deaf and not event.modifiers() & shift and self._hit_of_letter(card, event.key()):
-            self._letter = card, event.key(), event.text()
-            self._alone.start()
+            pressed = partial(self._press_letter, card, event.key())
+            self._alone.hold(event.text(), pressed, partial(self._send_on, card))
         else:
             self._send_on(card, event.text())
         return True
@@ -89,13 +83,12 @@ class KeyboardInput:
         action = {int(Qt.Key.Key_A): "allow_always", int(Qt.Key.Key_D): "deny"}.get(key)
         return next((hit for hit in card.hits if hit.action == action), None)
 
-    def _press_letter(self) -> None:
+    def _press_letter(self, card: WaitingItem, key: int) -> None:
         """No other key followed."""
-        letter, self._letter = self._letter, None
-        if letter is None or self._viewport.canvas.index(letter[0]) is None:
+        if self._viewport.canvas.index(card) is None:
             return
-        if (hit := self._hit_of_letter(letter[0], letter[1])) is not None:
-            self._actions.press(letter[0], hit)
+        if (hit := self._hit_of_letter(card, key)) is not None:
+            self._actions.press(card, hit)
 
     def _press_key(self, event: QKeyEvent) -> bool:
         viewport = self._viewport

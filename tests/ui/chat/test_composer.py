@@ -130,3 +130,17 @@ async def test_what_stands_in_the_empty_composer_is_of_this_chat(tmp_path: Path)
         assert stands("Add a follow-up") and editor.hasFocus()
         person.type("x")
         assert not editor._placeholder.isVisible()
+
+
+@on_window_loop
+async def test_what_is_written_keeps_its_size_after_zoom(tmp_path: Path) -> None:
+    """The style sheet looks at the message for the first time when it is sent."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("One."))]) as person:
+        person.window.theme.set(scale=1.6)
+        person.say("Go")
+        await person.done()
+        size = person.window.theme.font("body").pixelSize()
+        assert person.composer.editor.font().pixelSize() == size
+        person.type("On")
+        line = person.composer.editor.fontMetrics().height()
+        assert line > size and person.composer.editor.height() >= line
