@@ -17,6 +17,7 @@ from pathlib import Path
 from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
+from studio.domain.tools import JOB, RUN
 from studio.files.folders import delete_older_than, private_folder
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
@@ -48,7 +49,6 @@ from .usage_costs import UsageCosts
 
 PLAN = "plan"
 """The tool that every agent with tools has in an editor: editors have a place for its plan."""
-RUN, JOB = "run", "job"
 TRASH_SECONDS = 30 * 24 * 3600.0
 """How long a deleted file can be restored."""
 

@@ -36,6 +36,8 @@ SKIPPED_FOLDERS = frozenset(
 APPLY_PATCH, EDIT = "apply_patch", "edit"
 """Two tools for one purpose: a model is offered the one that it was trained on (C-8). Permission
 for the first is that of the tools whose work it does."""
+RUN, JOB = "run", "job"
+"""The tool that runs commands, and the one that looks after those that go on (C-13)."""
 TEXT_INPUT = "input"
 """The one argument of a tool with a ``text_form``."""
 

@@ -74,16 +74,22 @@ class Jobs:
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``listener`` with a chat whose list of jobs changed; returns what ends that."""
+        """Call ``listener`` soon with a chat whose list of jobs changed; returns what ends that.
+
+        One that fails is reported by the event loop, and hurts no command.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def of(self, chat: str) -> list[Job]:
-        """The jobs of a chat, also ended ones that the agent has not looked at; oldest first."""
-        return [one for one in self._commands if one.chat == chat and one.background]
+    def of(self, chat: str = "") -> list[Job]:
+        """The jobs of a chat or all, also ended ones that the agent has not looked at.
 
-    def running(self, chat: str) -> list[Job]:
-        """The jobs of a chat that run."""
+        The oldest is first.
+        """
+        return [one for one in self._commands if chat in ("", one.chat) and one.background]
+
+    def running(self, chat: str = "") -> list[Job]:
+        """The jobs of a chat or all that run."""
         return [one for one in self.of(chat) if one.command.running]
 
     def full(self, chat: str) -> bool:
@@ -97,13 +103,18 @@ class Jobs:
         self._commands.append(job)
         return job
 
-    def release(self, chat: str, call_id: str) -> bool:
-        """Send the command of a call to the background; False if that is not possible."""
-        for job in self._commands:
-            if (job.chat, job.call_id) == (chat, call_id) and not job.background:
-                job.released.set()
-                return not self.full(chat)
-        return False
+    def awaited(self, chat: str) -> list[Job]:
+        """The commands of a chat that its agent waits for: no jobs yet."""
+        return [one for one in self._commands if one.chat == chat and not one.background]
+
+    def release(self, chat: str, call_id: str = "") -> bool:
+        """Send the awaited commands to the background, or that of one call; False if none can."""
+        found = [one for one in self.awaited(chat) if call_id in ("", one.call_id)]
+        if self.full(chat):
+            return False
+        for job in found:
+            job.released.set()
+        return bool(found)
 
     def keep(self, job: Job) -> bool:
         """Let a command go on in the background; False if too many do."""
@@ -153,5 +164,6 @@ class Jobs:
                 self._tell(job.chat)
 
     def _tell(self, chat: str) -> None:
-        for listener in list(self._listeners):
-            listener(chat)
+        loop = asyncio.get_running_loop()
+        for listener in self._listeners:
+            loop.call_soon(listener, chat)

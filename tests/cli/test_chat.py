@@ -423,3 +423,51 @@ async def test_other_commands_do_not_pay_for_it(tmp_path: Path) -> None:
     }
     assert ended.code == 0 and "studio" in imported
     assert not imported & {"prompt_toolkit", "rich", "markdown_it"}
+
+
+async def test_a_command_goes_to_the_background_and_is_listed_and_stopped(tmp_path: Path) -> None:
+    """C-13: by a key while the agent waits for it, and by a command at any time."""
+    script = [
+        Turn(run("echo first-$((40 + 2)); sleep 3600")),
+        Turn(Text("It runs."), stop="end"),
+        Turn(Call("run", {"command": "sleep 3601", "background": True})),
+        Turn(Text("Both run."), stop="end"),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE, columns=120) as person:
+            await person.until("›")
+            person.type("/jobs\r")
+            await person.until("No command goes on in the background.")
+            person.type("ac\x02b\r")  # nothing runs: it moves the cursor
+            await person.until("Allow?")
+            person.type("s\r")
+            await person.until(lambda glass: "Ctrl-B" in glass.shown[-1])
+            person.type("\x02")
+            await person.until("goes on as job")
+            await person.until("It runs.")
+            await person.until(lambda glass: "1 in the background: /jobs" in glass.shown[-1])
+            person.type("/jobs\r")
+            listed = await person.until(
+                lambda glass: re.search(r"(\w{4})  runs, \d+ s  echo first", glass.text)
+            )
+            found = re.search(r"(\w{4})  runs, \d+ s  echo first", listed)
+            assert found is not None
+            person.type(f"/jobs {found[1]}\r")
+            await person.until(lambda glass: "first-42" in glass.text.rpartition("› /jobs")[2])
+            person.type("/jobs halt it\r")
+            await person.until("Say which: /jobs ID or /jobs stop ID.")
+            person.type(f"/jobs stop {found[1]}\r")
+            await person.until("Stopped: echo first-$((40 + 2)); sleep 3600")
+            await person.until(lambda glass: "in the background" not in glass.shown[-1])
+            person.type("/jobs\r")
+            await person.until(f"{found[1]}  is over")
+            person.type("more\r")
+            await person.until("Both run.")
+            await person.until(at_rest)
+            person.type("\x04")
+            assert await person.end() == 0
+            assert "Ends with the chat: sleep 3601" in person.glass.text
+        first = reply_requests(simulator)
+        assert "abc" in str(first[0].json["messages"][-1])
+        assert "first-42" in str(first[1].json["messages"][-1])
+        assert not simulator.violations

@@ -48,7 +48,7 @@ class ChatLoop:
         self._spent = ""
         self._queued: dict[str, tuple[str, list[Said]]] = {}
         """The typed text and the files of each queued message, by its id."""
-        screen.interrupt = self.stop
+        screen.interrupt, screen.release = self.stop, self.release
         screen.status = self._status
 
     @property
@@ -58,6 +58,7 @@ class ChatLoop:
     async def run(self) -> None:
         """Read and run messages until the person leaves, then stop what runs."""
         await self.switch_to(self.session)
+        unsubscribe = self.engine.services.jobs.subscribe(lambda _: self.screen.refresh())
         try:
             while (text := await self.screen.read()) is not None:
                 await self.submit(text)
@@ -68,6 +69,9 @@ class ChatLoop:
             if self._work is not None:
                 await asyncio.wait([self._work])
             await self._side_tasks.settled()
+            unsubscribe()
+        for job in self.engine.services.jobs.running():
+            self.screen.say(f"Ends with the chat: {job.line}")
         if self.session.transcript.blocks:
             self.screen.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
 
@@ -120,6 +124,15 @@ class ChatLoop:
             self._driver.stop()
         else:
             self.session.stop()
+        return True
+
+    def release(self) -> bool:
+        """Let the commands that the agent waits for go on as jobs; returns whether any ran."""
+        jobs, chat = self.session.jobs, self.session.info.id
+        if not jobs.awaited(chat):
+            return False
+        if not jobs.release(chat):
+            self.screen.say("Too many commands run in the background: /jobs lists them.")
         return True
 
     async def run_turns(self, said: Sequence[Said] | MessageQueued) -> None:
@@ -187,6 +200,11 @@ class ChatLoop:
             parts.append(f"context {used / window:.0%}" if window else f"{used:,} tokens")
         parts += [self._spent] if self._spent else []
         parts += [f"{len(self.attached)} attached"] if self.attached else []
+        jobs = self.session.jobs
+        if running := len(jobs.running(info.id)):
+            parts.append(f"{running} in the background: /jobs")
+        if self.screen.types_ahead and jobs.awaited(info.id):
+            parts.append("Ctrl-B goes on meanwhile")
         parts += ["Ctrl-C stops"] if self._work is not None else ["/help"]
         return " · ".join(parts)
 

@@ -16,7 +16,9 @@ from .mentions import escape_name, open_mention
 
 Offer: TypeAlias = tuple[str, str]
 """A value that can be typed, with a short description."""
-Kind: TypeAlias = Literal["", "file", "folder", "agent", "model", "permission", "session", "word"]
+Kind: TypeAlias = Literal[
+    "", "file", "folder", "agent", "model", "permission", "session", "job", "word"
+]
 """The kind of value that a command takes."""
 MOST = 200
 """The most names in a menu."""

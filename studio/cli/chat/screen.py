@@ -27,6 +27,7 @@ from prompt_toolkit.history import DummyHistory, History
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.layout import FormattedTextControl, HSplit, Window
 from prompt_toolkit.output import create_output
 from prompt_toolkit.renderer import CPR_Support, print_formatted_text
@@ -58,6 +59,8 @@ class ChatScreen(Console, ABC):
         """Returns a line about the session."""
         self.interrupt: Callable[[], bool] = lambda: False
         """Called by Ctrl-C: stops what runs, and returns whether anything did."""
+        self.release: Callable[[], bool] = lambda: False
+        """Called by Ctrl-B: sends commands to the background, and returns whether any ran."""
         leave = self.leave
         self.signals = {"SIGINT": self.interrupted, "SIGTERM": leave, "SIGHUP": leave}
 
@@ -354,6 +357,11 @@ class PromptScreen(ChatScreen):
         @keys.add("c-j")
         def newline(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
+
+        @keys.add("c-b")
+        def release(event: KeyPressEvent) -> None:
+            if not self.release():
+                get_by_name("backward-char").call(event)
 
         @keys.add("c-d", filter=Condition(lambda: not self._messages.default_buffer.text))
         def leave(event: KeyPressEvent) -> None:

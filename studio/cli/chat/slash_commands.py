@@ -35,6 +35,8 @@ from .completion import Kind, Offer
 from .mentions import typed_path
 
 LISTED = 15
+LINES = 40
+"""Lines that are shown of what a command in the background printed."""
 COLUMN = 32
 """The column where descriptions begin in the list of commands."""
 _OLD = {"/mode": "/permission"}
@@ -91,6 +93,13 @@ class SlashCommands:
                 "",
                 "[TURN]",
             ),
+            "/jobs": _Command(
+                self._jobs,
+                "commands in the background: list them, see what one printed, stop it",
+                "job",
+                "[ID|stop ID]",
+                beside=True,
+            ),
             "/drafts": _Command(self._drafts, "decide about drafts that wait"),
             "/context": _Command(
                 self._context, "how much of the context each part takes", beside=True
@@ -138,6 +147,9 @@ class SlashCommands:
             info = self._chat.session.info
             models = self._chat.engine.offered(info.provider, info.model)
             return [(model.id, model.name) for model in models]
+        if kind == "job":
+            running = self._chat.session.jobs.running(self._chat.session.info.id)
+            return [(one.id, one.line) for one in running]
         return self._offers.get(kind, ())
 
     async def load_offers(self) -> None:
@@ -158,7 +170,8 @@ class SlashCommands:
             self._say(*_two_columns(f"{name} {one.shape}".rstrip(), one.about))
         self._say(
             "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.",
-            "What you send while the agent works is queued. Ctrl-C stops the agent.",
+            "What you send while the agent works is queued. Ctrl-C stops the agent. Ctrl-B lets "
+            "the command that it waits for go on in the background.",
         )
 
     async def _model(self, wanted: str) -> None:
@@ -267,6 +280,26 @@ class SlashCommands:
     async def _restore(self, turn: str, *, undo: bool) -> None:
         chat = self._chat
         await undo_or_redo(chat.engine, chat.session.info.id, turn, chat.screen, undo=undo)
+
+    async def _jobs(self, words: str) -> None:
+        jobs, chat = self._chat.session.jobs, self._chat.session.info.id
+        listed = jobs.of(chat)
+        if not words:
+            for one in listed:
+                state = "runs" if one.command.running else "is over"
+                self._say(f"{one.id}  {state}, {one.command.seconds:.0f} s  {one.line}")
+            if not listed:
+                self._say("No command goes on in the background.")
+            return
+        *stop, wanted = words.split()
+        found = next((one for one in listed if one.id == wanted), None)
+        if found is None or stop not in ([], ["stop"]):
+            raise ConfigurationError("Say which: /jobs ID or /jobs stop ID. /jobs lists them.")
+        if stop:
+            await jobs.stop(found)
+            self._say(f"Stopped: {found.line}")
+        else:
+            self._say(*(found.output or "Nothing printed yet.").split("\n")[-LINES:])
 
     async def _drafts(self, _: str) -> None:
         if not self._chat.session.drafts.waiting():

@@ -48,37 +48,59 @@ class BackgroundTurns(QObject):
         """Whether turns go on without the window."""
         return self._waiting is not None
 
-    def ask(self, window: QWidget) -> bool:
-        """Ask over a window if turns run; False if none does, and the program may end at once."""
+    def ask(self, window: QWidget, jobs: int = 0) -> bool:
+        """Ask over a window if turns or ``jobs`` run; False if the program may end at once.
+
+        Jobs are commands of chats that go on without a turn; they end with the program.
+        """
         running = len(self._runner.running)
-        if self.active or not running:
+        if self.active or not (running or jobs):
             return self.active
         if self.question is not None:
             self.question.raise_()
             return True
-        more = tr(
-            "In the background they go on until they are done, and then the program ends. "
-            "Start it again to get the window back."
-        )
-        if not (QSystemTrayIcon.isSystemTrayAvailable() or self._calls_back()):
-            more += "\n\n" + tr(
-                "Neither a tray nor a notification can call you here. A chat that needs your "
-                "answer waits until you start the program again."
+        text, more = [], []
+        if running:
+            text.append(
+                tr_plural(
+                    "{count} turn is still running.", "{count} turns are still running.", running
+                )
+            )
+            more.append(
+                tr(
+                    "In the background they go on until they are done, and then the program ends. "
+                    "Start it again to get the window back."
+                )
+            )
+        if jobs:
+            text.append(
+                tr_plural(
+                    "{count} command of an agent is still running.",
+                    "{count} commands of agents are still running.",
+                    jobs,
+                )
+            )
+            more.append(tr("Such commands end with the program."))
+        if running and not (QSystemTrayIcon.isSystemTrayAvailable() or self._calls_back()):
+            more.append(
+                tr(
+                    "Neither a tray nor a notification can call you here. A chat that needs your "
+                    "answer waits until you start the program again."
+                )
             )
         box = message_box(
             window,
             tr("Close the window"),
-            tr_plural(
-                "{count} turn is still running.", "{count} turns are still running.", running
-            ),
-            more,
+            " ".join(text),
+            "\n\n".join(more),
         )
         stop = box.addButton(tr("Stop and quit"), QMessageBox.ButtonRole.DestructiveRole)
-        go_on = box.addButton(tr("Go on in the background"), QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(go_on)
         stop.clicked.connect(self.end_wanted)
-        go_on.clicked.connect(lambda: self._begin(window.windowIcon()))
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        if running:
+            go_on = box.addButton(tr("Go on in the background"), QMessageBox.ButtonRole.AcceptRole)
+            go_on.clicked.connect(lambda: self._begin(window.windowIcon()))
+            box.setDefaultButton(go_on)
         box.finished.connect(self._answered)
         self.question = box
         box.open()

@@ -193,8 +193,9 @@ class Program(QObject):
         await self.settings.save()
 
     def quit(self) -> None:
-        """End, unless turns run: then the person is asked."""
-        if self._closing is not None or not self.background.ask(self.current):
+        """End, unless turns or commands run: then the person is asked."""
+        jobs = len(self.engine.services.jobs.running()) if self.engine is not None else 0
+        if self._closing is not None or not self.background.ask(self.current, jobs):
             self.end()
 
     def _hide_all(self) -> None:

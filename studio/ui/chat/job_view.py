@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QTimer, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 from shiboken6 import isValid
 
 from studio.ui.formatting import duration
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Label, plain_tip
+from studio.ui.widgets import Button, FocusRing, Label, PaintedButton, make_transparent, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
@@ -21,44 +21,98 @@ from .model.chat_model import ChatModel
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.processes.jobs import Job
 
-_LAST = 2_000
-"""Characters of output that the tool tip shows."""
+LINES = 8
+"""Lines of output that are shown at once."""
 
 
-class JobRow(PaintedWidget):
-    """One command that runs, for how long, and the button that ends it."""
+class _JobLine(PaintedButton):
+    """The command in one line, cut to what fits; a click shows or hides its output."""
+
+    def __init__(self, theme: Theme, line: str, parent: QWidget) -> None:
+        super().__init__(theme, parent)
+        self._line = line
+        self.setCheckable(True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setToolTip(plain_tip(line))
+        self.setAccessibleName(tr("Output: {text}").format(text=line))
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, self.theme.height(28))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        self.paint_overlay(painter, rect)
+        side, y = t.px(14), rect.center().y() - t.px(14) / 2
+        t.paint_icon(painter, QRectF(t.px(5), y, side, side), "terminal", "text3")
+        chevron = "chevron-down" if self.isChecked() else "chevron-right"
+        right = rect.right() - t.px(5) - side
+        t.paint_icon(painter, QRectF(right, y, side, side), chevron, "text2")
+        left = t.px(28)
+        room = right - t.px(8) - left
+        place = QRectF(left, rect.top(), room, rect.height())
+        paint_text(painter, t, place, self._line, "code", "text2", room=room)
+
+
+class JobRow(QWidget):
+    """One command that runs, for how long, the button that ends it, and what it printed."""
+
+    resized = Signal()
+    """Its output is shown or hidden."""
 
     def __init__(self, theme: Theme, job: Job, parent: QWidget) -> None:
-        super().__init__(theme, parent)
-        self._job = job
-        line = " ".join(job.line.split())
-        self._line = line
-        self.spent = Label(theme, "", "small", "text3", parent=self)
+        super().__init__(parent)
+        self.theme, self.job = theme, job
+        text = " ".join(job.line.split())
+        self.line = _JobLine(theme, text, self)
+        self.line.toggled.connect(self._toggled)
+        self.spent = Label(theme, "", "small", "text3", digits=True, parent=self)
         self.stop = Button(theme, tr("Stop"), "ghost", parent=self)
-        self.stop.setAccessibleName(tr("Stop: {text}").format(text=line))
-        self._row = row_of(((QWidget(self), 1), self.spent, self.stop), on=self)
-        self.setAccessibleName(line)
+        self.stop.setAccessibleName(tr("Stop: {text}").format(text=text))
+        self.output = QPlainTextEdit(self)
+        self.output.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
+        self.output.setReadOnly(True)
+        self.output.setTabChangesFocus(True)
+        self.output.setFrameShape(QFrame.Shape.NoFrame)
+        self.output.setPlaceholderText(tr("Nothing printed yet."))
+        self.output.setAccessibleName(self.line.accessibleName())
+        make_transparent(self.output)
+        FocusRing.of(theme).follow(self.output, inside=False)
+        self.output.hide()
+        self._row = row_of(((self.line, 1), self.spent, self.stop))
+        self._column = column_of((self._row, self.output), spacing=0, on=self)
+        self.setAccessibleName(text)
         self.follow()
+
+    def _toggled(self) -> None:
+        self.output.setVisible(self.line.isChecked())
+        self._show_output()
+        bar = self.output.verticalScrollBar()
+        bar.setValue(bar.maximum())
+        self.resized.emit()
 
     def follow(self) -> None:
         """Take the present text size, and what the command printed until now."""
         px = self.theme.px
         self._row.setSpacing(px(6))
-        self._row.setContentsMargins(px(38), 0, px(8), 0)
-        self.setFixedHeight(max(self.theme.height(28), px(34)))
-        self.spent.setText(duration(self._job.command.seconds))
-        self.setToolTip(plain_tip(self._job.output[-_LAST:] or tr("Nothing printed yet.")))
-        self.update()
+        self._row.setContentsMargins(px(10), px(3), px(8), px(3))
+        self.spent.setText(duration(self.job.command.seconds))
+        self.output.setFont(self.theme.font("code"))
+        self.output.setFixedHeight(LINES * self.output.fontMetrics().lineSpacing() + px(12))
+        self.output.setViewportMargins(px(34), 0, px(8), 0)
+        self._show_output()
 
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t = self.theme
-        side = t.px(14)
-        mark = QRectF(t.px(15), (self.height() - side) / 2, side, side)
-        t.paint_icon(painter, mark, "terminal", "text3")
-        left = t.px(38)
-        room = self.spent.geometry().left() - t.px(8) - left
-        place = QRectF(left, rect.top(), room, rect.height())
-        paint_text(painter, t, place, self._line, "code", "text2", room=room)
+    def _show_output(self) -> None:
+        """Show what it printed; at its end the view stays there, elsewhere where it is."""
+        text = self.job.output if self.line.isChecked() else ""
+        if text == self.output.toPlainText():
+            return
+        bar = self.output.verticalScrollBar()
+        place, at_end = bar.value(), bar.value() >= bar.maximum() - 1
+        selected = self.output.textCursor().hasSelection()
+        if selected:
+            return  # what is marked to be copied stays marked
+        self.output.setPlainText(text)
+        bar.setValue(bar.maximum() if at_end else place)
 
 
 class JobView(PaintedWidget):
@@ -66,6 +120,8 @@ class JobView(PaintedWidget):
 
     changed = Signal()
     """The list is shown, hidden, or needs another height."""
+    left = Signal()
+    """The row with the keyboard has gone, and no other is there."""
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
         super().__init__(theme, parent)
@@ -91,16 +147,21 @@ class JobView(PaintedWidget):
             self._refresh()
 
     def _refresh(self) -> None:
-        for row in self.rows:
+        """Show the jobs that run; rows that stay keep what is open in them."""
+        session = self._model.session
+        jobs = session.jobs.running(session.info.id) if session is not None else []
+        rows = {id(row.job): row for row in self.rows}
+        focused = self.window().focusWidget()
+        self.rows = [rows.pop(id(job), None) or self._row(job, at) for at, job in enumerate(jobs)]
+        gone = focused is not None and any(row.isAncestorOf(focused) for row in rows.values())
+        for row in rows.values():
             self._column.removeWidget(row)
             row.hide()
             row.deleteLater()
-        session = self._model.session
-        jobs = session.jobs.running(session.info.id) if session is not None else []
-        self.rows = [self._row(job) for job in jobs]
-        for row in self.rows:
-            self._column.addWidget(row)
-            row.show()
+        if gone and self.rows:
+            self.rows[0].stop.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif gone:
+            self.left.emit()
         if jobs:
             self._clock.start()
         else:
@@ -108,12 +169,22 @@ class JobView(PaintedWidget):
         self.setVisible(bool(jobs))
         self.changed.emit()
 
-    def _row(self, job: Job) -> JobRow:
+    def _row(self, job: Job, at: int) -> JobRow:
         row = JobRow(self.theme, job, self)
         session = self._model.session
         assert session is not None
         row.stop.clicked.connect(lambda: self._model.run(session.jobs.stop(job)))
+        row.line.toggled.connect(lambda shown: self._close_others(row) if shown else None)
+        row.resized.connect(self.changed)
+        self._column.insertWidget(at, row)
+        row.show()
         return row
+
+    def _close_others(self, opened: JobRow) -> None:
+        """Show the output of one command at a time, so that the chat keeps its room."""
+        for row in self.rows:
+            if row is not opened:
+                row.line.setChecked(False)
 
     def heightForWidth(self, width: int) -> int:
         return self._column.sizeHint().height()

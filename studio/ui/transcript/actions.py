@@ -63,6 +63,8 @@ class Actions(QObject):
     files_action = Signal(str, str)
     """A turn's id and ``undo`` or ``redo`` for its changes of files, or ``later`` to undo the
     later turns first."""
+    call_action = Signal(str, str)
+    """A call's id and ``stop_call``, or ``release_call`` to let it go on as a job."""
     output_opened = Signal(str)
     """The name of the file with the whole of an output that was shortened."""
     path_opened = Signal(str)
@@ -163,6 +165,9 @@ class Actions(QObject):
             self.summary_action.emit(str(value), EDITING[action])
         elif action == "version":
             self.version_wanted.emit(str(value))
+        elif action in ("stop_call", "release_call"):
+            viewport.focus.item = item
+            self.call_action.emit(str(value), action)
         elif action == "open_output":
             self.output_opened.emit(str(value))
         elif action == "open_link" and isinstance(value, tuple):

@@ -335,3 +335,22 @@ def test_what_is_new_is_counted_from_a_position(position: int) -> None:
     assert found.startswith(head) and found.endswith(tail)
     assert (f"{missing} characters" in found) == (missing > 0)
     assert missing > 0 or found == tail
+
+
+async def test_who_watches_jobs_and_fails_hurts_no_command(tmp_path: Path, jobs: Jobs) -> None:
+    """C-13: the loop reports the failure, and the others are told."""
+    wrong: list[object] = []
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, one: wrong.append(one["exception"]))
+
+    def fails(_: str) -> None:
+        raise RuntimeError("no room on the screen")
+
+    jobs.subscribe(fails)
+    jobs.subscribe(told.append)
+    here = context(tmp_path, jobs)
+    begun = await run.call(here, {"command": "sleep 3600", "background": True})
+    await until(lambda: told == [CHAT])
+    ended = await job.call(here, {"id": id_in(begun), "stop": True})
+    assert ended.summary == "stopped" and len(told) > 1
+    assert str(wrong[0]) == "no room on the screen"

@@ -8,7 +8,8 @@ import pytest
 from PySide6.QtWidgets import QAbstractButton, QMessageBox
 
 from studio.domain.blocks import EndBlock
-from studio.simulator import Text, Turn, stall
+from studio.domain.permissions import Rule
+from studio.simulator import Call, Text, Turn, stall
 from studio.ui.app.second_start import Start
 from support.waiting import FOREVER, until
 from support.window import CTRL, Key, Person, alone, at_window, message, on_window_loop
@@ -94,3 +95,30 @@ async def test_nothing_is_asked_at_rest(tmp_path: Path) -> None:
         person.press(Key.Key_Q, CTRL)
         await until(person.program.closed.done)
         assert message() is None
+
+
+@on_window_loop
+async def test_closing_asks_about_commands_too_which_end_with_the_program(tmp_path: Path) -> None:
+    """C-13: they need no turn that runs, and never end unasked."""
+    script = [
+        Turn(Call("run", {"command": "echo up; sleep 3600", "background": True})),
+        Turn(Text("It runs.")),
+    ]
+    async with at_window(tmp_path, "ollama", script) as person:
+        await person.engine.rules.add(Rule("allow", "run"), None)
+        person.say("Start it")
+        await person.done()
+        (job,) = person.engine.services.jobs.running()
+        person.press(Key.Key_Q, CTRL)
+        box = await until(message)
+        assert "1 command of an agent is still running." in box.text()
+        assert "turn" not in box.text() and "end with the program" in box.informativeText()
+        names = [one.text().replace("&", "") for one in box.buttons()]
+        assert "Go on in the background" not in names
+        button(box, "Cancel").click()
+        await until(lambda: person.program.background.question is None)
+        assert job.command.running and not person.program.closed.done()
+        person.press(Key.Key_Q, CTRL)
+        button(await until(message), "Stop and quit").click()
+        await until(person.program.closed.done)
+        assert not job.command.running

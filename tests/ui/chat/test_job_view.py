@@ -11,8 +11,9 @@ from PySide6.QtTest import QTest
 
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
+from studio.ui.transcript.items.tool_item import ToolsItem
 from support.waiting import until
-from support.window import alone, at_window, on_window_loop
+from support.window import Person, alone, at_window, on_window_loop
 
 pytestmark = [
     pytest.mark.usefixtures("alone"),
@@ -25,10 +26,8 @@ __all__ = ["alone"]
 async def test_what_runs_is_listed_and_stopped_by_keyboard(tmp_path: Path) -> None:
     """C-13: each with Stop, also after the turn; hidden where nothing runs."""
     script = [
-        Turn(
-            Call("run", {"command": "echo one; sleep 3600", "background": True}),
-            Call("run", {"command": "echo two; sleep 3600", "background": True}),
-        ),
+        Turn(Call("run", {"command": "echo one; sleep 3600", "background": True})),
+        Turn(Call("run", {"command": "echo two; sleep 3600", "background": True})),
         Turn(Text("They run.")),
     ]
     async with at_window(tmp_path, "openai-compatible", script) as person:
@@ -44,14 +43,64 @@ async def test_what_runs_is_listed_and_stopped_by_keyboard(tmp_path: Path) -> No
         assert view.isVisible() and view.geometry().bottom() < person.composer.y()
         jobs = person.session.jobs.of(person.session.info.id)
         await until(lambda: "one" in jobs[0].output)
-        view._follow()
-        assert view.rows[0].toolTip() == "one"
+        row = view.rows[0]
+        row.line.setFocus(Qt.FocusReason.TabFocusReason)
+        assert row.line.accessibleName() == "Output: echo one; sleep 3600"
+        assert not row.output.isVisible()
+        QTest.keyClick(row.line, Qt.Key.Key_Space)
+        assert row.output.isVisible() and row.output.toPlainText() == "one"
+        assert view.geometry().bottom() < person.composer.y() and view.geometry().y() > 0
+        QTest.keyClick(row.line, Qt.Key.Key_Tab)
         stop = view.rows[0].stop
+        assert stop.hasFocus()
+        QTest.keyClick(stop, Qt.Key.Key_Tab)
+        assert row.output.hasFocus(), "what it printed can be scrolled and copied by keys"
+        view.rows[1].line.click()
+        assert view.rows[1].output.isVisible() and not row.output.isVisible()
         assert stop.accessibleName() == "Stop: echo one; sleep 3600"
         stop.setFocus(Qt.FocusReason.TabFocusReason)
         QTest.keyClick(stop, Qt.Key.Key_Space)
         await until(lambda: len(view.rows) == 1)
+        assert view.rows[0].output.isVisible(), "what is open stays so"
+        assert view.rows[0].stop.hasFocus(), "the keyboard goes on to the next"
         assert not jobs[0].command.running and jobs[1].command.running
-        view.rows[0].stop.click()
+        QTest.keyClick(view.rows[0].stop, Qt.Key.Key_Space)
         await until(lambda: not view.isVisible())
         assert not jobs[1].command.running
+        assert person.focused() is person.composer.editor
+
+
+@on_window_loop
+async def test_a_command_that_runs_is_sent_to_the_background_or_stopped(tmp_path: Path) -> None:
+    """C-13, C-25: by a button of its card, and the turn goes on with its output until then."""
+    script = [
+        Turn(Call("run", {"command": "echo first; sleep 3600"})),
+        Turn(Call("run", {"command": "echo second; sleep 3600"})),
+        Turn(Text("Good.")),
+    ]
+    async with at_window(tmp_path, "openai-compatible", script) as person:
+        await person.engine.rules.add(Rule("allow", "run"), None)
+        person.say("Go")
+        for action, expected in (("release_call", "goes on as job"), ("stop_call", "stopped by")):
+            await until(
+                lambda: person.item(ToolsItem) and person.session.jobs.awaited(chat(person))
+            )
+            item = person.item(ToolsItem)
+            call = item.calls[-1]
+            await until(lambda call=call: call.output)
+            person.view.canvas_viewport.focus.item = item
+            person.view.canvas_viewport.toggle(item.rows[-1].key)
+            await person.click_hit(ToolsItem, action)
+            await until(lambda call=call: call.finished)
+            assert expected in call.summary
+        await person.done()
+        (job,) = person.session.jobs.running(chat(person))
+        assert "first" in job.line
+        assert "first" in person.asked[1] and "second" in person.asked[2]
+        assert "The person stopped this call" in person.asked[2]
+        person.view.item_actions.call_action.emit(job.call_id, "release_call")
+        assert "cannot go on in the background" in person.window.banner.text
+
+
+def chat(person: Person) -> str:
+    return person.session.info.id

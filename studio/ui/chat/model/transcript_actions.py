@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from studio.ui.translation import tr
+
 from .open_chat import ExternalChanges, OpenChat
 
 if TYPE_CHECKING:  # all this comes after the first paint
@@ -49,6 +51,19 @@ class TranscriptActions:
         if session is not None and (waiting := session.drafts.waiting()):
             ids = [draft.id for draft in waiting]
             self._chat.run(session.review.decide_all("approve", ids))
+
+    # Tools that work
+
+    def change_call(self, call_id: str, action: str) -> None:
+        """``stop_call`` ends a call that runs, ``release_call`` lets its command go on as a job."""
+        session = self._chat.session
+        if session is None:
+            return
+        if action == "stop_call":
+            if not session.stop_calls(call_id):
+                self._chat.report(tr("It does not run in this program."))
+        elif not session.jobs.release(session.info.id, call_id):
+            self._chat.report(tr("This command cannot go on in the background now."))
 
     # The files that turns changed
 

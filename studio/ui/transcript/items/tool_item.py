@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 
 from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
+from studio.domain.tools import RUN
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import duration
 from studio.ui.transcript import model
@@ -247,6 +248,11 @@ class ToolsItem(Item[ToolBlock]):
 
     def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[CardAction, object, str]]:
         out: list[tuple[CardAction, object, str]] = []
+        if call.state == "running" and call.effect == "act" and not call.external:
+            out.append((CardAction("stop_call", tr("Stop"), "ghost"), call.call_id, ""))
+            if call.name == RUN:
+                words = tr("Go on in the background")
+                out.append((CardAction("release_call", words, "ghost"), call.call_id, ""))
         if hidden > 0:
             words = tr_plural("Show {count} more line", "Show {count} more lines", hidden)
             out.append((CardAction("show_all", words, "ghost"), id(call), ""))
