@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.domain.events import AwaitingPermission, Event, ToolFinished, TurnComplete
+from studio.domain.events import AwaitingPermission, Event, Told, ToolFinished, TurnComplete
 from studio.domain.permissions import Rule
 from studio.simulator import Call, RequestView, Text, Turn, stall
 from support.command import Command, at_provider
@@ -139,7 +139,8 @@ async def test_waiting_for_a_job_is_no_stall(tmp_path: Path) -> None:
         events = await say(session, rules=(RUN,))
         end = events[-1]
         assert isinstance(end, TurnComplete) and end.reason == "done" and end.steps == 10
-        assert not any(type(one).__name__ == "Told" for one in events)
+        topics = [one.topic for one in events if isinstance(one, Told)]
+        assert topics == ["orientation"], "nothing was said about repeating itself"
 
 
 async def test_a_reopened_chat_hears_that_its_job_is_gone(tmp_path: Path) -> None:
