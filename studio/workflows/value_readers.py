@@ -321,9 +321,10 @@ JSON = Reader(_read_json, {})
 
 
 def _read_object(reading: Reading, node: Node) -> JsonObject:
-    if node.id != "mapping":
+    value = _read_json(reading, node)
+    if not isinstance(value, dict):  # also a mapping that says it is a !!set
         raise ValueProblem("this has “key: value” lines")
-    return cast("JsonObject", _read_json(reading, node))
+    return value
 
 
 OBJECT = Reader(_read_object, {"type": "object"})

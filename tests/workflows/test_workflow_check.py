@@ -17,6 +17,7 @@ from studio.workflows.graph import all_needs
 from studio.workflows.reader import (
     KINDS,
     STEP,
+    WORKFLOW,
     WorkflowText,
     json_schema,
     read_workflow_text,
@@ -186,6 +187,7 @@ def test_w8_every_problem_is_told_at_once_with_its_place_and_the_nearest_name() 
         ("choices: [major, minor], ", "", "has “choices”", None),
         ("notes: ${{ steps.code.text }}", "notes: ${{ steps.cod.text }}", "no step cod", "code"),
         ("type: boolean", "type: bool", "a JSON Schema has no type “bool”", "boolean"),
+        ("outputs: {type: object", "outputs: !!set {type: object", "“key: value” lines", None),
         ("id: plan", "id: my plan", "an id has letters", None),
         ("steps:\n", "stepz:\n", "a workflow has no key “stepz”", "steps"),
         ("tokens: 800000", "tokens: 1" + "0" * 400, "this is a whole number from 1", None),
@@ -253,6 +255,22 @@ def test_w7_what_a_step_needs_through_others_is_whole_also_in_a_circle() -> None
         "d": frozenset(),
         "e": circle,
     }
+
+
+ODD = [
+    "1" + "0" * 400, ".nan", "1e400", "2026-13-45", "!!binary aGk=", "!!set {a, b}", "!foo x",
+    "!!timestamp x", "{? [a] : b}", "[[]]", "'{name}'", "{'{x}': 1}", "[1, {a: [{b: 2}]}]",
+    "{type: [array], items: 3}", "{from: s, when: 'outputs[0].a', max: 2}", '"\\ud800"', "'${{'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_w8_no_value_of_any_key_raises_anything(value: str) -> None:
+    for key in WORKFLOW.readers:
+        check(f"---\n{key}: {value}\nsteps: [{{id: s, run: ls}}]\n---\n")
+    for key in STEP.readers:
+        found = check(f"---\nsteps: [{{id: s, run: ls, {key}: {value}}}]\n---\n")
+        assert found.workflow is not None or found.errors
 
 
 def test_w8_a_file_without_anything_is_told_too() -> None:
