@@ -34,6 +34,17 @@ async def test_w69_mistakes_are_told_with_their_places(
         assert found[1]["fix"] == "Researcher" and found[1]["column"] == 23
 
 
+async def test_w69_a_warning_is_no_error_and_not_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with engine_home(tmp_path, "ollama", []) as one:
+        never = one.folder / "never.md"
+        never.write_text("---\nsteps:\n  - {id: s, run: ls, if: 1 > 2}\n---\n")
+        assert await one.command("workflow", "check", str(never)) == 0
+        told = capsys.readouterr()
+        assert "warning: the step s can never run" in told.out and not told.err
+
+
 async def test_a_file_that_cannot_be_read_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

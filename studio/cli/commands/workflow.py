@@ -76,7 +76,7 @@ async def _check(
                 kind = "warning: " if one.warning else ""
                 console.row(f"{path}:{one.line}:{one.column}: {kind}{one.message}")
     errors = sum(not one.warning for problems in found.values() for one in problems)
-    if not errors and not options.json:
+    if not any(found.values()) and not options.json:
         files = "1 workflow file" if len(found) == 1 else f"{len(found)} workflow files"
         console.say(f"{files}, no mistakes.")
     return USAGE if errors else DONE
