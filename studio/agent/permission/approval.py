@@ -28,6 +28,7 @@ from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
+from studio.processes.jobs import Job
 from studio.processes.sandbox import Sandbox
 from studio.tools import Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles
@@ -74,6 +75,8 @@ class ToolAccess:
     """Characters that one result may have."""
     numbered: bool = False
     """Whether the model is shown the numbers of lines."""
+    jobs: Callable[[], Sequence[Job]] = tuple
+    """The chat's commands in the background."""
 
     @property
     def acts(self) -> bool:
@@ -279,6 +282,9 @@ class Approvals:
         if runs and isinstance(inside := arguments.get(FOLDER_OF), str):
             folder = await asyncio.to_thread(self._access.workspace.resolve, inside or ".")
         facts = [("folder", str(folder))]
+        if spec.acts_with:
+            lines = (job.line for job in self._access.jobs() if job.id == arguments.get("id"))
+            facts += [("command", escape_line(line, 200)) for line in lines]
         if runs:
             if self._sandbox.kind == "none":
                 facts.append(("sandbox", self._sandbox.label))

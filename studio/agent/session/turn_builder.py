@@ -324,6 +324,7 @@ class TurnBuilder:
             # A token is some four characters: a result takes a quarter of the window at most.
             room=min(ROOM, setup.window or ROOM),
             numbered=setup.numbered,
+            jobs=lambda: self._services.jobs.of(info.id),
         )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:

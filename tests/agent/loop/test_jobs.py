@@ -100,7 +100,7 @@ async def test_what_a_job_wrote_becomes_drafts_but_for_what_changed_meanwhile(
 
 
 async def test_looking_is_free_and_input_is_asked_about(tmp_path: Path) -> None:
-    """C-13, T-7: a rule for it all is not offered."""
+    """C-13, T-7: the question names the command; a rule for it all is not offered."""
     script = [
         Turn(Call("run", {"command": "read a; echo got $a; sleep 3600", "background": True})),
         lambda view: Turn(Call("job", {"id": job_id(home, session.info.id)})),
@@ -118,6 +118,7 @@ async def test_looking_is_free_and_input_is_asked_about(tmp_path: Path) -> None:
         events = await say(session, rules=(RUN,), answer="deny")
         (asked,) = [one.question for one in events if isinstance(one, AwaitingPermission)]
         assert asked.detail.startswith("rm")
+        assert ("command", "read a; echo got $a; sleep 3600") in asked.facts
         assert asked.always == () and "type into a command" in asked.title
         _, look, denied, stopped = finished(events)
         assert not look.is_error and denied.is_error and stopped.summary == "stopped"

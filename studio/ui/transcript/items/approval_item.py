@@ -30,6 +30,7 @@ from .base import (
 
 _FACTS = {
     "folder": "folder",
+    "command": "terminal",
     "network": "globe",
     "sandbox": "triangle-alert",
     "limit": "clock",
