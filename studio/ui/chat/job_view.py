@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.processes.jobs import Job
 
 LINES = 8
-"""Lines of output that are shown at once."""
+"""The most lines of output that are shown at once."""
 
 
 class _JobLine(PaintedButton):
@@ -86,6 +86,7 @@ class JobRow(QWidget):
     def _toggled(self) -> None:
         self.output.setVisible(self.line.isChecked())
         self._show_output()
+        self._fit_output()
         bar = self.output.verticalScrollBar()
         bar.setValue(bar.maximum())
         self.resized.emit()
@@ -97,9 +98,17 @@ class JobRow(QWidget):
         self._row.setContentsMargins(px(10), px(3), px(8), px(3))
         self.spent.setText(duration(self.job.command.seconds))
         self.output.setFont(self.theme.font("code"))
-        self.output.setFixedHeight(LINES * self.output.fontMetrics().lineSpacing() + px(12))
         self.output.setViewportMargins(px(34), 0, px(8), 0)
         self._show_output()
+        self._fit_output()
+
+    def _fit_output(self) -> None:
+        """Give its output the room that it needs, up to ``LINES``."""
+        lines = min(LINES, max(1, self.output.blockCount()))
+        tall = lines * self.output.fontMetrics().lineSpacing() + self.theme.px(12)
+        if tall != self.output.height():
+            self.output.setFixedHeight(tall)
+            self.resized.emit()
 
     def _show_output(self) -> None:
         """Show what it printed; at its end the view stays there, elsewhere where it is."""
