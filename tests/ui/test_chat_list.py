@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
 
 from studio.agent.engine import Engine
 from studio.domain.sessions import SessionInfo
@@ -18,6 +18,7 @@ from studio.simulator import Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.ui.sidebar.chat_list import ChatList
 from studio.ui.sidebar.controller import PAGE
+from studio.ui.theme import Theme
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
@@ -176,3 +177,18 @@ async def test_of_many_chats_those_in_view_are_read(tmp_path: Path) -> None:
         await until(lambda: len(person.chats()) == 2 * PAGE)
         assert person.chats()[-1] == f"Chat {2 * PAGE - 1}"
         assert len((await person.engine.sessions.listing(PAGE)).infos) == PAGE
+
+
+def test_what_an_empty_list_says_begins_with_its_first_letter(qapp: QApplication) -> None:
+    """Also where people read from the right: the full stop does not stand before it."""
+    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    shown = ChatList(Theme())
+    shown.set_sessions([], {})
+    shown.resize(240, 200)
+    image = shown.grab().toImage()
+    qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    ground = image.pixel(0, 199)
+    ink = [[image.pixel(x, y) != ground for y in range(60)] for x in range(240)]
+    tops = [column.index(True) for column in ink if any(column)]
+    assert tops[0] <= min(tops) + 2, "a capital letter, not a full stop"
+    shown.deleteLater()

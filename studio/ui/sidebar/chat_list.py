@@ -48,7 +48,7 @@ from PySide6.QtWidgets import (
 
 from studio.ui.formatting import number
 from studio.ui.theme import Theme, elided
-from studio.ui.theme.mirroring import mirrored_row, upright
+from studio.ui.theme.mirroring import draw_text, mirrored, mirrored_row, upright
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Field, Index, OverlayBar, make_transparent
 from studio.ui.widgets.focus import KEYBOARD
@@ -703,5 +703,6 @@ class ChatList(QListView):
         place = QRectF(20, t.px(8), self.width() - 30, t.px(80))
         painter.setFont(t.font("small"))
         painter.setPen(t.color("text3"))
-        painter.drawText(place, int(Qt.TextFlag.TextWordWrap), words)
+        with mirrored(painter, place, self.layoutDirection()):
+            draw_text(painter, place, int(Qt.TextFlag.TextWordWrap), words)
         painter.end()
