@@ -50,6 +50,8 @@ async def test_what_runs_is_listed_and_stopped_by_keyboard(tmp_path: Path) -> No
         QTest.keyClick(row.line, Qt.Key.Key_Space)
         assert row.output.isVisible() and row.output.toPlainText() == "one"
         assert view.geometry().bottom() < person.composer.y() and view.geometry().y() > 0
+        line = row.output.fontMetrics().lineSpacing()
+        assert row.output.height() < 3 * line, "little output leaves the chat its room"
         QTest.keyClick(row.line, Qt.Key.Key_Tab)
         stop = view.rows[0].stop
         assert stop.hasFocus()
