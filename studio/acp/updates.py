@@ -28,6 +28,7 @@ from studio.agent.loop.user_messages import describe_end
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.blocks import (
     DraftBlock,
+    PlanBlock,
     ReasoningBlock,
     TextBlock,
     ToolBlock,
@@ -40,6 +41,7 @@ from studio.domain.events import (
     DraftCreated,
     Event,
     Notice,
+    PlanChanged,
     ReasoningDelta,
     RetryScheduled,
     Routed,
@@ -53,6 +55,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Image, Text
+from studio.domain.plans import ItemState, Plan
 from studio.domain.tools import Effect
 
 Update: TypeAlias = Any
@@ -89,7 +92,7 @@ _KIND_OF: dict[Effect, ToolKind] = {
 }
 PLAN = "plan"
 """The tool whose calls are the agent's plan, and not shown as calls."""
-_PLAN_STATES: dict[str, PlanEntryStatus] = {
+_PLAN_STATES: dict[ItemState, PlanEntryStatus] = {
     "pending": "pending",
     "active": "in_progress",
     "done": "completed",
@@ -109,8 +112,8 @@ class SessionUpdates:
         self._outputs: dict[str, str] = {}
         self._changes: dict[str, Any] = {}
         self._open: dict[str, None] = {}
-        self._plans: dict[str, JsonObject] = {}
-        """The plans that are being checked, by the ids of their calls."""
+        self._planning: set[str] = set()
+        """Calls that only show the plan."""
 
     def for_event(self, event: Event) -> Iterator[Update]:
         """Yield the updates of an event; most events have none."""
@@ -120,12 +123,12 @@ class SessionUpdates:
             case ReasoningDelta():
                 yield update_agent_thought_text(event.text)
             case ToolQueued() if event.name == PLAN:
-                self._plans[event.call_id] = event.arguments
-            case ToolStarted() | ToolFinished() if event.call_id in self._plans:
+                self._planning.add(event.call_id)
+            case ToolStarted() | ToolFinished() if event.call_id in self._planning:
                 if isinstance(event, ToolFinished):
-                    plan = self._plans.pop(event.call_id)
-                    if not event.is_error:
-                        yield from _plan(plan)
+                    self._planning.discard(event.call_id)
+            case PlanChanged():
+                yield _plan(event.plan)
             case ToolQueued():
                 self._open[event.call_id] = None
                 yield self._begun(event)
@@ -178,8 +181,9 @@ class SessionUpdates:
                 case ReasoningBlock():
                     yield update_agent_thought_text(block.text)
                 case ToolBlock() if block.name == PLAN:
-                    if block.state == "done":
-                        yield from _plan(block.arguments)
+                    continue
+                case PlanBlock():
+                    yield _plan(block.plan)
                 case ToolBlock():
                     queued = ToolQueued(
                         block.call_id, block.name, block.arguments, block.target, block.effect,
@@ -233,16 +237,13 @@ def end_note(reason: CompletionReason, detail: str) -> str:
     return "" if reason in ("done", "cancelled", "handed_over") else describe_end(reason, detail)
 
 
-def _plan(arguments: JsonObject) -> Iterator[Update]:
-    """Yield the agent's plan, from a call that succeeded; what is dropped is in it no more."""
-    items = arguments.get("items")
-    if not isinstance(items, list):  # a model's spelling that only the tool could read
-        return
-    yield update_plan(
+def _plan(plan: Plan) -> Update:
+    """The agent's plan; what is dropped is in it no more."""
+    return update_plan(
         [
-            plan_entry(str(item.get("text", "")), status=_PLAN_STATES[status])
-            for item in items
-            if isinstance(item, dict) and (status := str(item.get("status"))) in _PLAN_STATES
+            plan_entry(item.text, status=_PLAN_STATES[item.status])
+            for item in plan.items
+            if item.status in _PLAN_STATES
         ]
     )
 

@@ -23,6 +23,15 @@ NOTHING_NEW = (
     "were known to you before. Do not go on like this: give your final answer now, with what you "
     "know. Say what is missing."
 )
+PLAN_NOW = "Your plan, as you last showed it:\n{lines}"
+PLAN_STALE = (
+    "You have shown no change of your plan for {steps} steps. If items are done or the plan has "
+    "changed, show it with plan; else go on."
+)
+PLAN_OPEN = (
+    "Your plan still has open items:\n{lines}\nGo on with them, or show with plan what is done and "
+    "what you drop. If they have to stay open, tell the person why and end."
+)
 RESUME = "Your last answer broke off. Go on where it stopped, and do not repeat what you said."
 ANSWER_MISFIT = (
     "Your answer does not fit what was asked for: {wrong}. Answer again, with the JSON alone."

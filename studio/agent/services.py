@@ -144,7 +144,7 @@ class Services(ServiceRegistry):
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             toolbox = self._discovery.refresh()
             agent = with_own_tools(_named(session.agent, agents), toolbox)
-            if session.id in self.editors and agent.tools:
+            if session.id in self.editors and agent.tools and PLAN not in agent.tools:
                 agent = replace(agent, tools=(*agent.tools, PLAN))
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             workspace, notice = self.workspace(session), agents.notice(agent)

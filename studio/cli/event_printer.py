@@ -6,12 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from studio.agent.loop.user_messages import describe_end
+from studio.agent.services import PLAN
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
 from studio.domain.events import (
     Event,
     Failed,
     Notice,
+    PlanChanged,
     RetryScheduled,
     Routed,
     Silent,
@@ -83,13 +85,18 @@ class TextPrinter:
                 self._console.write(event.text)
                 self._spoke = True
             case ToolStarted():
-                if (tool := self._tool(index)) is not None:
+                tool = self._tool(index)
+                if tool is not None and tool.name != PLAN:
                     self._console.say(f"· {tool.verb} {one_line(tool.target)}".rstrip())
             case ToolFinished():
                 tool = self._tool(index)
                 if tool is not None and event.is_error and tool.state != "denied":
                     what = f"{tool.name} {one_line(tool.target)}".rstrip()
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
+            case PlanChanged():
+                why = [f"  {event.plan.why}"] if event.plan.why else []
+                lines = [f"  {one_line(line)}" for line in event.plan.lines]
+                self._console.say(f"Plan, {event.plan.progress}:", *lines, *why)
             case Notice():
                 self._console.say(event.text)
             case Routed():

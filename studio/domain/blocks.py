@@ -18,6 +18,7 @@ from .jsonvalue import JsonObject
 from .messages import Block as MessageBlock
 from .messages import Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from .permissions import Answer, Question
+from .plans import Plan
 from .tools import Effect
 
 
@@ -124,6 +125,14 @@ class DraftBlock:
 
 
 @dataclass(slots=True)
+class PlanBlock:
+    """The agent's plan, as it was last shown in a turn."""
+
+    turn_id: str
+    plan: Plan
+
+
+@dataclass(slots=True)
 class SummaryBlock:
     """A summary for the model; the person can still read the blocks above (``Summarised``)."""
 
@@ -195,6 +204,7 @@ TranscriptBlock: TypeAlias = (
     | ReasoningBlock
     | ToolBlock
     | DraftBlock
+    | PlanBlock
     | SummaryBlock
     | FilesBlock
     | NoticeBlock
@@ -306,7 +316,7 @@ def all_messages(blocks: Sequence[TranscriptBlock]) -> list[Message]:
                 )
             case AgentBlock() | DraftBlock() | NoticeBlock() | SummaryBlock() | FilesBlock():
                 pass
-            case FailureBlock() | RetryBlock() | EndBlock():
+            case PlanBlock() | FailureBlock() | RetryBlock() | EndBlock():
                 pass
             case _:
                 assert_never(block)

@@ -20,6 +20,7 @@ from .ledger import Sent
 from .messages import Image, Message, Said
 from .models import NO_USAGE, StopReason, Usage
 from .permissions import Answer, Question
+from .plans import Plan
 from .tools import Effect, Exposure
 
 CompletionReason: TypeAlias = Literal[
@@ -57,6 +58,8 @@ Topic: TypeAlias = Literal[
     "files",
     "schema",
     "misfit",
+    "plan",
+    "plan_open",
 ]
 """The topic of a note to the model; the newest note of a topic replaces older ones."""
 
@@ -297,6 +300,14 @@ class ReplyGiven:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """The agent shows its plan, the whole of it (C-2)."""
+
+    call_id: str
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
 class DraftCreated:
     """A tool proposes a file change."""
 
@@ -504,6 +515,7 @@ Event: TypeAlias = (
     | HistoryBegun
     | Told
     | CallEvent
+    | PlanChanged
     | DraftCreated
     | DraftResolved
     | MessageQueued

@@ -19,6 +19,7 @@ from .blocks import (
     FailureBlock,
     FilesBlock,
     NoticeBlock,
+    PlanBlock,
     ReasoningBlock,
     RetryBlock,
     SummaryBlock,
@@ -45,6 +46,7 @@ from .events import (
     MessageTaken,
     Notice,
     Pinned,
+    PlanChanged,
     ReasoningDelta,
     ReasoningEnded,
     Recounted,
@@ -69,6 +71,7 @@ from .ledger import Sent
 from .messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from .models import Usage
 from .permissions import Question
+from .plans import Plan
 from .tool_call_state import ToolCallState
 from .tools import Exposure
 
@@ -105,6 +108,10 @@ class Transcript:
         """Whether all untrusted text came from files that the person may decide to trust."""
         self.seen: dict[str, str] = {}
         """The digest of the text of each file that the model saw last (C-7)."""
+        self.plan: Plan | None = None
+        """The newest plan of the agent (C-2)."""
+        self.plan_told = True
+        """Whether it is in the present native history (C-3)."""
         self.turn_id = ""
         """The id of the last turn; empty before the first."""
         self.attached = ""
@@ -181,10 +188,22 @@ class Transcript:
             case HistoryBegun():
                 self.told.clear()
                 self.stale = ""
+                self.plan_told = False
                 return None
             case Told():
                 self.told[event.topic] = event.text
+                self.plan_told |= event.topic == "plan"
                 return None
+            case PlanChanged():
+                self.plan, self.plan_told = event.plan, True
+                for index in range(len(self.blocks) - 1, -1, -1):
+                    block = self.blocks[index]
+                    if isinstance(block, PlanBlock) and block.turn_id == self.turn_id:
+                        block.plan = event.plan
+                        return index
+                    if isinstance(block, AgentBlock):
+                        break
+                return self._add(PlanBlock(self.turn_id, event.plan))
             case DraftCreated():
                 index = self._add(DraftBlock(event.draft, turn_id=self.turn_id))
                 self._drafts[event.draft.id] = index

@@ -131,6 +131,7 @@ async def test_the_agents_plan_is_the_editors_plan(tmp_path: Path) -> None:
         plan("active", "active"),
         plan("done", "dropped", "active"),
         Turn(Words("Done.")),
+        Turn(Words("The rest is yours.")),
     ]
     async with editor(tmp_path, script) as person:
         name = (await person.agent.new_session(cwd=str(person.folder))).session_id

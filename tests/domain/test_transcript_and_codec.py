@@ -45,7 +45,8 @@ def test_the_fold_tells_the_story() -> None:
     assert kinds == [
         "UserBlock", "AgentBlock", "TextBlock", "ToolBlock", "TextBlock", "NoticeBlock",
         "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock", "RetryBlock",
-        "DraftBlock", "UserBlock", "SummaryBlock", "NoticeBlock", "FilesBlock", "NoticeBlock",
+        "DraftBlock", "PlanBlock", "UserBlock", "SummaryBlock", "NoticeBlock", "FilesBlock",
+        "NoticeBlock",
         "FailureBlock",
     ]  # fmt: skip
     tool = transcript.blocks[10]

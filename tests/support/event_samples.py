@@ -9,6 +9,7 @@ from studio.domain.ledger import Sent
 from studio.domain.messages import Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
+from studio.domain.plans import Plan, PlanItem
 
 QUESTION = Question(
     "q1", "c1", "run", "Coder wants to run a command", "ls", always=(Rule("allow", "run", "ls *"),)
@@ -48,6 +49,7 @@ SAMPLES: list[Event] = [
     ev.AwaitingReply("c1", "Which?", ("a", "b")),
     ev.ReplyGiven("c1", "a"),
     ev.DraftCreated("c1", FileDraft("d1", "a.txt", None, "new\n", "")),
+    ev.PlanChanged("c1", Plan((PlanItem("look", "active"), PlanItem("end")), "asked")),
     ev.ToolFinished("c1", "a.txt", False, 0.1, "1 file", ("a.txt:1-2",)),
     ev.DraftResolved("d1", "approved"),
     ev.MessageQueued("m1", (Text("later"),)),

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from studio.agent.prompts import PLAN_NOW
 from studio.agent.session.native_history import NativeHistory
 from studio.domain.blocks import (
     ReasoningBlock,
@@ -186,8 +187,11 @@ class Compactor:
 
     def _sized(self, access: ModelAccess, messages: Sequence[Message]) -> int:
         items = access.provider.rebuild(messages, access.facts)
-        if where := self._transcript.told.get("orientation"):  # told to each new history again
-            items += access.provider.user_items([Text(where)])
+        told, plan = self._transcript.told, self._transcript.plan
+        again = [told["orientation"]] if "orientation" in told else []  # in each new history
+        again += [PLAN_NOW.format(lines="\n".join(plan.lines))] if plan is not None else []
+        if again:
+            items += access.provider.user_items([Text(text) for text in again])
         return self._estimator.of(self._history, items)
 
     async def _window(self, access: ModelAccess) -> int | None:

@@ -1,7 +1,7 @@
 """Guards of a turn: checks that the loop calls between its steps.
 
 ``RepetitionGuard`` notices that an agent repeats itself and requests its answer (L-8),
-``AnswerGuard`` checks an answer against its schema.
+``PlanGuard`` brings a plan to mind (C-3), ``AnswerGuard`` checks an answer against its schema.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from studio.agent.prompts import ANSWER_MISFIT, LOOPING, NOTHING_NEW
-from studio.domain.events import Event, HistoryBegun, Steered, Told
+from studio.agent.prompts import ANSWER_MISFIT, LOOPING, NOTHING_NEW, PLAN_OPEN, PLAN_STALE
+from studio.agent.services import PLAN
+from studio.domain.events import Event, HistoryBegun, PlanChanged, Steered, Told
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
+from studio.domain.plans import Plan
+from studio.domain.transcript import Transcript
 from studio.providers.base import Reply
 
 from .findings import Findings, call_key, digest, fruitless
 from .structured_output import MAX_CORRECTIONS, parse_answer
 from .turn_context import FinishedCall, Guard, TurnEnd, TurnState
 
+STALE_STEPS = 10
+"""Steps without a change of the plan after which the model is reminded of it."""
 MAX_STEPS_WITHOUT_NEWS = 3
 """Consecutive steps without a new result after which an agent is stalled."""
 
@@ -57,10 +62,12 @@ class RepetitionGuard(Guard):
         self.changed()
 
     def before_tools(self, calls: Sequence[ToolCall]) -> TurnEnd | None:
-        return _stalled(calls) if self.warned and self.repeats(calls) else None
+        calls = [call for call in calls if call.name != PLAN]  # to show a plan is no stall
+        return _stalled(calls) if calls and self.warned and self.repeats(calls) else None
 
     def after_tools(self, calls: Sequence[FinishedCall], state: TurnState) -> TurnEnd | None:
-        if not (told := self.circles(calls)):
+        calls = [finished for finished in calls if finished.call.name != PLAN]
+        if not calls or not (told := self.circles(calls)):
             return None
         if self.warned:
             return _stalled([finished.call for finished in calls])
@@ -110,6 +117,45 @@ class RepetitionGuard(Guard):
     def _others(self, key: str) -> int:
         """The number of changes by anything but this call."""
         return self._changes - self._own.get(key, 0)
+
+
+class PlanGuard(Guard):
+    """Reminds the model of its plan: when it has not changed for long, and once at the end.
+
+    At the end only in a turn that worked on something, and while another step is left.
+    """
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._unchanged = 0
+        """Steps with calls since the plan was shown, or the model was reminded."""
+        self._worked = self._reminded = False
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, PlanChanged):
+            self._unchanged = 0
+
+    def after_tools(self, calls: Sequence[FinishedCall], state: TurnState) -> TurnEnd | None:
+        self._worked = True
+        if PLAN not in [made.call.name for made in calls]:
+            self._unchanged += 1
+        if self._unchanged >= STALE_STEPS and self._open:
+            self._unchanged = 0
+            state.notes.append(Told("plan_open", PLAN_STALE.format(steps=STALE_STEPS)))
+        return None
+
+    async def after_reply(self, reply: Reply, state: TurnState) -> TurnEnd | None:
+        lines = self._open
+        if lines and self._worked and not self._reminded and state.step < state.limits.steps:
+            self._reminded = True
+            state.notes.append(Told("plan_open", PLAN_OPEN.format(lines="\n".join(lines))))
+        return None
+
+    @property
+    def _open(self) -> list[str]:
+        """The open items of the plan, a line each."""
+        plan = self._transcript.plan
+        return [] if plan is None else Plan(plan.open).lines
 
 
 class AnswerGuard(Guard):

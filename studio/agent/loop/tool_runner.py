@@ -22,6 +22,7 @@ from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
     Event,
+    PlanChanged,
     ToolFinished,
     ToolOutput,
     ToolQueued,
@@ -367,6 +368,7 @@ class ToolRunner:
                 self._drafted,
             ),
             emit=self._output_emitter(tool.spec, call, printed),
+            show_plan=lambda plan: self._emit(PlanChanged(call.id, plan)),
             ask=ask,
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),

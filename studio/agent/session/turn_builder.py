@@ -15,7 +15,7 @@ from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
 from studio.agent.loop.agent_loop import AgentLoop
-from studio.agent.loop.guards import AnswerGuard, RepetitionGuard
+from studio.agent.loop.guards import AnswerGuard, PlanGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.structured_output import schema_instruction
 from studio.agent.loop.tool_runner import ToolRunner
@@ -27,7 +27,7 @@ from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import COMMAND, Policy
-from studio.agent.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
+from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
@@ -222,7 +222,11 @@ class TurnBuilder:
         )
         state = TurnState(limits)
         wrap_up = WrapUpGuard(budget)
-        guards: list[Guard] = [RepetitionGuard(self._undo.found), wrap_up]
+        guards: list[Guard] = [
+            RepetitionGuard(self._undo.found),
+            wrap_up,
+            PlanGuard(session.transcript),
+        ]
         if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))
         events = TurnEvents(session.record, state, guards)
@@ -481,6 +485,9 @@ class TurnBuilder:
         untold += prompt.untold(told, history.system, frozen)
         if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):
             untold.append(Told("schema", form))
+        transcript = self._session.transcript
+        if (plan := transcript.plan) is not None and not transcript.plan_told:
+            untold.append(Told("plan", PLAN_NOW.format(lines="\n".join(plan.lines))))
         return [*untold, *self._session.pending.notes]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from studio.agent.services import PLAN
 from studio.cli.event_printer import TextPrinter, format_seconds, one_line
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.events import (
@@ -81,7 +82,8 @@ class ChatPrinter(TextPrinter):
                 if event.seconds >= 1:
                     self._dim(f"Thought for {format_seconds(event.seconds)}")
             case ToolFinished():
-                if (tool := self._tool(index)) is not None:
+                tool = self._tool(index)
+                if tool is not None and not (tool.name == PLAN and tool.state == "done"):
                     self._say_tool(tool)
             case Silent():
                 self._silence = (

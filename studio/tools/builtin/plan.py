@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Literal, TypedDict
 
 from studio.domain.errors import NothingRead
-from studio.tools import Result, tool
+from studio.domain.plans import Plan, PlanItem
+from studio.tools import Context, Result, tool
 
 MOST = 30
 """Items of a plan."""
@@ -24,19 +24,24 @@ class Item(TypedDict):
     icon="list",
     steady=False,  # what is said again is no stall
 )
-def plan(items: list[Item]) -> Result:
+async def plan(context: Context, items: list[Item], why: str = "") -> Result:
     """Show the person your plan for work of several steps, and how far you are. Give the whole
     list each time: at first, and whenever an item begins or is done. Not for work of one or
     two steps.
 
     items: All items in order, at most 30, each in a few words. At most one is active.
+    why: Why the plan changed, if it is not plain.
     """
     if not items or len(items) > MOST:
         raise NothingRead(f"“items” must have 1 to {MOST} items.")
     if any(not item["text"].strip() for item in items):
         raise NothingRead("An item has no text.")
-    count = Counter(item["status"] for item in items)
-    if count["active"] > 1:
-        raise NothingRead(f"{count['active']} items are active. Only one can be.")
-    summary = f"{count['done']} of {len(items) - count['dropped']} done"
-    return Result(f"The person sees the plan: {summary}.", summary, ("the agent",))
+    active = sum(item["status"] == "active" for item in items)
+    if active > 1:
+        raise NothingRead(f"{active} items are active. Only one can be.")
+    made = Plan(
+        tuple(PlanItem(" ".join(item["text"].split()), item["status"]) for item in items),
+        " ".join(why.split()),
+    )
+    context.show_plan(made)
+    return Result(f"The person sees the plan: {made.progress}.", made.progress, ("the agent",))

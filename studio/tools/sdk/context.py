@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
+from studio.domain.plans import Plan
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
@@ -84,8 +85,8 @@ ROOM = 60_000
 """Characters that a result may have at the most."""
 
 
-def _silent(text: str) -> None:
-    """Output that nobody watches."""
+def _silent(text: object) -> None:
+    """Output, or a plan, that nobody watches."""
 
 
 async def _nobody(text: str, choices: Sequence[str]) -> str:
@@ -98,6 +99,7 @@ class Context:
 
     ``emit`` shows output while the tool still runs; call it on the event
     loop's thread (a tool that is a plain function may call it anywhere).
+    ``show_plan`` shows the agent's whole plan.
     ``ask`` puts a question to the person and waits for the answer, one of the
     choices or free words. ``may`` says whether the call may go on to another
     target without a question; ToolFailed if that is refused. ``environment`` is
@@ -112,6 +114,7 @@ class Context:
     workspace: Workspace
     drafts: Drafts = field(default_factory=NoDrafts)
     emit: Callable[[str], None] = _silent
+    show_plan: Callable[[Plan], None] = _silent
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
     may: Callable[[str], Awaitable[bool]] = anywhere
     environment: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -9,6 +9,7 @@ from studio.ui.theme import Theme
 
 from .composer import Composer
 from .job_view import JobView
+from .plan_strip import PlanStrip
 from .queue_view import QueueView
 from .status_strip import StatusStrip
 
@@ -36,11 +37,12 @@ class PageLayout:
         strip: StatusStrip,
         queue: QueueView,
         jobs: JobView,
+        plan: PlanStrip,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading
         self._composer, self._suggestions = composer, suggestions
-        self._strip, self._queue, self._jobs = strip, queue, jobs
+        self._strip, self._queue, self._plan, self._jobs = strip, queue, plan, jobs
         self.view: QWidget | None = None
         self.find: QWidget | None = None
         """The strip below the header, once it was wanted; shown in a chat only."""
@@ -49,6 +51,7 @@ class PageLayout:
         strip.changed.connect(self.place)
         queue.changed.connect(self.place)
         jobs.changed.connect(self.place)
+        plan.changed.connect(self.place)
 
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
@@ -89,7 +92,7 @@ class PageLayout:
         left = (width - column - px(HANG)) // 2 if room >= px(box_width) else px(24)
         bottom = height - composer - px(18)
         self._composer.setGeometry(left, bottom, box, composer)
-        for part in (self._queue, self._jobs, self._strip):
+        for part in (self._queue, self._jobs, self._plan, self._strip):
             if not part.isHidden():
                 tall = part.heightForWidth(box)
                 bottom -= tall + px(8)

@@ -34,6 +34,7 @@ from .model.transcript_actions import UndoStep
 from .model.turn_runner import TurnRunner
 from .model.unsent import UnsentBuffer
 from .option_menus import OptionMenus
+from .plan_strip import PlanStrip
 from .queue_view import QueueView
 from .status_strip import StatusStrip
 from .suggestions import Suggestions
@@ -104,6 +105,7 @@ class ChatPage(PaintedWidget):
         self.strip = StatusStrip(theme, self.model, self)
         self.queue = QueueView(theme, self.model, self)
         self.jobs = JobView(theme, self.model, self)
+        self.plan = PlanStrip(theme, self.model, self)
         self.menus = OptionMenus(self.composer, self.model)
         self._layout = PageLayout(
             theme,
@@ -115,6 +117,7 @@ class ChatPage(PaintedWidget):
             strip=self.strip,
             queue=self.queue,
             jobs=self.jobs,
+            plan=self.plan,
         )
         drops = DropTarget(self)
         drops.files_dropped.connect(self.composer.attachments.add_paths)
@@ -127,6 +130,7 @@ class ChatPage(PaintedWidget):
         self.strip.review_wanted.connect(self._review_drafts)
         self.queue.taken_back.connect(self.composer.setFocus)
         self.jobs.left.connect(self.composer.setFocus)
+        self.plan.opened.connect(self.show_block)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
         self.model.subscribe(self._changed)

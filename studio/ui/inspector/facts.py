@@ -35,6 +35,7 @@ from studio.domain.events import (
     Notice,
     PermissionResolved,
     Pinned,
+    PlanChanged,
     ReasoningDelta,
     ReasoningEnded,
     Recounted,
@@ -102,6 +103,8 @@ TOPIC_TEXTS: dict[Topic, str] = {
     "files": tr_later("Told which files you put back"),
     "schema": tr_later("Told what form the answer has"),
     "misfit": tr_later("Told why the answer does not fit"),
+    "plan": tr_later("Told its plan"),
+    "plan_open": tr_later("Reminded of its plan"),
 }
 """What the model was told, by topic; the event's text follows."""
 TOLD_TEXTS = {
@@ -333,6 +336,11 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "message-circle", tr("Asked you"), ""
         case ReplyGiven():
             return "message-circle", tr("You answered"), ""
+        case PlanChanged():
+            words = tr("{done} of {whole} done")
+            done, whole = event.plan.count
+            progress = words.format(done=done, whole=whole)
+            return "list", tr("Showed its plan: {progress}").format(progress=progress), ""
         case DraftCreated():
             about = event.draft.describe()
             added, removed = about.counts()

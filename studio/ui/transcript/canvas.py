@@ -17,6 +17,7 @@ from .items.base import Item, ItemContext
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
 from .items.message_items import AgentItem, TextItem, UserItem
+from .items.plan_item import PlanCard
 from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
 from .items.tool_item import ToolsItem
@@ -40,6 +41,7 @@ KINDS: dict[Kind, type[Item]] = {
     "prompt": ApprovalItem,
     "ask": QuestionItem,
     "draft": DraftItem,
+    "plan": PlanCard,
     "files": FilesItem,
     "notice": NoticeItem,
     "summary": SummaryItem,

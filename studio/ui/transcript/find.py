@@ -22,6 +22,7 @@ from studio.domain.blocks import (
     FailureBlock,
     FilesBlock,
     NoticeBlock,
+    PlanBlock,
     ReasoningBlock,
     RetryBlock,
     SummaryBlock,
@@ -35,7 +36,7 @@ from studio.tools.drafts.diff import unified_diff
 from studio.ui.engine_texts import tr_engine
 from studio.ui.markdown.parser import Block, parse, plain
 
-from .model import awaits_reply
+from .model import awaits_reply, has_no_row
 
 _MARKUP = str.maketrans("", "", "*_~`\\>|#[]")
 _LINK = re.compile(r"\]\([^()\n]*\)")
@@ -243,11 +244,6 @@ def is_read(block: TranscriptBlock) -> bool:
     )
 
 
-def has_no_row(block: TranscriptBlock) -> bool:
-    """Whether it is a call that is not shown, for its draft is."""
-    return isinstance(block, ToolBlock) and (block.effect, block.state) == ("draft", "done")
-
-
 def title_of(block: TranscriptBlock) -> str:
     """What stands in a block's row, painted in one line; empty if all of it is text."""
     match block:
@@ -281,6 +277,10 @@ def shown_texts(block: TranscriptBlock) -> list[str]:
         case DraftBlock():
             lines = unified_diff(block.draft) if block.draft.describe().rewrites else []
             return [line.text for line in lines if line.kind != "fold"]
+        case PlanBlock():
+            return [item.text for item in block.plan.items] + [block.plan.why] * bool(
+                block.plan.why
+            )
         case FailureBlock() | RetryBlock() | AgentBlock() | FilesBlock():
             return []
         case _:
@@ -299,6 +299,8 @@ def source_of(block: TranscriptBlock) -> str:
             values = [value for value in block.arguments.values() if isinstance(value, str)]
             said = (block.asks or "", *block.choices, block.reply or "")
             return "\n".join((block.name, block.target, *values, block.output, *said))
+        case PlanBlock():
+            return "\n".join([*block.plan.lines, block.plan.why])
         case DraftBlock():
             about = block.draft.describe()
             return f"{about.name}\n{about.after}"

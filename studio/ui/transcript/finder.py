@@ -12,11 +12,11 @@ from studio.domain.blocks import DraftBlock, ReasoningBlock, SummaryBlock, TextB
 from studio.ui.markdown.parser import folds_around, parse
 
 from .canvas import TOP
-from .find import Find, FoundAt, Wanted, has_no_row, is_merged, is_read, texts_of
+from .find import Find, FoundAt, Wanted, is_merged, is_read, texts_of
 from .items.base import Item, ItemContext
 from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
-from .model import awaits_reply
+from .model import awaits_reply, has_no_row
 from .paint_style import PaintStyle
 from .scroller import FADE, ScrollBar, Scroller
 from .text.block_types import PictureLeaf

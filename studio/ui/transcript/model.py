@@ -13,6 +13,7 @@ from math import ceil
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from studio.agent.loop.user_messages import describe_end
+from studio.agent.services import PLAN
 from studio.domain.blocks import (
     AgentBlock,
     DraftBlock,
@@ -20,6 +21,7 @@ from studio.domain.blocks import (
     FailureBlock,
     FilesBlock,
     NoticeBlock,
+    PlanBlock,
     ReasoningBlock,
     RetryBlock,
     SummaryBlock,
@@ -35,7 +37,8 @@ from studio.ui.formatting import clock, duration, whole_seconds
 from studio.ui.translation import tr, tr_later, tr_plural
 
 Kind: TypeAlias = Literal[
-    "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
+    "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "plan", "files",
+    "notice",
     "summary", "failure", "retry", "end",
 ]  # fmt: skip
 RUNS: frozenset[Kind] = frozenset({"tools", "prompt", "ask", "retry"})
@@ -66,6 +69,8 @@ def kind_of(block: TranscriptBlock) -> Kind:
             return "ask" if awaits_reply(block) else "tools"
         case DraftBlock():
             return "draft"
+        case PlanBlock():
+            return "plan"
         case FilesBlock():
             return "files"
         case SummaryBlock():
@@ -140,7 +145,7 @@ _SEARCHES = frozenset({"search", "file-search", "list", "folder", "folder-open"}
 
 
 def rows(calls: Sequence[ToolBlock]) -> list[ToolRow]:
-    """Adjacent finished reads become one row; a call whose draft is shown has none."""
+    """Adjacent finished reads become one row; a call whose draft or plan is shown has none."""
     out: list[ToolRow] = []
     reads: list[ToolBlock] = []
 
@@ -150,7 +155,7 @@ def rows(calls: Sequence[ToolBlock]) -> list[ToolRow]:
             reads.clear()
 
     for call in calls:
-        if call.effect == "draft" and call.state == "done":
+        if has_no_row(call):
             continue
         plain = call.asks is None and not call.external
         if call.effect == "read" and call.state == "done" and plain:
@@ -160,6 +165,13 @@ def rows(calls: Sequence[ToolBlock]) -> list[ToolRow]:
             out.append(ToolRow((call,)))
     flush()
     return out
+
+
+def has_no_row(block: TranscriptBlock) -> bool:
+    """Whether it is a call that is not shown, for its draft or its plan is."""
+    if not isinstance(block, ToolBlock) or block.state != "done" or block.external:
+        return False
+    return block.effect == "draft" or block.name == PLAN
 
 
 def explored(calls: Sequence[ToolBlock]) -> str:

@@ -31,6 +31,8 @@ from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 from support.waiting import FOREVER
 
 WINDOW = 8_192
+WIDER = 10_000
+"""Room for a few exchanges beside all of the agent's tools."""
 LONG = ("This-is-a-rather-long-line-of-words-about-nothing. " + "And-so-on-" * 5) * 24
 """About 600 tokens, which come in few pieces."""
 SUMMARY = "They talked at length about a rather long line of words."
@@ -175,6 +177,7 @@ async def test_two_hundred_turns_on_a_small_window(tmp_path: Path) -> None:
 async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> None:
     """Each begins a new history; what was undone is not done again unasked."""
     async with engine_home(tmp_path, provider, chatter) as home:
+        small(home, WIDER)
         session = await home.session()
         await talk(session, 4)
         await session.context.summarise()
@@ -184,7 +187,6 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
         await say(session, "Go on")
         assert "Edited by hand." in sent_last(home) and SUMMARY not in sent_last(home)
         await session.context.undo_summary(summary.summary_id)
-        small(home, 10_000)
         await say(session, "Go on")
         assert "Edited by hand." not in sent_last(home)
         for number in range(4):
@@ -215,6 +217,7 @@ async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> Non
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_pins_stay_whole(tmp_path: Path, provider: str) -> None:
     async with engine_home(tmp_path, provider, chatter) as home:
+        small(home, WIDER)
         session = await home.session()
         await talk(session, 4)
         blocks = session.transcript.blocks
@@ -239,6 +242,7 @@ async def test_a_summary_holds_after_a_restart_and_in_a_branch(
     tmp_path: Path, provider: str
 ) -> None:
     async with engine_home(tmp_path, provider, chatter) as home:
+        small(home, WIDER)
         session = await home.session()
         await talk(session, 4)
         await session.context.summarise()
@@ -300,12 +304,12 @@ async def test_an_answer_that_filled_the_window_is_gone_on_with(
         if full and not asks_for_summary(view):
             full = False
             return Turn(
-                Text("The first half"), stop="context_exceeded", usage=Usage(inp=WINDOW, out=4)
+                Text("The first half"), stop="context_exceeded", usage=Usage(inp=WIDER, out=4)
             )
         return chatter(view)
 
     async with engine_home(tmp_path, provider, fills) as home:
-        home.engine.settings.values.models[f"{provider}/sim-model"] = {"context_window": WINDOW}
+        home.engine.settings.values.models[f"{provider}/sim-model"] = {"context_window": WIDER}
         session = await home.session()
         await talk(session, 3)
         full = True

@@ -10,6 +10,7 @@ import pytest
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.domain.errors import NothingRead
 from studio.domain.messages import ToolCall
+from studio.domain.plans import Plan
 from studio.domain.transcript import Transcript
 from studio.tools import Context, Workspace
 from studio.tools.builtin.plan import MOST, plan
@@ -20,9 +21,12 @@ def items(*states: str) -> dict[str, Any]:
 
 
 async def test_a_plan_is_counted_and_a_wrong_one_refused(tmp_path: Path) -> None:
-    """T-4, T-7: and the chat has read nothing private with it."""
-    context = Context(Workspace(tmp_path))
-    told = await plan.call(context, items("done", "active", "pending", "dropped"))
+    """C-2, T-4, T-7: and the chat has read nothing private with it."""
+    shown: list[Plan] = []
+    context = Context(Workspace(tmp_path), show_plan=shown.append)
+    given = {**items("done", "active", "pending", "dropped"), "why": "It is\nsmaller."}
+    told = await plan.call(context, given)
+    assert [one.count for one in shown] == [(1, 3)] and shown[0].why == "It is smaller."
     assert told.summary == "1 of 3 done" and told.summary in told.text and told.sources
     guard = ExfiltrationGuard(Transcript([]))
     assert not guard.new_exposures(plan.spec, ToolCall("c1", "plan", {}), told)
@@ -30,3 +34,4 @@ async def test_a_plan_is_counted_and_a_wrong_one_refused(tmp_path: Path) -> None
     for wrong in (items(), items(*["done"] * (MOST + 1)), items("active", "active"), blank):
         with pytest.raises(NothingRead):
             await plan.call(context, wrong)
+    assert len(shown) == 1

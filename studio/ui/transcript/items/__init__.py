@@ -6,6 +6,7 @@
 - ``tool_item`` shows runs of tool calls.
 - ``approval_item`` asks for a permission, or shows the agent's own question.
 - ``draft_item`` shows a draft as a diff.
+- ``plan_item`` shows the agent's plan.
 - ``files_item`` shows which files a turn changed, with a button to undo that.
 - ``summary_item`` shows where earlier messages were summarised.
 - ``turn_items`` show notices, retries, errors and the end of a turn.
