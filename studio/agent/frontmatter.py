@@ -22,6 +22,7 @@ BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 """The end of a line, as YAML reads it."""
 MOST_SHOWN = 300
 """Characters of a wrong value that are told."""
+NO_DASHES = "an agent file begins with a line of three dashes"
 NO_MAPPING = "the frontmatter is a list of “key: value” lines"
 _LINE = re.compile(r"[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
 
@@ -145,7 +146,7 @@ def problem_at(
 
 def read_frontmatter(
     text: str,
-    opening: str = "an agent file begins with a line of three dashes",
+    opening: str = NO_DASHES,
     most: int = MAX_FRONTMATTER,
     compose: Callable[[str], Node] = compose_yaml,
 ) -> Frontmatter:

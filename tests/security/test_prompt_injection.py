@@ -72,6 +72,7 @@ async def at_home(
         await asyncio.to_thread(home.engine.discover_tools)
         assert not home.engine.toolbox.problems
         home.engine.settings.values.sandbox = sandbox
+        home.engine.services.orientation_seconds = 0  # no name is met before a case begins
         yield home
 
 

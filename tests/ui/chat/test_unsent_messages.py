@@ -131,7 +131,8 @@ async def test_who_goes_on_at_once_sends_to_the_chat_that_was_on_screen(tmp_path
         person.say("for Two")
         await go_to(person, "One")  # before the message is on its way
         await until(lambda: not two.running and len(person.exchanges) == 3)
-        assert "'content': 'Two'" in person.asked[-1] and "for Two" in person.asked[-1]
+        assert "Two'" in person.asked[-1] and "for Two" in person.asked[-1]
+        assert "One'" not in person.asked[-1]
         assert person.composer.state == "idle" and person.composer.text == ""
 
         person.window.new_chat()

@@ -10,7 +10,7 @@ from studio.agent.agent_check import KnownNames, check_agent
 from studio.ui.pages.agents.problem_texts import PROBLEMS, problem_text
 from support.languages import language
 
-NAMES = ("words", "NO_MAPPING", "_HIDDEN")
+NAMES = ("words", "NO_DASHES", "NO_MAPPING", "_HIDDEN")
 ENDS = (". Did you mean “{fix}”?", ". Known are {known}")
 """What ``no_such`` puts behind its words."""
 
