@@ -45,6 +45,10 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{reason} Name a model, or choose one in the settings."),
     tr_later("Lists, reads and searches files, in English. Often wrong; it changes nothing."),
     tr_later("No model is chosen. Choose one below the message."),
+    # What a chat was exposed to
+    tr_later("files in the folder"),
+    tr_later("names in the folder"),
+    tr_later("search results"),
     # Model files
     tr_later("The network went away."),
     tr_later("The file is damaged and was deleted."),

@@ -111,7 +111,9 @@ class Seen:
         if text in self._seen:
             return
         self._seen.add(text)
-        if ("…" in text and ("⟦" in text) != ("⟧" in text)) or re.match(r"[~/].*…", text):
+        if "<orientatio" in text or text.startswith("orientation"):
+            return  # what the model was told, as it was
+        if ("…" in text and text.count("⟦") != text.count("⟧")) or re.match(r"[~/].*…", text):
             return  # elided inside the brackets, or a path
         if left := escaped(text, self.content):
             self.escaped.setdefault(f"{left}  ({text[:60]!r})", where)

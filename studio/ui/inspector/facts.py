@@ -370,7 +370,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return (
                 "scan-eye",
                 tr("Saw {what}: {source}").format(
-                    what=tr(EXPOSURE_TEXTS[event.exposure]), source=event.source
+                    what=tr(EXPOSURE_TEXTS[event.exposure]), source=tr_engine(event.source)
                 ),
                 "",
             )
