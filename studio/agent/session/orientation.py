@@ -12,10 +12,12 @@ import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import TypeVar
 
 from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
@@ -32,7 +34,8 @@ from studio.processes.shell_command import UNATTENDED, run_shell
 from studio.tools import Workspace
 from studio.tools.workspace.overview import Overview, git_branch, overview
 
-AIM = 800
+_T = TypeVar("_T")
+AIM = 780
 """Tokens by a careful estimate; a list of odd names may be nearly twice as many."""
 WINDOW_SHARE = 16
 """A small window gives one part in so many to it."""
@@ -96,6 +99,8 @@ class Orienter:
         self._filter = content_filter
         self._record = record
         self._tasks = tasks
+        self._left = ground.seconds
+        """Seconds in which one may still look."""
         self._lines: dict[Topic, str] | None = None
         """What can change, by topic, as it was when the turn began."""
 
@@ -125,8 +130,10 @@ class Orienter:
         }
         if ground.looks:
             looking = self._tasks.start(in_daemon_thread(lambda: git_branch(root)))
-            await asyncio.wait([looking], timeout=ground.seconds)
-            if branch := looking.result() if looking.done() else "":
+            began = time.monotonic()
+            await asyncio.wait([looking], timeout=self._left)
+            self._left = max(0.0, self._left - (time.monotonic() - began))
+            if branch := _result(looking, ""):
                 with suppress(ToolFailed):  # a pattern that takes too long
                     lines["branch"] = await self._masked(f"Git branch: {_name(branch)}")
         return lines
@@ -159,9 +166,9 @@ class Orienter:
         """What can be told of the folder in time, line by line, first what matters most."""
         looking = self._tasks.start(_overview(self._ground))
         asking = self._tasks.start(_git(self._ground)) if branch else None
-        await asyncio.wait(filter(None, [looking, asking]), timeout=self._ground.seconds)
-        seen = looking.result() if looking.done() else Overview()
-        commits = asking.result() if asking is not None and asking.done() else []
+        await asyncio.wait(filter(None, [looking, asking]), timeout=self._left)
+        seen = _result(looking, Overview())
+        commits = _result(asking, []) if asking is not None else []
         tree = ["Files, two levels, without what git ignores:", *seen.tree] if seen.tree else []
         try:
             masked = await self._masked("\n".join([*commits, *seen.built, *tree]))
@@ -175,6 +182,13 @@ def dated(today: date) -> str:
     day = ("Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur", "Sun")[today.weekday()]
     months = "January February March April May June July August September October November December"
     return f"{day}day, {today.day} {months.split()[today.month - 1]} {today.year}"
+
+
+def _result(looking: asyncio.Task[_T], otherwise: _T) -> _T:
+    """What was found; something else where it was not found in time, or could not be."""
+    if not looking.done() or looking.cancelled() or looking.exception() is not None:
+        return otherwise
+    return looking.result()
 
 
 async def _overview(ground: Ground) -> Overview:
