@@ -131,7 +131,7 @@ async def test_harbor_runs_the_program_and_gets_what_was_used(
         )
         used = Used()
         await agent.run(INSTRUCTION, container, used)
-        assert simulator.requests[-1].json["input"][0]["content"][0]["text"] == INSTRUCTION
+        assert simulator.requests[-1].json["input"][0]["content"][-1]["text"] == INSTRUCTION
         assert not simulator.violations
     assert place.read_text() == "it's $HOME"
     assert (used.n_input_tokens, used.n_cache_tokens, used.n_output_tokens) == (20_000, 12_000, 280)

@@ -6,7 +6,6 @@ from PySide6.QtCore import QRectF, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from studio.domain.blocks import PlanBlock
 from studio.domain.plans import Plan
 from studio.ui.theme import Theme, elided
 from studio.ui.translation import tr
@@ -75,6 +74,8 @@ class PlanStrip(PaintedWidget):
         self.now.setAccessibleName(spoken_plan(self._plan))  # the text gives it another
 
     def _open(self) -> None:
+        from studio.domain.blocks import PlanBlock  # after the first paint
+
         session = self._model.session
         blocks = session.transcript.blocks if session is not None else []
         for index in range(len(blocks) - 1, -1, -1):

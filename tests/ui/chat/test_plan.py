@@ -50,5 +50,5 @@ async def test_c2_one_card_and_a_line_that_leads_to_it(tmp_path: Path) -> None:
         person.composer.setFocus()
         person.say("And now?")
         await until(lambda: len(person.asked) == 6 and person.composer.state != "running")
+        await until(lambda: [one.block.plan.count for one in cards(person)] == [(1, 2), (1, 1)])
         assert not strip.isVisible()
-        assert [one.block.plan.count for one in cards(person)] == [(1, 2), (1, 1)]
