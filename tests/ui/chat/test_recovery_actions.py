@@ -179,6 +179,7 @@ async def test_the_limits_of_an_hour_and_a_month_lead_to_their_settings(tmp_path
         assert person.window.chat.model.recovery.limit_setting == "requests_per_hour"
         person.engine.settings.values.requests_per_hour = 0
         person.engine.settings.values.month_tokens = 1
+        person.window.chat.model.options.choose_turn_mode("background")  # nobody is asked
         person.say("Three")
         await person.done(3)
         assert person.window.chat.model.recovery.limit_setting == "month_tokens"
