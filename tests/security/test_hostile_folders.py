@@ -73,6 +73,7 @@ async def test_t7_an_agent_of_a_stranger_is_a_strangers_words(tmp_path: Path) ->
         home.engine.settings.values.sandbox = False
         file = bring(home, "team.md", *TEAM)
         allowed = (Rule("allow", "run"),)
+        home.engine.services.orientation_seconds = 0  # the folder's names would count, too
         yours = await home.session()
         assert not [e for e in await say(yours, rules=allowed) if isinstance(e, AwaitingPermission)]
 

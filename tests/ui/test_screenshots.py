@@ -568,6 +568,7 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
     ]
     async with at_atlas(tmp_path, atlas, script) as person:
         pictures = Photographer(person)
+        person.engine.services.orientation_seconds = 0  # with it there is something to sum up
         person.press(Key.Key_I, CTRL)
         for number, words in enumerate(("Explain the backoff", "Again", "And now?", "Go on")):
             person.say(words)
