@@ -165,7 +165,7 @@ async def test_a_job_ends_when_nobody_looks_for_long(tmp_path: Path, jobs: Jobs)
     await run.call(here, {"command": "sleep 0.01"})
     kept = [one.command for one in jobs.of(CHAT)]
     await until(lambda: jobs.of(CHAT) == [])
-    assert not any(one.running for one in kept)
+    await until(lambda: not any(one.running for one in kept))
 
 
 async def test_the_end_of_a_chat_ends_its_jobs_alone(tmp_path: Path, jobs: Jobs) -> None:
