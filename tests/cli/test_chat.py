@@ -469,5 +469,5 @@ async def test_a_command_goes_to_the_background_and_is_listed_and_stopped(tmp_pa
             assert "Ends with the chat: sleep 3601" in person.glass.text
         first = reply_requests(simulator)
         assert "abc" in str(first[0].json["messages"][-1])
-        assert "first-42" in str(first[1].json["messages"][-1])
+        assert "It goes on as job" in str(first[1].json["messages"][-1])
         assert not simulator.violations

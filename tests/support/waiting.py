@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-HANG = 60
+HANG = 900.0
 """Seconds after which what is waited for counts as stuck."""
 HANG_MS = int(HANG * 1000)
 FOREVER = 3600
