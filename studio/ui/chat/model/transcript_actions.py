@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.ui.translation import tr
 
@@ -125,9 +126,16 @@ class TranscriptActions:
 
     def undo_summary(self, summary_id: str) -> None:
         if self._chat.session is not None:
-            self._chat.run(self._chat.session.context.undo_summary(summary_id))
+            self._chat.run(self._keep(self._chat.session.context.undo_summary(summary_id)))
 
     def pin(self, block: int, pinned: bool) -> None:
         """Keep a message whole for the model, or no longer."""
         if self._chat.session is not None:
-            self._chat.run(self._chat.session.context.pin(block, pinned))
+            self._chat.run(self._keep(self._chat.session.context.pin(block, pinned)))
+
+    async def _keep(self, change: Coroutine[Any, Any, None]) -> None:
+        """Change what the model keeps. The new history is there only at the end of that."""
+        try:
+            await change
+        finally:
+            self._chat.notify("summary")
