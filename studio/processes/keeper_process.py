@@ -109,8 +109,10 @@ def supervise(streams: list[int], restored: list[signal.Signals]) -> None:
         os.chdir(folder)
         environment[MARK.encode()] = _identity(os.getpid()).encode()
         if leads:
+            # Its keys send signals, which are not ignored as they may be around the program.
+            heard = {*restored, *_DEAF, signal.SIGQUIT}
             child = os.posix_spawn(
-                argv[0], argv, environment, setsid=True, setsigmask=(), setsigdef=restored
+                argv[0], argv, environment, setsid=True, setsigmask=(), setsigdef=heard
             )
         else:
             child = os.posix_spawn(

@@ -45,10 +45,10 @@ async def test_find_in_chat_by_keys(tmp_path: Path) -> None:
         person.press(Key.Key_F3)
         assert finder.number == 1
         strip.case.click()
-        assert finder.total == 4
+        await until(lambda: finder.total == 4)
         strip.word.click()
         strip.field.setText("jit")
-        assert strip.field.accessibleDescription() == "No hits"
+        await until(lambda: strip.field.accessibleDescription() == "No hits")
         assert not strip.below.isEnabled()
         person.press(Key.Key_Escape)
         assert strip.isHidden() and finder.find is None and person.composer.editor.hasFocus()

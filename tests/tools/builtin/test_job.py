@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -227,7 +228,7 @@ async def test_a_pipe_for_a_program_that_asks(tmp_path: Path, jobs: Jobs) -> Non
 
 
 async def test_who_does_not_read_is_not_waited_for(
-    tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, jobs: Jobs
 ) -> None:
     """C-13."""
     monkeypatch.setattr(shell_command, "_TAKES", 0.1)
@@ -284,6 +285,21 @@ async def test_a_terminal_with_control_keys(tmp_path: Path, jobs: Jobs, sandbox:
     assert "interrupted" in await look(here, id, "interrupted", input="\x03")
     ended = await job.call(here, {"id": id, "input": "\x04", "wait": 60})
     assert (ended.summary, ended.is_error) == ("exit 7", True)
+
+
+async def test_ctrl_c_reaches_a_terminal_of_a_program_that_ignores_it(
+    tmp_path: Path, jobs: Jobs
+) -> None:
+    """C-14: a shell starts what it sends to the background with this signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        here = context(tmp_path, jobs)
+        jobs.patience = 0.0
+        id = id_in(await run.call(here, {"command": "sleep 3600", "terminal": True}))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    ended = await job.call(here, {"id": id, "input": "\x03", "wait": 60})
+    assert ended.is_error and not jobs.running()
 
 
 @pytest.mark.parametrize("folder", ["", "sub", "sub/", "./sub/../sub", "LINK"])
