@@ -78,6 +78,7 @@ _KINDS: dict[str, ToolKind] = {
     "list": "read",
     "glob": "search",
     "search": "search",
+    "outline": "search",
     "write": "edit",
     "edit": "edit",
     "delete": "delete",

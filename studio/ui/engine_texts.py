@@ -221,6 +221,8 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Looked up notes"),
     tr_later("Noting"),
     tr_later("Noted"),
+    tr_later("Outlining"),
+    tr_later("Outlined"),
     tr_later("Planning"),
     tr_later("Planned"),
     tr_later("Reading"),

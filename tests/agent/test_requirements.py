@@ -377,7 +377,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
 
 
 BUILT_IN = {
-    "list", "glob", "read", "search", "write", "edit", "apply_patch", "delete", "move", "job",
+    "list", "glob", "read", "search", "outline", "write", "edit", "apply_patch", "delete", "move", "job",
     "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail",
 }  # fmt: skip
 
@@ -401,6 +401,7 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
         Call("read", {"path": "a.txt"}),
         Call("search", {"pattern": "alpha"}),
         Call("search", {"pattern": "nowhere"}),
+        Call("outline", {}),
         Call("write", {"path": "n.txt", "content": "x"}),
         Call("edit", {"path": "a.txt", "old": "alpha", "new": "beta"}),
         Call("move", {"path": "b.txt", "to": "c.txt"}),

@@ -19,6 +19,10 @@ class Waiting:
         text = self.texts.get(path)
         return None if text is None else FileDraft("d", path, None, text, "")
 
+    def waiting(self, *, of_turn: bool) -> list[FileDraft]:
+        found = map(self.draft_of, self.texts if of_turn else ())
+        return [draft for draft in found if draft is not None]
+
     async def propose(self, draft: Draft) -> DraftStatus:
         raise AssertionError
 

@@ -12,6 +12,7 @@ be lost.
 - ``move``: drafts a file's move or new name.
 - ``notes``: keeps what an agent remembers about a folder between sessions (notes_read,
   notes_detail, remember).
+- ``outline``: shows what source files define, and where a name is used (C-18).
 - ``plan``: shows the person what the agent is going to do.
 - ``read``: reads text of a file, pages of a PDF, a picture.
 - ``run``: runs a command in the system's shell.

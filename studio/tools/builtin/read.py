@@ -135,8 +135,8 @@ async def _read(context: Context, path: str, wanted: Wanted, first_page: int) ->
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
-    text = None if draft is None else _text(draft, name)
-    note = "" if draft is None else f" {_note(draft, name)}"
+    text = None if draft is None else drafted_text(draft, name)
+    note = "" if draft is None else f" {draft_note(draft, name)}"
     part, note = await stoppable(work)
     if isinstance(part, Image):
         about = await asyncio.to_thread(describe_image, part)
@@ -167,7 +167,7 @@ def _numbered(part: Slice) -> str:
     return "\n".join(f"{n}\t{line}" for n, line in enumerate(lines, part.first)) + end
 
 
-def _text(draft: FileDraft, name: str) -> str | None:
+def drafted_text(draft: FileDraft, name: str) -> str | None:
     """The text a draft gives this path, None where the file is to be read as it is.
 
     A file that is only to be moved is read at its old path: who may not read it
@@ -182,7 +182,8 @@ def _text(draft: FileDraft, name: str) -> str | None:
     return draft.after
 
 
-def _note(draft: FileDraft, name: str) -> str:
+def draft_note(draft: FileDraft, name: str) -> str:
+    """What a model is told of a draft whose file it looks at."""
     if draft.action == "delete":
         return "Your draft deletes this file, which is not done yet."
     if name == draft.path and draft.target:

@@ -32,6 +32,7 @@ REFUSED = [
     Call("read", {"path": "a.txt", "first_line": 0}),
     Call("list", {"path": "missing"}),
     Call("search", {"pattern": "x", "path": "missing"}),
+    Call("outline", {"path": "secret.txt"}),
     # Commands that never start
     Call("run", {"command": "  "}),
     Call("run", {"command": "true", "time_limit": -1}),
@@ -50,6 +51,7 @@ DENIED = (
 )
 READ = {
     "a file": (Call("read", {"path": "a.txt"}), "a.txt"),
+    "an outline": (Call("outline", {"symbol": "b"}), "b.py"),
     "a search": (Call("search", {"pattern": "alpha"}), "files in the folder"),
     "an edit that quotes": (Call("edit", {"path": "a.txt", "old": "alhpa", "new": "b"}), "a.txt"),
     "a command": (Call("run", {"command": "echo one; exit 3"}), "the output of echo one; exit 3"),
@@ -67,6 +69,7 @@ def exposed(events: list) -> list[Exposed]:
 
 async def home_with(home: EngineHome) -> None:
     (home.folder / "a.txt").write_text("alpha\n")
+    (home.folder / "b.py").write_text("def b(): ...\n")
     (home.folder / "secret.txt").write_text("s3cret\n")
     home.engine.settings.values.web_search = "off"
 
@@ -77,7 +80,7 @@ async def test_t7_what_was_refused_or_never_sent_exposes_to_nothing(tmp_path: Pa
         await home_with(home)
         home.engine.paths.agents.mkdir(parents=True, exist_ok=True)
         (home.engine.paths.agents / "coder.md").write_text(
-            "---\nname: Coder\ntools: [read, list, search, write, edit, run, fetch, web_search]\n"
+            "---\nname: Coder\ntools: [read, list, search, write, edit, outline, run, fetch, web_search]\n"
             "---\nWork.\n"
         )
         session = await home.session()

@@ -228,6 +228,7 @@ async def test_searching_leaves_out_what_may_not_be_read(
     """T-7: ``deny read(…)`` covers what search, glob and list would show."""
     from studio.tools import Context
     from studio.tools.builtin.find_files import glob, list_
+    from studio.tools.builtin.outline import outline
 
     (folder / "secret.py").write_text("hidden too\n")
     policy = Policy("ask", {"person": as_rule("read(secret*)")}, workspace=Workspace(folder))
@@ -239,6 +240,7 @@ async def test_searching_leaves_out_what_may_not_be_read(
         (search, {"pattern": ".", "glob": "secret*"}),
         (glob, {"pattern": "*"}),
         (list_, {"path": ".", "depth": 3}),
+        (outline, {"path": "."}),
     ):
         shown += (await tool.call(context, cast("JsonObject", arguments))).text
     assert "a.py" in shown and "key" not in shown and "hidden" not in shown

@@ -22,7 +22,7 @@ def test_t6_a_strangers_question_takes_no_refusal_away(tmp_path: Path) -> None:
         for command in ("curl x", "rm a", "git push", "a $(b)", "if x; then", "", "echo > /etc/x")
         for network in (False, True)
     ]
-    calls += [(tool, {"path": path}) for tool in ("read", "list", "search", "write", "edit")
+    calls += [(tool, {"path": path}) for tool in ("read", "list", "search", "outline", "write", "edit")
               for path in ("a", ".env", "../x", "/etc/passwd", ".git/config")]  # fmt: skip
     calls += [("fetch", {"url": "https://a.example/x"}), ("web_search", {"query": "a"})]
     person = [Rule.parse(text, verdict) for text, verdict in (

@@ -59,7 +59,9 @@ class ToolGroup:
 
 
 _GROUPS = (
-    ToolGroup(tr_later("Read files"), "file-text", ("read", "list", "glob", "search"), "allow"),
+    ToolGroup(
+        tr_later("Read files"), "file-text", ("read", "list", "glob", "search", "outline"), "allow"
+    ),
     ToolGroup(tr_later("Search the web"), "search", ("web_search",), "ask"),
     ToolGroup(tr_later("Fetch pages"), "globe", ("fetch",), "ask"),
     ToolGroup(tr_later("Run commands"), "terminal", ("run", "job"), "ask"),
