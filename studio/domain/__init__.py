@@ -16,6 +16,7 @@
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
 - ``python_syntax``: Parses Python, also beside other threads that do.
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
+- ``runs``: Defines the events of a run of a workflow, and folds them into the state of its steps.
 - ``secret_names``: Tells by a variable's name whether its value is a secret (P-4).
 - ``sessions``: Describes the rows of the lists of sessions and drafts, and makes titles.
 - ``tool_call_state``: Folds events about tool calls into blocks.

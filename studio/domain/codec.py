@@ -19,6 +19,7 @@ from .drafts import FileDraft
 from .events import Event
 from .jsonvalue import Json, JsonObject
 from .permissions import Question
+from .runs import RunEvent
 
 
 @cache
@@ -33,20 +34,30 @@ _ONCE_SINGLE: dict[type[Any], str] = {Question: "always"}
 _STORED_NAMES: dict[type[Any], str] = {FileDraft: "Draft"}
 """Classes that are stored under an older name; stored names never change."""
 _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
+_RUN_EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(RunEvent)}
 
 
-def encode_event(event: Event) -> JsonObject:
+def encode_event(event: Event | RunEvent) -> JsonObject:
     """One event as a JSON object, ``event`` first."""
     body = cast("JsonObject", encode(event))
     return {"event": event_name(type(event)), **body}
 
 
 def decode_event(data: JsonObject) -> Event:
-    """Read one event; raises ValueError for an unknown or damaged one."""
-    kind = _EVENTS.get(str(data.get("event")))
+    """Read one event of a session; raises ValueError for an unknown or damaged one."""
+    return cast("Event", _decode_one_of(_EVENTS, data))
+
+
+def decode_run_event(data: JsonObject) -> RunEvent:
+    """Read one event of a run; raises ValueError for an unknown or damaged one."""
+    return cast("RunEvent", _decode_one_of(_RUN_EVENTS, data))
+
+
+def _decode_one_of(kinds: dict[str, type[Any]], data: JsonObject) -> Any:
+    kind = kinds.get(str(data.get("event")))
     if kind is None:
         raise ValueError(f"unknown event {data.get('event')!r}")
-    return cast("Event", _build(kind, data))
+    return _build(kind, data)
 
 
 def encode(value: object) -> Json:

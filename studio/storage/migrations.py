@@ -398,6 +398,23 @@ def _versions(db: Connection) -> None:
         db.execute(statement)
 
 
+def _runs(db: Connection) -> None:
+    """Runs of workflows: their events, and the files that they run by, see ``runs``."""
+    for statement in (
+        """CREATE TABLE runs (
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, source TEXT NOT NULL, folder TEXT NOT NULL,
+            digest TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL,
+            reason TEXT NOT NULL, tokens INTEGER NOT NULL, dollars REAL NOT NULL,
+            created REAL NOT NULL, updated REAL NOT NULL, owner TEXT NOT NULL)""",
+        "CREATE INDEX runs_updated ON runs (updated)",
+        """CREATE TABLE run_events (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, seq INTEGER NOT NULL,
+            at REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (run_id, seq))""",
+        "CREATE TABLE run_files (digest TEXT PRIMARY KEY, text TEXT NOT NULL)",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -417,5 +434,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _chat_list,
     _unspaced_index,
     _versions,
+    _runs,
 )
 LATEST = len(MIGRATIONS)

@@ -5,4 +5,5 @@
 - ``workflow_check``: Finds all that is wrong in the text of a workflow's file.
 - ``graph``: Tells which steps each step needs.
 - ``expressions``: Compute values from inputs and from results of steps.
+- ``plan``: Tells what happens next in a run.
 """

@@ -1,0 +1,474 @@
+"""Runs of workflows: defines what happens in a run, and folds it into the state of its steps.
+
+A run is a stream of these events. Its runner, the database, the terminal and the window share
+them and their fold ``Run``. Nothing here knows the workflow: a step that nothing was said of yet
+is not in the fold, and waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, assert_never
+
+from .agents import NO_CAPS, Caps
+from .events import Exposed
+from .jsonvalue import Json, JsonObject
+from .ledger import canonical_json
+
+StepState: TypeAlias = Literal[
+    "waiting", "queued", "running", "needs_you", "done", "failed", "skipped", "stopped", "unsure"
+]
+"""``waiting`` for what it needs, ``queued`` for a free place or its next try. ``unsure``: it
+ended in the middle of an action that may have happened, which the person is asked about."""
+EndState: TypeAlias = Literal["done", "failed", "skipped", "stopped"]
+OVER: tuple[StepState, ...] = ("done", "failed", "skipped", "stopped")
+RunState: TypeAlias = Literal[
+    "running", "paused", "needs_you", "unsure", "done", "failed", "stopped"
+]
+Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid"]
+"""Why a step failed, as ``retry.on`` names it."""
+RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuestion:
+    """A question of a run to the person.
+
+    ``approve`` takes true or false, ``ask`` what fits ``form`` or a text. ``permission`` and
+    ``reply`` are questions of a step's session ``session_id`` and are answered there; ``choices``
+    are the answers that a ``reply`` suggests. ``unsure`` takes one of ``UNSURE``.
+    """
+
+    id: str
+    kind: Literal["approve", "ask", "permission", "reply", "unsure"]
+    text: str
+    detail: str = ""
+    choices: tuple[str, ...] = ()
+    form: JsonObject | None = None
+    session_id: str = ""
+
+
+UNSURE = ("happened", "again", "stop")
+"""The answers to “This may have happened”: it did, do it again, stop the step."""
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins. ``digest`` is that of the workflow's file, as it is kept with the run.
+
+    ``source`` is the file's path, ``number`` how many runs the workflow had before it, plus one.
+    ``provider`` and ``model`` answer in steps that name none; empty for the person's setting.
+    """
+
+    run_id: str
+    name: str
+    digest: str
+    source: str = ""
+    folder: str = ""
+    inputs: JsonObject = field(default_factory=dict[str, Json], hash=False)
+    caps: Caps = NO_CAPS
+    number: int = 1
+    provider: str = ""
+    model: str = ""
+    permission_mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsFound:
+    """The items of a step with ``for_each`` or ``matrix`` are known; see ``item_keys``."""
+
+    step: str
+    items: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepQueued:
+    """A step has what it needs, and waits for a free place."""
+
+    step: str
+    item: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A try of a step, or of one item of it, begins.
+
+    ``round`` counts from 1 and grows where a later step goes back to this one (``redo``);
+    ``attempt`` is the number of the try in its round. ``session_id`` is where its agent or
+    its command works.
+    """
+
+    step: str
+    item: str = ""
+    round: int = 1
+    attempt: int = 1
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResumed:
+    """A step goes on: in its session after the program ended, or after an answer."""
+
+    step: str
+    item: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepAsked:
+    """A step asks the person something, and waits."""
+
+    step: str
+    item: str
+    question: RunQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class StepAnswered:
+    """A question has its answer. ``by`` says whose it is if not the person's."""
+
+    step: str
+    item: str
+    question_id: str
+    answer: Json = field(default=None, hash=False)
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """A try of a step, or of an item of it, is over, with all that came of it.
+
+    ``reason`` is in words. ``text`` is what it said, ``outputs`` are its values. ``tokens``,
+    ``dollars`` and ``seconds`` are those of this try alone; ``dollars`` is None where a price is
+    not known. ``exposed`` is what its words may carry on (T-9). Of a step with items this comes
+    once more, without an item, when all of them are over.
+    """
+
+    step: str
+    item: str = ""
+    state: EndState = "done"
+    reason: str = ""
+    text: str = ""
+    outputs: Json = field(default=None, hash=False)
+    fault: Fault = ""
+    tokens: int = 0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+    exposed: tuple[Exposed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlanned:
+    """A try that failed is repeated at the time ``due``, in seconds since the epoch."""
+
+    step: str
+    item: str
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepsRedone:
+    """The step ``by`` sent the run back to ``start``: all of ``steps`` wait once more."""
+
+    start: str
+    by: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CapReached:
+    """A cap does not allow the next request of a step; ``reason`` says which, in words."""
+
+    cap: RunCap
+    step: str
+    item: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CapRaised:
+    """The person raised the cap of the run, or of ``step``, to ``caps``."""
+
+    caps: Caps
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaused:
+    """Nothing begins until the run goes on."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """A paused run goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The end of a run; each run has at most one, and nothing follows it."""
+
+    state: Literal["done", "failed", "stopped"]
+    reason: str = ""
+    outputs: JsonObject = field(default_factory=dict[str, Json], hash=False)
+
+
+RunEvent: TypeAlias = (
+    RunStarted
+    | ItemsFound
+    | StepQueued
+    | StepStarted
+    | StepResumed
+    | StepAsked
+    | StepAnswered
+    | StepFinished
+    | RetryPlanned
+    | StepsRedone
+    | CapReached
+    | CapRaised
+    | RunPaused
+    | RunResumed
+    | RunFinished
+)
+
+
+# The fold
+
+
+@dataclass(slots=True)
+class Try:
+    """One try of a step or an item. Times are seconds since the epoch; ``ended`` is 0 before."""
+
+    round: int
+    attempt: int
+    session_id: str = ""
+    began: float = 0.0
+    ended: float = 0.0
+    state: StepState = "running"
+    reason: str = ""
+    text: str = ""
+    outputs: Json = None
+    fault: Fault = ""
+    tokens: int = 0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+    exposed: tuple[Exposed, ...] = ()
+
+
+@dataclass(slots=True)
+class StepRun:
+    """A step of a run, or one item of it, as it is now.
+
+    ``question`` is the one that waits for the person, ``due`` when its next try begins, 0 if
+    none is planned.
+    """
+
+    step: str
+    item: str = ""
+    state: StepState = "waiting"
+    reason: str = ""
+    tries: list[Try] = field(default_factory=list[Try])
+    question: RunQuestion | None = None
+    due: float = 0.0
+
+    @property
+    def last(self) -> Try | None:
+        """The try that runs, or ran last."""
+        return self.tries[-1] if self.tries else None
+
+    @property
+    def over(self) -> bool:
+        return self.state in OVER
+
+    @property
+    def session_id(self) -> str:
+        """The session of the last try; empty where it has none."""
+        return self.tries[-1].session_id if self.tries else ""
+
+    @property
+    def text(self) -> str:
+        return self.tries[-1].text if self.tries else ""
+
+    @property
+    def outputs(self) -> Json:
+        return self.tries[-1].outputs if self.tries else None
+
+    @property
+    def tokens(self) -> int:
+        """Of all tries."""
+        return sum(one.tokens for one in self.tries)
+
+    @property
+    def dollars(self) -> float:
+        """Of all tries, as far as prices are known."""
+        return sum(one.dollars or 0.0 for one in self.tries)
+
+
+def item_keys(items: Iterable[Json]) -> list[str]:
+    """A key for each item, the same for the same value: the beginning of its digest.
+
+    Equal items are told apart by their order.
+    """
+    keys: dict[str, None] = {}
+    for value in items:
+        text = canonical_json(value)
+        first = key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+        count = 1
+        while key in keys:
+            count += 1
+            key = f"{first}-{count}"
+        keys[key] = None
+    return list(keys)
+
+
+class Run:
+    """The state of a run, from its events and their times in seconds since the epoch."""
+
+    def __init__(self, events: Iterable[tuple[float, RunEvent]] = ()) -> None:
+        self.started: RunStarted | None = None
+        self.began = self.changed = 0.0
+        self.steps: dict[tuple[str, str], StepRun] = {}
+        """Steps and items by id and key; the key of a step as a whole is empty."""
+        self.items: dict[str, dict[str, Json]] = {}
+        """The items of steps that have some, by key, in order."""
+        self.rounds: dict[str, int] = {}
+        """The present round of steps that were gone back to."""
+        self.redone: dict[str, int] = {}
+        """How often each step sent the run back."""
+        self.caps: dict[str, Caps] = {}
+        """Caps that the person raised, by step; that of the run under an empty name."""
+        self.answers: dict[str, Json] = {}
+        self.paused: str | None = None
+        """Why nothing begins; None if the run is not paused."""
+        self.end: RunFinished | None = None
+        for at, event in events:
+            self.apply(at, event)
+
+    @property
+    def id(self) -> str:
+        return self.started.run_id if self.started is not None else ""
+
+    @property
+    def state(self) -> RunState:
+        if self.end is not None:
+            return self.end.state
+        if self.paused is not None:
+            return "paused"
+        states = {one.state for one in self.steps.values()}
+        if "running" in states or "queued" in states:
+            return "running"
+        if "unsure" in states:
+            return "unsure"
+        return "needs_you" if "needs_you" in states else "running"
+
+    @property
+    def reason(self) -> str:
+        return self.end.reason if self.end is not None else self.paused or ""
+
+    @property
+    def tokens(self) -> int:
+        """Of all tries that are over."""
+        return sum(one.tokens for one in self.steps.values())
+
+    @property
+    def dollars(self) -> float:
+        return sum(one.dollars for one in self.steps.values())
+
+    @property
+    def questions(self) -> Iterator[tuple[StepRun, RunQuestion]]:
+        """What waits for the person, in the order of the steps' first events."""
+        for one in self.steps.values():
+            if one.question is not None:
+                yield one, one.question
+
+    @property
+    def busy(self) -> Iterator[StepRun]:
+        """The steps and items that run, or wait for the person: no step that has items."""
+        for (step, item), one in self.steps.items():
+            if one.state in ("running", "needs_you", "unsure") and (item or step not in self.items):
+                yield one
+
+    def step(self, step: str, item: str = "") -> StepRun:
+        """A step or an item as it is now; one that waits if nothing was said of it."""
+        return self.steps.get((step, item)) or StepRun(step, item)
+
+    def round_of(self, step: str) -> int:
+        return self.rounds.get(step, 1)
+
+    def apply(self, at: float, event: RunEvent) -> None:
+        """Apply an event that happened at this time."""
+        self.changed = at
+        match event:
+            case RunStarted():
+                self.started, self.began = event, at
+                self.caps[""] = event.caps
+            case ItemsFound():
+                self.items[event.step] = dict(zip(item_keys(event.items), event.items, strict=True))
+                self._of(event.step).state = "running"
+            case StepQueued():
+                self._of(event.step, event.item).state = "queued"
+            case StepStarted():
+                one = self._of(event.step, event.item)
+                one.state, one.reason, one.question, one.due = "running", "", None, 0.0
+                one.tries.append(Try(event.round, event.attempt, event.session_id, at))
+            case StepResumed():
+                one = self._of(event.step, event.item)
+                one.state, one.reason, one.question = "running", event.reason, None
+            case StepAsked():
+                one = self._of(event.step, event.item)
+                one.state = "unsure" if event.question.kind == "unsure" else "needs_you"
+                one.question, one.reason = event.question, event.question.text
+            case StepAnswered():
+                self.answers[event.question_id] = event.answer
+                one = self._of(event.step, event.item)
+                one.state, one.reason, one.question = "running", "", None
+            case StepFinished():
+                self._finish(at, event)
+            case RetryPlanned():
+                one = self._of(event.step, event.item)
+                one.state, one.due = "queued", event.due
+            case StepsRedone():
+                self._redo(event)
+            case CapReached():
+                self._of(event.step, event.item).reason = event.reason
+            case CapRaised():
+                self.caps[event.step] = event.caps
+            case RunPaused():
+                self.paused = event.reason
+            case RunResumed():
+                self.paused = None
+            case RunFinished():
+                self.end, self.paused = event, None
+            case _:
+                assert_never(event)
+
+    def _of(self, step: str, item: str = "") -> StepRun:
+        return self.steps.setdefault((step, item), StepRun(step, item))
+
+    def _finish(self, at: float, event: StepFinished) -> None:
+        one = self._of(event.step, event.item)
+        began = one.last is not None and not one.last.ended
+        last = one.tries[-1] if began else Try(self.round_of(event.step), 1, began=at)
+        if not began and event.state != "skipped":
+            one.tries.append(last)
+        last.ended, last.state, last.reason = at, event.state, event.reason
+        last.text, last.outputs, last.fault = event.text, event.outputs, event.fault
+        last.tokens, last.dollars, last.seconds = event.tokens, event.dollars, event.seconds
+        last.exposed = event.exposed
+        one.state, one.reason, one.question, one.due = event.state, event.reason, None, 0.0
+
+    def _redo(self, event: StepsRedone) -> None:
+        self.redone[event.by] = self.redone.get(event.by, 0) + 1
+        again = set(event.steps)
+        for step in again:
+            self.rounds[step] = self.round_of(step) + 1
+            self.items.pop(step, None)
+        for one in self.steps.values():
+            if one.step in again:
+                one.state, one.reason, one.question, one.due = "waiting", "", None, 0.0

@@ -1,0 +1,175 @@
+"""Run store: saves runs of workflows, their events and the files that they run by (W-13, W-15).
+
+One program at a time carries out a run, as with sessions: it claims the run, and its claim does
+not count any more when it has ended (see ``process_registry``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from sqlite3 import Connection
+from typing import Any, cast
+
+from studio.domain.codec import decode_run_event, encode_event
+from studio.domain.errors import StorageError
+from studio.domain.ledger import canonical_json
+from studio.domain.runs import Run, RunEvent, RunStarted, RunState
+
+from .database import Database
+from .sessions.search import sanitise_text
+
+_COLUMNS = (
+    "id, name, source, folder, digest, number, state, reason, tokens, dollars, created, updated"
+)
+
+
+class RunInUse(StorageError):
+    """Another program carries out this run."""
+
+    def __init__(self) -> None:
+        super().__init__("Another window or terminal carries out this run.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One row of the list of runs. Times are seconds since the epoch.
+
+    ``live``: a program carries it out now. One that has no end and is not live goes on when it
+    is resumed.
+    """
+
+    id: str
+    name: str
+    source: str
+    folder: str
+    digest: str
+    number: int
+    state: RunState
+    reason: str
+    tokens: int
+    dollars: float
+    created: float
+    updated: float
+    live: bool = False
+
+
+class RunStore:
+    """The runs in a database. Every coroutine raises StorageError."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def create(self, started: RunStarted, at: float, text: str) -> RunStarted:
+        """Add a run and claim it for this program; ``text`` is its workflow's file.
+
+        Returns the event with the number of the run among those of the same name and source.
+        """
+        owner = self._db.owner
+
+        def write(db: Connection) -> RunStarted:
+            query = "SELECT coalesce(max(number), 0) + 1 FROM runs WHERE name = ? AND source = ?"
+            name, source = sanitise_text(started.name), sanitise_text(started.source)
+            ((number,),) = db.execute(query, (name, source))
+            first = replace(started, number=number)
+            kept = (first.digest, sanitise_text(text))
+            db.execute("INSERT OR IGNORE INTO run_files VALUES (?, ?)", kept)
+            values = (
+                *(first.run_id, name, source, sanitise_text(first.folder), first.digest, number),
+                *("running", "", 0, 0.0, at, at, owner),
+            )
+            marks = ", ".join("?" * len(values))
+            db.execute(f"INSERT INTO runs ({_COLUMNS}, owner) VALUES ({marks})", values)
+            _insert(db, first.run_id, at, [first])
+            return first
+
+        return await self._db.write(write)
+
+    async def append(self, run: Run, at: float, events: Sequence[RunEvent]) -> None:
+        """Add events that ``run`` has already, in one transaction with its row in the list.
+
+        Raises RunInUse if this program has not claimed the run.
+        """
+        row = (run.state, sanitise_text(run.reason), run.tokens, run.dollars, at)
+        run_id, owner = run.id, self._db.owner
+
+        def write(db: Connection) -> None:
+            query = """UPDATE runs SET state = ?, reason = ?, tokens = ?, dollars = ?, updated = ?
+                WHERE id = ? AND owner = ?"""
+            if not db.execute(query, (*row, run_id, owner)).rowcount:
+                raise RunInUse
+            _insert(db, run_id, at, events)
+
+        await self._db.write(write)
+
+    async def events(self, run_id: str) -> list[tuple[float, RunEvent]]:
+        """What is stored of a run, each event with its time; empty if there is no such run.
+
+        Raises StorageError if an event cannot be read: what a run did must not be guessed.
+        """
+        query = "SELECT at, body FROM run_events WHERE run_id = ? ORDER BY seq"
+        rows = await self._db.rows(query, run_id)
+        try:
+            return [(at, decode_run_event(json.loads(body))) for at, body in rows]
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StorageError(f"The run {run_id[:8]} cannot be read: {error}.") from error
+
+    async def text(self, digest: str) -> str:
+        """The file that a run runs by; raises StorageError if it is not there."""
+        rows = await self._db.rows("SELECT text FROM run_files WHERE digest = ?", digest)
+        if not rows:
+            raise StorageError("The workflow of this run is not stored.")
+        return str(rows[0][0])
+
+    async def list(self, most: int = 50, start: str = "") -> list[RunInfo]:
+        """The runs whose id begins so, the one that changed last first."""
+        rows = await self._db.rows(
+            f"""SELECT {_COLUMNS}, owner FROM runs WHERE substr(id, 1, ?1) = ?2
+            ORDER BY updated DESC, id LIMIT ?3""",
+            len(start),
+            start,
+            most,
+        )
+        living = await self._db.alive({str(owner) for *_, owner in rows} - {""})
+        return [RunInfo(*cast("Any", row), live=owner in living) for *row, owner in rows]
+
+    async def claim(self, run_id: str) -> None:
+        """Let this program alone carry out a run, until ``release``; raises RunInUse."""
+        own = self._db.owner
+
+        def write(db: Connection) -> None:
+            row = db.execute("SELECT owner FROM runs WHERE id = ?", (run_id,)).fetchone()
+            if row is None:
+                raise StorageError(f"There is no run {run_id}.")
+            if row[0] not in ("", own) and self._db.living({row[0]}):
+                raise RunInUse
+            db.execute("UPDATE runs SET owner = ? WHERE id = ?", (own, run_id))
+
+        await self._db.write(write)
+
+    async def release(self, run_id: str) -> None:
+        """Let other programs carry out a run that this one has claimed."""
+        query = "UPDATE runs SET owner = '' WHERE id = ? AND owner = ?"
+        await self._db.execute(query, run_id, self._db.owner)
+
+    async def delete(self, run_id: str) -> None:
+        """Delete a run, and the files that no other run has."""
+
+        def write(db: Connection) -> None:
+            db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+            db.execute("DELETE FROM run_files WHERE digest NOT IN (SELECT digest FROM runs)")
+
+        await self._db.write(write)
+
+
+def _insert(db: Connection, run_id: str, at: float, events: Sequence[RunEvent]) -> None:
+    query = "SELECT coalesce(max(seq), 0) FROM run_events WHERE run_id = ?"
+    ((last,),) = db.execute(query, (run_id,))
+    db.executemany(
+        "INSERT INTO run_events VALUES (?, ?, ?, ?)",
+        [
+            (run_id, last + number, at, canonical_json(encode_event(event)))
+            for number, event in enumerate(events, 1)
+        ],
+    )

@@ -1,0 +1,386 @@
+"""Workflow plan: tells from a workflow and the state of its run what happens next.
+
+It is pure: it neither waits nor runs anything. What it decides by itself comes as events, so that
+a run that is read again from its events goes on as it would have (W-14, W-15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, cast
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.runs import (
+    ItemsFound,
+    RetryPlanned,
+    Run,
+    RunEvent,
+    RunFinished,
+    StepFinished,
+    StepQueued,
+    StepRun,
+    StepsRedone,
+)
+from studio.domain.workflows import Step, Workflow
+
+from .expressions import ExpressionError, Reads, parse_expression, parse_template
+from .graph import all_needs, direct_needs, find_circle
+
+PARALLEL = 8
+"""Steps and items that run at a time where the workflow says nothing."""
+MOST_ITEMS = 100_000
+INSTANT = ("set", "check", "approve", "ask")
+"""Steps that take no time of the computer, and so no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A step, or one of its items, that may start now. ``attempt`` counts in its round."""
+
+    step: Step
+    item: str = ""
+    attempt: int = 1
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.step.id, self.item
+
+
+@dataclass(slots=True)
+class Decision:
+    """What happens next: ``events`` first; where there are none, ``starts`` may start.
+
+    ``stops`` are running steps and items that have to end, because the run ends or another item
+    failed. ``due`` is when the next try is, in seconds since the epoch, 0 for none.
+    """
+
+    events: list[RunEvent] = field(default_factory=list[RunEvent])
+    starts: list[Start] = field(default_factory=list[Start])
+    stops: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    due: float = 0.0
+
+
+class Plan:
+    """The plan of one workflow. ``reads`` are the functions of expressions that read files."""
+
+    def __init__(self, workflow: Workflow, reads: Mapping[str, Reads] | None = None) -> None:
+        self.workflow = workflow
+        self.needs = direct_needs(workflow)
+        self.every = all_needs(self.needs)
+        self._reads = reads or {}
+        self._steps = {step.id: step for step in workflow.steps}
+        self._handles: dict[str, tuple[str, ...]] = {}
+        """The steps whose failure a step is for (``on_error``)."""
+        for step in workflow.steps:
+            if step.on_error in self._steps:
+                handled = self._handles.get(step.on_error, ())
+                self._handles[step.on_error] = (*handled, step.id)
+        waits = {id: (*needs, *self._handles.get(id, ())) for id, needs in self.needs.items()}
+        self.circle = find_circle(waits)
+        """Steps that wait for each other, so that the run would never end; or none."""
+        self._after = all_needs(waits)
+
+    def next(self, run: Run, now: float) -> Decision:
+        """What happens next at this time, in seconds since the epoch."""
+        decision = Decision()
+        if run.end is not None or run.paused is not None:
+            return decision
+        if failed := self._failure(run):
+            self._wind_up(run, failed, decision)
+        else:
+            places = _Places(self.workflow, run)
+            for step in self.workflow.steps:
+                if not run.step(step.id).over:
+                    self._step(run, step, now, places, decision)
+        if decision.events:
+            decision.starts.clear()
+        elif all(run.step(step.id).over for step in self.workflow.steps):
+            decision.events.append(self._end(run, failed))
+        return decision
+
+    def finished(self, run: Run, finish: StepFinished, now: float) -> list[RunEvent]:
+        """The end of a try with what follows from it: another try, or a way back to a step.
+
+        ``run`` has the try, and not its end.
+        """
+        step, last = self._steps[finish.step], run.step(finish.step, finish.item).last
+        retry = step.retry
+        if (
+            retry is not None
+            and finish.state == "failed"
+            and finish.fault in retry.on
+            and last is not None
+            and last.attempt <= retry.most
+        ):
+            wait = retry.wait * retry.backoff ** (last.attempt - 1)
+            return [finish, RetryPlanned(finish.step, finish.item, now + wait)]
+        redo, whole = step.redo, not finish.item
+        judged = finish.state == "done" or (step.kind == "check" and finish.state == "failed")
+        if redo is None or not whole or not judged or not self._goes_back(run, step, finish):
+            return [finish]
+        if run.redone.get(step.id, 0) >= redo.most:
+            times = "once" if redo.most == 1 else f"{redo.most} times"
+            reason = f"It went back to {redo.start} {times}, and “{redo.when}” still holds."
+            return [replace(finish, state="failed", fault="limit", reason=reason)]
+        return [finish, StepsRedone(redo.start, step.id, self.behind(redo.start))]
+
+    def behind(self, start: str) -> tuple[str, ...]:
+        """A step and all that need it, in the order of the file."""
+        found = (one.id for one in self.workflow.steps if start in self._after[one.id])
+        return tuple(dict.fromkeys((start, *found)))
+
+    # Values
+
+    def names(self, run: Run, step: Step | None = None, item: str = "") -> dict[str, Json]:
+        """What expressions of a step know, or those of the whole file."""
+        assert run.started is not None
+        known = self._steps if step is None else self.every[step.id]
+        names: dict[str, Json] = {
+            "inputs": run.started.inputs,
+            "steps": {id: self._result(run, self._steps[id]) for id in known},
+            "run": {
+                "id": run.id,
+                "number": run.started.number,
+                "folder": run.started.folder,
+                "started": run.began,
+            },
+        }
+        if item and step is not None:
+            names |= {"item": run.items[step.id][item], "key": item}
+        return names
+
+    def fill(self, template: str, names: Mapping[str, Json]) -> Json:
+        """A text with its expressions computed; raises ExpressionError."""
+        return parse_template(template).evaluate(names, self._reads)
+
+    def fill_all(self, value: Json, names: Mapping[str, Json]) -> Json:
+        """A value in whose texts expressions are computed; raises ExpressionError."""
+        match value:
+            case str():
+                return self.fill(value, names)
+            case dict():
+                return {key: self.fill_all(one, names) for key, one in value.items()}
+            case list():
+                return [self.fill_all(one, names) for one in value]
+            case _:
+                return value
+
+    def compute(self, expression: str, names: Mapping[str, Json]) -> Json:
+        """The value of an expression; raises ExpressionError."""
+        return parse_expression(expression).evaluate(names, self._reads)
+
+    def _result(self, run: Run, step: Step) -> Json:
+        keys = run.items.get(step.id)
+        if keys is None:
+            return _result_of(run.step(step.id))
+        parts = [_result_of(run.step(step.id, key)) for key in keys]
+        listed: JsonObject = {
+            name: [part[name] for part in parts] for name in ("outputs", "text", "state", "cost")
+        }
+        return listed
+
+    # One step
+
+    def _step(self, run: Run, step: Step, now: float, places: _Places, decision: Decision) -> None:
+        whole = run.step(step.id)
+        if step.id in run.items:
+            self._items(run, step, now, places, decision)
+            return
+        if whole.state == "waiting":
+            skip = self._why_not(run, step)
+            if skip is None:
+                return
+            if skip:
+                decision.events.append(StepFinished(step.id, "", "skipped", skip))
+                return
+            try:
+                if step.condition and not self.compute(step.condition, self.names(run, step)):
+                    reason = f"“{step.condition}” is not true."
+                    decision.events.append(StepFinished(step.id, "", "skipped", reason))
+                    return
+                if step.for_each or step.matrix:
+                    decision.events.append(ItemsFound(step.id, self._values(run, step)))
+                    return
+            except ExpressionError as error:
+                decision.events.append(_failed(step.id, str(error)))
+                return
+        self._start(run, step, "", now, places, decision)
+
+    def _why_not(self, run: Run, step: Step) -> str | None:
+        """Why a step is left out; empty if it may start, None if it has to wait."""
+        handles = self._handles.get(step.id, ())
+        for name in dict.fromkeys((*handles, *self.needs[step.id])):
+            if not run.step(name).over:
+                return None
+        if handles and not any(run.step(name).state == "failed" for name in handles):
+            return f"Nothing failed in {' and '.join(handles)}."
+        for name in self.needs[step.id]:
+            other = self._steps[name]
+            state = run.step(name).state
+            goes_on = state == "failed" and (other.on_error == "continue" or name in handles)
+            if state != "done" and not goes_on:
+                return f"It needs {other.label}, which {_WORDS[state]}."
+        return ""
+
+    def _start(
+        self, run: Run, step: Step, item: str, now: float, places: _Places, decision: Decision
+    ) -> None:
+        """Start a step or an item if it waits for nothing but a place, and there is one."""
+        one = run.step(step.id, item)
+        if one.state not in ("waiting", "queued"):
+            return
+        if one.due > now:
+            decision.due = min(filter(None, (decision.due, one.due)))
+            return
+        if places.take(step):
+            last, round = one.last, run.round_of(step.id)
+            again = last is not None and last.round == round
+            decision.starts.append(Start(step, item, last.attempt + 1 if again and last else 1))
+        elif one.state == "waiting" and not item:
+            decision.events.append(StepQueued(step.id))
+
+    def _items(self, run: Run, step: Step, now: float, places: _Places, decision: Decision) -> None:
+        keys = run.items[step.id]
+        parts = [run.step(step.id, key) for key in keys]
+        failed = [one for one in parts if one.state == "failed"]
+        if failed and step.fail_fast:
+            busy = [(one.step, one.item) for one in run.busy]
+            decision.stops += [key for key in busy if key[0] == step.id]
+            if decision.stops:
+                return
+        elif not all(one.over for one in parts):
+            for key in keys:
+                self._start(run, step, key, now, places, decision)
+            return
+        finish = StepFinished(step.id)
+        if failed:
+            reason = f"{len(failed)} of {len(keys)} items failed: {failed[0].reason}"
+            fault = failed[0].last.fault if failed[0].last is not None else "error"
+            finish = replace(finish, state="failed", reason=reason, fault=fault)
+        elif stopped := [one for one in parts if one.state == "stopped"]:
+            finish = replace(finish, state="stopped", reason=stopped[0].reason)
+        decision.events += self.finished(run, finish, now)
+
+    def _values(self, run: Run, step: Step) -> tuple[Json, ...]:
+        """The items of a step; raises ExpressionError."""
+        if step.matrix:
+            return tuple(_combinations(step.matrix))
+        if not isinstance(step.for_each, str):
+            return step.for_each
+        found = self.compute(step.for_each, self.names(run, step))
+        if not isinstance(found, list):
+            raise ExpressionError(
+                "for_each needs a list, and “{text}” is none", 0, {"text": step.for_each}
+            )
+        if len(found) > MOST_ITEMS:
+            raise ExpressionError(
+                "for_each takes {most} items at most", 0, {"most": f"{MOST_ITEMS:,}"}
+            )
+        return tuple(found)
+
+    def _goes_back(self, run: Run, step: Step, finish: StepFinished) -> bool:
+        assert step.redo is not None
+        names = self.names(run, step) | {"outputs": finish.outputs}
+        if step.id in run.items:
+            result = cast("dict[str, Any]", self._result(run, step))
+            names["outputs"] = result["outputs"]
+        try:
+            return bool(self.compute(step.redo.when, names))
+        except ExpressionError:  # it has no such output
+            return False
+
+    # The end
+
+    def _failure(self, run: Run) -> StepRun | None:
+        """The first failed step that stops the run."""
+        for step in self.workflow.steps:
+            if step.on_error == "stop" and (one := run.step(step.id)).state == "failed":
+                return one
+        return None
+
+    def _wind_up(self, run: Run, failed: StepRun, decision: Decision) -> None:
+        """Leave out what has not started, and end what runs."""
+        reason = f"The run stopped at {self._steps[failed.step].label}."
+        decision.stops += [(one.step, one.item) for one in run.busy]
+        busy = {step for step, _ in decision.stops}
+        for step in self.workflow.steps:
+            one = run.step(step.id)
+            if step.id not in busy and not one.over:
+                begun = step.id in run.items or one.due > 0
+                state = "stopped" if begun else "skipped"
+                decision.events.append(StepFinished(step.id, "", state, reason))
+
+    def _end(self, run: Run, failed: StepRun | None) -> RunFinished:
+        if failed is not None:
+            reason = f"{self._steps[failed.step].label}: {failed.reason}"
+            return RunFinished("failed", reason, self._outputs(run))
+        found = [run.step(step.id) for step in self.workflow.steps]
+        if stopped := [one for one in found if one.state == "stopped"]:
+            label = self._steps[stopped[0].step].label
+            return RunFinished("stopped", f"{label}: {stopped[0].reason}", self._outputs(run))
+        passed_over = [self._steps[one.step].label for one in found if one.state == "failed"]
+        reason = f"Failed, and passed over: {', '.join(passed_over)}." if passed_over else ""
+        return RunFinished("done", reason, self._outputs(run))
+
+    def _outputs(self, run: Run) -> JsonObject:
+        """The outputs of the workflow; null where a step that one needs has no result."""
+        names, outputs = self.names(run), dict[str, Json]()
+        for name, template in self.workflow.outputs.items():
+            try:
+                outputs[name] = self.fill(template, names)
+            except ExpressionError:
+                outputs[name] = None
+        return outputs
+
+
+_WORDS = {"failed": "failed", "skipped": "was left out", "stopped": "was stopped"}
+
+
+class _Places:
+    """The places for steps and items that are still free."""
+
+    def __init__(self, workflow: Workflow, run: Run) -> None:
+        self._free = workflow.max_parallel or PARALLEL
+        self._of_step = {step.id: step.max_parallel for step in workflow.steps if step.max_parallel}
+        kinds = {step.id: step.kind for step in workflow.steps}
+        for one in run.busy:
+            if one.state == "running" and kinds.get(one.step) not in INSTANT:
+                self._count(one.step)
+
+    def take(self, step: Step) -> bool:
+        """Take a place for a step or an item of it, if there is one."""
+        if step.kind in INSTANT:
+            return True
+        if self._free <= 0 or self._of_step.get(step.id, 1) <= 0:
+            return False
+        self._count(step.id)
+        return True
+
+    def _count(self, step: str) -> None:
+        self._free -= 1
+        if step in self._of_step:
+            self._of_step[step] -= 1
+
+
+def _result_of(one: StepRun) -> dict[str, Json]:
+    return {"outputs": one.outputs, "text": one.text, "state": one.state, "cost": one.dollars}
+
+
+def _failed(step: str, reason: str) -> StepFinished:
+    return StepFinished(step, "", "failed", reason, fault="invalid")
+
+
+def _combinations(matrix: Mapping[str, tuple[Json, ...]]) -> Iterator[JsonObject]:
+    """Each value of each name with each of the others.
+
+    ``include`` has further combinations, ``exclude`` those that are left out, also in part.
+    """
+    axes = {name: values for name, values in matrix.items() if name not in ("include", "exclude")}
+    excluded = [cast("JsonObject", one) for one in matrix.get("exclude", ())]
+    for values in product(*axes.values()):
+        one: JsonObject = dict(zip(axes, values, strict=True))
+        if not any(other.items() <= one.items() for other in excluded):
+            yield one
+    yield from (cast("JsonObject", one) for one in matrix.get("include", ()))
