@@ -227,7 +227,9 @@ async def test_a_pipe_for_a_program_that_asks(tmp_path: Path, jobs: Jobs) -> Non
     assert ended.text.startswith("restover\n[") and ended.summary == "exit 0"
 
 
-async def test_who_does_not_read_is_not_waited_for(tmp_path: Path, jobs: Jobs) -> None:
+async def test_who_does_not_read_is_not_waited_for(
+    tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """C-13."""
     monkeypatch.setattr(shell_command, "_TAKES", 0.1)
     here = context(tmp_path, jobs)
