@@ -25,6 +25,7 @@ WITH_ROWS = (
     "stop",
     "snapshot",
     "decisions",
+    "graph",
     "command",
     "beside",
     "server",

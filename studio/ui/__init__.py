@@ -6,6 +6,7 @@
 - ``pages``: Shows agents, drafts, the audit and the first start.
 - ``palette``: Finds actions, chats, agents and files by a few of their letters.
 - ``sidebar``: Lists the chats and leads to the pages.
+- ``graph``: Draws steps and what they need of each other, and lists them.
 - ``inspector``: Shows a chat's run, its events and the history that its provider gets.
 - ``settings``: Shows and changes the settings.
 - ``remote_approvals``: Watches for permission questions of other programs on the same data, and

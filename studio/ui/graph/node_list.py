@@ -1,0 +1,184 @@
+"""Node list: the nodes of a graph below each other, with all that the graph shows of them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import mirrored_row
+from studio.ui.translation import tr
+from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent
+from studio.ui.widgets.painting import AnimationTimer, paint_rounded, paint_text, paint_tile
+
+from .nodes import STATES, Graph, GraphNode
+from .painting import paint_state
+
+
+class _Nodes(QAbstractListModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph = Graph()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.graph.nodes)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not index.isValid() or index.row() >= len(self.graph.nodes):
+            return None
+        node = self.graph.nodes[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return node
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return joined((node.spoken, *self.ways(node)))
+        return None
+
+    def ways(self, node: GraphNode) -> list[str]:
+        """What a node needs, what needs it, and where it may go back to, in words."""
+        titles = {one.id: one.title for one in self.graph.nodes}
+        needs = [titles[id] for id in self.graph.needs(node.id) if id in titles]
+        then = [titles[id] for id in self.graph.needed_by(node.id) if id in titles]
+        found: list[str] = []
+        if needs:
+            found.append(tr("needs {steps}").format(steps=", ".join(needs)))
+        if then:
+            found.append(tr("then {steps}").format(steps=", ".join(then)))
+        for way in self.graph.ways_back:
+            if way.start == node.id and way.end in titles:
+                words = tr("back to {step}, {tries}")
+                found.append(words.format(step=titles[way.end], tries=way.label))
+        return found
+
+    def show(self, graph: Graph) -> None:
+        same = [one.id for one in graph.nodes] == [one.id for one in self.graph.nodes]
+        if same and (graph.edges, graph.ways_back) == (self.graph.edges, self.graph.ways_back):
+            before, self.graph = self.graph, graph
+            for row, (old, new) in enumerate(zip(before.nodes, graph.nodes, strict=True)):
+                if old != new:
+                    self.dataChanged.emit(self.index(row), self.index(row))
+            return
+        self.beginResetModel()
+        self.graph = graph
+        self.endResetModel()
+
+
+class _Row(QStyledItemDelegate):
+    """Tile and title, state and time at the right, what it needs below."""
+
+    def __init__(self, theme: Theme, nodes: _Nodes) -> None:
+        super().__init__()
+        self._theme, self._nodes = theme, nodes
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        t = self._theme
+        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
+        return QSize(100, max(t.px(48), lines + t.px(12)))
+
+    @mirrored_row
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t = self._theme
+        node: GraphNode = index.data(Qt.ItemDataRole.UserRole)
+        box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, box, 7, t.color("selected"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            paint_rounded(painter, box, 7, t.color("hover"))
+        side = t.px(24)
+        tile = QRectF(box.x() + t.px(10), box.center().y() - side / 2, side, side)
+        paint_tile(painter, t, tile, node.icon, node.hue)
+        top, lower = t.metrics("ui_medium").height(), t.metrics("small").height()
+        y = box.center().y() - (top + lower + t.px(1)) / 2
+        left, right = tile.right() + t.px(10), box.right() - t.px(10)
+        canvas = cast("QListView", option.widget).viewport()
+        end = self._state(painter, QRectF(left, y, right - left, top), node, canvas)
+        first = QRectF(left, y, end - left, top)
+        paint_text(painter, t, first, node.title, "ui_medium", room=first.width())
+        second = QRectF(left, y + top + t.px(1), right - left, lower)
+        words = "  ·  ".join(part for part in (node.about, *self._nodes.ways(node)) if part)
+        paint_text(painter, t, second, words, "small", "text2", room=second.width())
+
+    def _state(self, painter: QPainter, row: QRectF, node: GraphNode, canvas: QWidget) -> float:
+        """The state with its icon, and what stands beside the title; returns where they begin."""
+        t = self._theme
+        words, ink = (tr(STATES[node.state][0]), STATES[node.state][2]) if node.state else ("", "")
+        right = row.right()
+        if words:
+            side = t.px(15)
+            mark = QRectF(right - side, row.center().y() - side / 2, side, side)
+            paint_state(painter, t, canvas, mark, node)
+            right = mark.x() - t.px(6)
+        text = "  ".join(part for part in (node.measure, words) if part)
+        if not text:
+            return right
+        width = min(row.width() / 2, t.metrics("small").horizontalAdvance(text) + t.px(6))
+        place = QRectF(right - width, row.y(), width, row.height())
+        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        paint_text(painter, t, place, text, "small digits", ink or "text2", at_right, width)
+        if node.since:
+            AnimationTimer.of(t).request_frame(canvas, row.toAlignedRect())
+        return place.x() - t.px(8)
+
+
+class NodeList(QListView):
+    """The list twin of ``GraphView``: the same nodes, the same choice."""
+
+    radius = 7
+    chosen = Signal(str)
+    opened = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._nodes = _Nodes()
+        self.setModel(self._nodes)
+        self.setItemDelegate(_Row(theme, self._nodes))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setAccessibleName(tr("Steps. L shows them as a graph"))
+        make_transparent(self)
+        self._bar = OverlayBar(self)
+        self.selectionModel().currentChanged.connect(self._current_changed)
+        self.activated.connect(lambda index: self.opened.emit(self._id(index)))
+        FocusRing.of(theme).follow(self)
+        theme.changed.connect(self.doItemsLayout)
+
+    @property
+    def current(self) -> str:
+        return self._id(self.currentIndex())
+
+    def show_graph(self, graph: Graph) -> None:
+        before = self.current
+        self._nodes.show(graph)
+        self.choose(before)
+
+    def choose(self, id: str) -> None:
+        if id == self.current:
+            return
+        self.selectionModel().blockSignals(True)
+        ids = [node.id for node in self._nodes.graph.nodes]
+        self.setCurrentIndex(self._nodes.index(ids.index(id) if id in ids else -1))
+        self.selectionModel().blockSignals(False)
+        self.viewport().update()
+
+    def _id(self, index: Index) -> str:
+        node = index.data(Qt.ItemDataRole.UserRole)
+        return node.id if node is not None else ""
+
+    def _current_changed(self, index: QModelIndex) -> None:
+        if id := self._id(index):
+            self.chosen.emit(id)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_L:
+            event.ignore()  # it turns to the graph; a list would look for a row with this letter
+        else:
+            super().keyPressEvent(event)

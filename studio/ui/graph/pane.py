@@ -1,0 +1,92 @@
+"""Graph pane: a graph and its list twin in one place, with one choice; speaks new states."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAccessible, QKeyEvent
+from PySide6.QtWidgets import QStackedWidget
+
+from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr
+from studio.ui.widgets.announcement import announce
+from studio.ui.widgets.layouts import column_of
+from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.roles import give_role
+
+from .node_list import NodeList
+from .nodes import STATES, Graph, NodeState
+from .view import GraphView
+
+SPOKEN: frozenset[NodeState] = frozenset(
+    {"running", "needs_you", "done", "failed", "skipped", "stopped", "unsure"}
+)
+
+
+class _Ground(PaintedWidget):
+    ground = "canvas"
+
+
+class GraphPane(QStackedWidget):
+    """Shows one of the two; ``L`` changes between them."""
+
+    chosen = Signal(str)
+    """The person chose a node."""
+    opened = Signal(str)
+    turned = Signal()
+    """The other of the two is shown."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        give_role(self, QAccessible.Role.Client)
+        self.view, self.list = GraphView(theme), NodeList(theme)
+        self._ground = _Ground(theme)
+        column_of([self.list], margins=(0, 8, 0, 8), on=self._ground)
+        self.addWidget(self.view)
+        self.addWidget(self._ground)
+        for part, other in ((self.view, self.list), (self.list, self.view)):
+            part.chosen.connect(other.choose)
+            part.chosen.connect(self.chosen)
+            part.opened.connect(self.opened)
+
+    @property
+    def graph(self) -> Graph:
+        return self.view.graph
+
+    @property
+    def current(self) -> str:
+        return self.view.current
+
+    @property
+    def lists(self) -> bool:
+        return self.currentWidget() is self._ground
+
+    def show_graph(self, graph: Graph) -> None:
+        """Show a graph; what changed of states since is spoken once."""
+        before = {node.id: node.state for node in self.graph.nodes}
+        self.view.show_graph(graph)
+        self.list.show_graph(graph)
+        for node in graph.nodes:
+            old = before.get(node.id)
+            if old is not None and old != node.state and node.state in SPOKEN:
+                words = joined((node.title, tr(STATES[node.state][0])))
+                announce(self, words, urgent=node.state == "needs_you")
+
+    def choose(self, id: str) -> None:
+        self.view.choose(id)
+        self.list.choose(self.view.current)
+
+    def show_list(self, wanted: bool) -> None:
+        if wanted == self.lists:
+            return
+        had_focus = self.isAncestorOf(self.focusWidget()) if self.focusWidget() else False
+        self.setCurrentWidget(self._ground if wanted else self.view)
+        if had_focus:
+            (self.list if wanted else self.view).setFocus()
+        self.turned.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_L and not event.modifiers():
+            self.show_list(not self.lists)
+            (self.list if self.lists else self.view).setFocus(Qt.FocusReason.TabFocusReason)
+        else:
+            super().keyPressEvent(event)
