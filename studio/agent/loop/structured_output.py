@@ -6,7 +6,7 @@ import json
 import re
 from typing import cast
 
-from studio.agent.prompts import ANSWER_IN_WORDS
+from studio.agent.prompts import ANSWER_IN_WORDS, ANSWER_JSON, ANSWER_SCHEMA
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.tools.sdk.argument_check import violations
 
@@ -20,11 +20,8 @@ def schema_instruction(schema: JsonObject | None) -> str:
     if schema is None:
         return ANSWER_IN_WORDS
     if not schema:
-        return "Your final answer has to be one JSON object, and nothing else."
-    return (
-        "Your final answer has to be JSON that fits this schema, and nothing else:\n"
-        f"{json.dumps(schema, ensure_ascii=False)}"
-    )
+        return ANSWER_JSON
+    return ANSWER_SCHEMA.format(schema=json.dumps(schema, ensure_ascii=False))
 
 
 def strip_code_fence(text: str) -> str:

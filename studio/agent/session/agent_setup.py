@@ -26,7 +26,7 @@ from .system_prompt import SystemPrompt, instructions
 
 SEARCH = "web_search"
 SMALL_WINDOW = 8_192
-"""Tokens of the largest window in which tools are described briefly."""
+"""Tokens of the largest window in which tools are described briefly, and instructions are brief."""
 TOOLS_SHARE = 0.25
 """Share of a small window that tools may take, so that there is room for the work."""
 
@@ -97,9 +97,11 @@ async def load_agent_setup(
         if spec.name not in theirs and (not spec.hosted or whole.allows_hosted(spec))
     ]
     offered += external
+    brief = info.provider in EMBEDDED or (window is not None and window <= SMALL_WINDOW)
     prompt = SystemPrompt(
         info.permission_mode,
-        instructions(agent, info.instructions),
+        instructions(agent, info.instructions, family, brief=brief),
+        instructions(agent, info.instructions, family, brief=not brief),
         frozenset(spec.name for spec in offered),
     )
     return AgentSetup(
