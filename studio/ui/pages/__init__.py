@@ -2,6 +2,7 @@
 
 - ``registry``: Lists the pages, one line for each: title, icon, shortcut and menu.
 - ``page``: Base classes: a page, and a page that is a list of cards.
+- ``files``: What the pages share on which markdown files are edited.
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
 - ``audit``: Lists every call of a tool, with filters and export.

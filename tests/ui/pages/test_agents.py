@@ -61,7 +61,7 @@ async def page_of(person: Person) -> AgentsPage:
 
 
 async def choose(page: AgentsPage, name: str) -> None:
-    row = next(row for row in page.gallery.agents.rows if row.path and row.name == name)
+    row = next(row for row in page.gallery.files.rows if row.path and row.name == name)
     assert row.path is not None
     page.gallery.choose(row.path)
 
@@ -72,7 +72,7 @@ async def choose(page: AgentsPage, name: str) -> None:
 
 
 def rows(page: AgentsPage) -> list[tuple[str, str]]:
-    return [(row.name, row.problem) for row in page.gallery.agents.rows]
+    return [(row.name, row.problem) for row in page.gallery.files.rows]
 
 
 async def says(page: AgentsPage, words: str) -> None:
@@ -187,7 +187,7 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
         person.press(Key.Key_S, CTRL)
         await says(page, "Kept, not saved. Line 6: hue is one of")
         assert file.read_text() == good
-        assert any(row.unsaved for row in page.gallery.agents.rows)
+        assert any(row.unsaved for row in page.gallery.files.rows)
     async with at_window(tmp_path, "anthropic", []) as person:
         page = await page_of(person)
         await choose(page, "Proofreader")
@@ -267,7 +267,7 @@ async def test_w11_a_file_that_cannot_be_read_shows_nothing_of_another_one(tmp_p
         await choose(page, "Team")
         panel = page.properties
         assert panel.name.text() == "Team" and page.save_button.isVisible()
-        row = next(row for row in page.gallery.agents.rows if row.name == "odd.md")
+        row = next(row for row in page.gallery.files.rows if row.name == "odd.md")
         assert row.path is not None
         page.gallery.choose(row.path)
         await says(page, "odd.md is not UTF-8 text.")

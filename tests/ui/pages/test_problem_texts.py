@@ -7,7 +7,7 @@ import inspect
 
 from studio.agent import agent_check, agent_parser, frontmatter
 from studio.agent.agent_check import KnownNames, check_agent
-from studio.ui.pages.agents.problem_texts import PROBLEMS, problem_text
+from studio.ui.pages.files.problem_texts import PROBLEMS, problem_text
 from support.languages import language
 
 NAMES = ("words", "NO_DASHES", "NO_MAPPING", "_HIDDEN")

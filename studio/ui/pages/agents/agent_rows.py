@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.agent_check import KnownNames, check_agent
@@ -15,42 +15,15 @@ from studio.domain.errors import StudioError
 from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
-from studio.ui.theme import joined
+from studio.ui.pages.files.problem_texts import problem_text
+from studio.ui.pages.files.row import FileRow
 from studio.ui.translation import tr, tr_later
-
-from .problem_texts import problem_text
 
 SECTIONS: tuple[tuple[Origin, str], ...] = (
     ("folder", tr_later("In {folder}")),
     ("own", tr_later("Your library")),
     ("shipped", tr_later("Come with the studio")),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRow:
-    """One file. ``problem`` says why it is not used; empty for an agent that can be chosen.
-
-    A row without a ``path`` heads a section.
-    """
-
-    path: Path | None
-    name: str
-    about: str = ""
-    icon: str = "sparkle"
-    hue: str = "slate"
-    origin: Origin = "own"
-    trusted: bool = True
-    problem: str = ""
-    unsaved: bool = False
-
-    @property
-    def spoken(self) -> str:
-        states = (
-            "" if self.trusted else tr("from a folder that you do not trust"),
-            tr("not saved") if self.unsaved else "",
-        )
-        return joined((self.name, self.problem or self.about, *states))
 
 
 class AgentIndex:
@@ -84,16 +57,14 @@ class AgentIndex:
         }
         return KnownNames(self._tools, tuple(PROVIDER_TITLES), self._icons, taken)
 
-    def rows(self, agents: Mapping[Path, Agent], folder: Path | None) -> list[AgentRow]:
+    def rows(self, agents: Mapping[Path, Agent], folder: Path | None) -> list[FileRow]:
         """The rows of all files, of the ``agents`` and of what cannot be used. Blocks."""
         self.agents = agents
         self._icons = tuple(one.stem for one in (self._resources / "icons").glob("*.svg"))
         unsaved = self._library.unsaved()
-        places: dict[Origin, list[AgentRow]] = {key: [] for key, _ in SECTIONS}
+        places: dict[Origin, list[FileRow]] = {key: [] for key, _ in SECTIONS}
         for path, one in agents.items():
-            row = AgentRow(
-                path, one.name, tr_engine(one.description), one.icon, one.hue, one.origin
-            )
+            row = FileRow(path, one.name, tr_engine(one.description), one.icon, one.hue, one.origin)
             places[one.origin].append(_marked(row, trusted=one.trusted, unsaved=path in unsaved))
         own = {path for path in unsaved if path.parent == self._library.own}
         others: list[tuple[Origin, set[Path]]] = [
@@ -104,13 +75,13 @@ class AgentIndex:
         for origin, paths in others:
             for path in paths - agents.keys():
                 name = escape_line(path.name, 80)
-                row = AgentRow(path, name, origin=origin, problem=self._why(path))
+                row = FileRow(path, name, origin=origin, problem=self._why(path))
                 places[origin].append(_marked(row, unsaved=path in unsaved))
-        found: list[AgentRow] = []
+        found: list[FileRow] = []
         for key, words in SECTIONS:
             if places[key]:
                 name = short_path(str(folder)) if folder else ""
-                found.append(AgentRow(None, tr(words).format(folder=name)))
+                found.append(FileRow(None, tr(words).format(folder=name)))
                 found += sorted(places[key], key=lambda row: row.name.casefold())
         return found
 
@@ -126,5 +97,5 @@ class AgentIndex:
         return problem_text(errors[0]) if errors else tr("Left out: its name is taken")
 
 
-def _marked(row: AgentRow, *, trusted: bool = True, unsaved: bool = False) -> AgentRow:
+def _marked(row: FileRow, *, trusted: bool = True, unsaved: bool = False) -> FileRow:
     return replace(row, trusted=trusted, unsaved=unsaved)

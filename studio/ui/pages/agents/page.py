@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QRectF, QSize, Qt, QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import (
     QAccessible,
     QDesktopServices,
     QKeySequence,
-    QPainter,
     QResizeEvent,
     QShortcut,
 )
-from PySide6.QtWidgets import QMenu, QSizePolicy, QStackedWidget
+from PySide6.QtWidgets import QMenu, QStackedWidget
 
+from studio.agent.agent_check import check_agent
 from studio.agent.agent_edit import Edit, add_item, quoted, remove_item, set_value
 from studio.agent.agent_files import agent_template
 from studio.agent.agent_library import AgentLibrary
@@ -31,8 +31,16 @@ from studio.domain.errors import StudioError
 from studio.files.folders import private_folder
 from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.engine_texts import tr_engine
+from studio.ui.pages.files.document import FileDocument
+from studio.ui.pages.files.editor import FileEditor
+from studio.ui.pages.files.foot import Foot
+from studio.ui.pages.files.gallery import Gallery
+from studio.ui.pages.files.notice import Notice, Way
+from studio.ui.pages.files.open_file import OpenFile
+from studio.ui.pages.files.problem_texts import problem_text
+from studio.ui.pages.files.title import FileTitle
 from studio.ui.pages.page import Page, Run
-from studio.ui.theme import Theme, joined
+from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import (
     Button,
@@ -45,60 +53,17 @@ from studio.ui.widgets import (
     message_box,
 )
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget, paint_text
+from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.roles import give_role
 
-from .agent_rows import AgentIndex, AgentRow
+from .agent_rows import AgentIndex, FileRow
 from .columns import Columns
-from .document import AgentDocument
-from .editor import AgentEditor
-from .foot import Foot
-from .gallery import Gallery
-from .notice import Notice, Way
-from .open_file import OpenFile
 from .preview import Preview
-from .problem_texts import problem_text
 from .properties import Properties, usual_verdict
 from .try_chat import TryChat
 
 WEEK = 7 * 24 * 3600.0
 """Seconds."""
-
-
-class _Title(PaintedWidget):
-    """The name of the file and what is special about it, elided."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
-        self._name, self._state = "", ""
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-
-    def show_title(self, name: str, state: str) -> None:
-        self._name, self._state = name, state
-        self.setAccessibleName(joined((name, state)))
-        self.updateGeometry()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        """Room for the name, unless it is very long: buttons give up their words for it."""
-        t = self.theme
-        name = t.metrics("heading").horizontalAdvance(self._name) + 1
-        return QSize(min(name, t.px(160)), t.px(24))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(self.theme.px(40), self.theme.px(24))
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t = self.theme
-        taken = t.metrics("small").horizontalAdvance(self._state) + t.px(8) if self._state else 0
-        name = t.metrics("heading").horizontalAdvance(self._name)
-        room = rect.width() - taken
-        # The name comes first: the state is also told by the notice, the list and the buttons.
-        state = self._state if room >= min(name, t.px(160)) else ""
-        paint_text(painter, t, rect, self._name, "heading", room=room if state else rect.width())
-        if state:
-            box = rect.adjusted(min(name, room) + t.px(8), 1, 0, 1)
-            paint_text(painter, t, box, state, "small", "text2")
 
 
 class _Column(PaintedWidget):
@@ -112,7 +77,12 @@ class AgentsPage(Page):
         super().__init__(theme, engine, run)
         self.library = AgentLibrary(engine.paths.agents, engine.paths.data)
         self.index = AgentIndex(self.library, engine.paths.resources, sorted(engine.tools()))
-        self.file = OpenFile(self.library, self.index, run)
+        self.file = OpenFile(
+            self.library,
+            lambda path, text: check_agent(text, self.index.known(path)),
+            AgentText,
+            run,
+        )
         self.file.changed.connect(self._show_file)
         self.file.gone.connect(lambda: run(self._load()))
         self.try_chat: TryChat | None = None
@@ -137,14 +107,26 @@ class AgentsPage(Page):
         self._follow()
 
     @property
-    def document(self) -> AgentDocument | None:
+    def document(self) -> FileDocument | None:
         return self.file.document
+
+    @property
+    def agent_name(self) -> str:
+        """The name of the agent whose file is open."""
+        stem = self.document.path.stem if self.document else ""
+        return str(self.file.checked.values.get("name", stem))
+
+    @property
+    def agent_look(self) -> tuple[str, str]:
+        """Its icon and hue."""
+        values = self.file.checked.values
+        return str(values.get("icon", "sparkle")), str(values.get("hue", "slate"))
 
     # -- its parts ------------------------------------------------------------------------
 
     def _make_list(self) -> None:
         t = self._theme
-        self.gallery = Gallery(t)
+        self.gallery = Gallery(t, tr("Agents"))
         self.gallery.chosen.connect(self._choose)
         self.gallery.entered.connect(self._enter)
         self.gallery.delete_wanted.connect(self.discard)
@@ -158,7 +140,7 @@ class AgentsPage(Page):
     def _make_centre(self) -> None:
         t = self._theme
         self._centre = _Column(t)
-        self.title = _Title(t)
+        self.title = FileTitle(t)
         self.which = Segmented(
             t, [tr("Edit"), tr("Preview")], name=tr("View"), icons=("pencil", "eye")
         )
@@ -186,7 +168,7 @@ class AgentsPage(Page):
         )
         self._head = widget_of(self._head_row)
         self.notice = Notice(t)
-        self.editor = AgentEditor(t)
+        self.editor = FileEditor(t, tr("Text of the agent’s file"))
         self.editor.edited.connect(self._edited)
         self.editor.caret_moved.connect(self._show_place)
         self.foot = Foot(t)
@@ -274,7 +256,7 @@ class AgentsPage(Page):
             return None
         return Path(options.folder)
 
-    def _choose(self, row: AgentRow) -> None:
+    def _choose(self, row: FileRow) -> None:
         self._deleted = None
         self.columns.list_wanted = False
         self._place()
@@ -287,7 +269,7 @@ class AgentsPage(Page):
 
     # -- the file ---------------------------------------------------------------------------
 
-    async def _show(self, row: AgentRow) -> None:
+    async def _show(self, row: FileRow) -> None:
         """Show a file, with what was written and not saved in it."""
         assert row.path is not None
         try:
@@ -309,15 +291,15 @@ class AgentsPage(Page):
         await self.file.check()
         await self._show_use()
         if self.columns.chat is not None and self.try_chat is not None:
-            self.try_chat.begin(self.file.name, self.file.look)
+            self.try_chat.begin(self.agent_name, self.agent_look)
 
     async def _show_use(self) -> None:
         """Show what the agent used in the last week."""
         from studio.agent.usage_costs import UsageTotal, format_dollars
 
-        name = self.file.name
+        name = self.agent_name
         sums = await self._engine.usage_costs.spent("agent", since=time.time() - WEEK)
-        if name == self.file.name:
+        if name == self.agent_name:
             used = sums.get(name, UsageTotal())
             cost = tr_engine(format_dollars(used.cost))
             if used.estimate and cost:
@@ -369,7 +351,7 @@ class AgentsPage(Page):
             size = -(-len(self.document.text.encode("utf-8", "replace")) // 4)
             self.foot.show_place(*self.editor.place, size)
 
-    def _show_notice(self, document: AgentDocument) -> None:
+    def _show_notice(self, document: FileDocument) -> None:
         """Say the most pressing thing about the file."""
         if document.outside is not None:
             text = tr("{file} changed on disk.").format(file=document.shown_name)
@@ -406,7 +388,7 @@ class AgentsPage(Page):
             if self.preview is None:
                 self.preview = Preview(self._theme)
                 self.views.addWidget(self.preview)
-            self.preview.show_agent(self.file.checked, self.file.name)
+            self.preview.show_agent(self.file.checked, self.agent_name)
             self.views.setCurrentWidget(self.preview)
         else:
             self.views.setCurrentWidget(self.editor)
@@ -559,9 +541,9 @@ class AgentsPage(Page):
         else:
             self._run(self._duplicate(document))
 
-    async def _duplicate(self, document: AgentDocument) -> None:
+    async def _duplicate(self, document: FileDocument) -> None:
         """Copy the text as it is shown. A shipped agent keeps its name: the copy replaces it."""
-        text, name = document.text, self.file.name
+        text, name = document.text, self.agent_name
         if document.origin != "shipped":
             name = self.index.free_name(tr("{name} copy").format(name=name))
             text = await asyncio.to_thread(lambda: set_value(text, "name", name).apply(text))
@@ -572,11 +554,11 @@ class AgentsPage(Page):
         if document is not None and not document.read_only:
             self._run(self._discard(document))
 
-    async def _discard(self, document: AgentDocument) -> None:
+    async def _discard(self, document: FileDocument) -> None:
         """Move the file to the trash, with a way back."""
         if not self.file.is_checked:
             await self.file.check()
-        name = self.file.name
+        name = self.agent_name
         await self.file.keep()
         unsaved = (await asyncio.to_thread(self.library.unsaved)).get(document.path)
         self.file.close()  # or its end would be taken for another program's doing
@@ -643,7 +625,7 @@ class AgentsPage(Page):
             self.try_chat.closed.connect(self._close_try)
             self.try_chat.open_wanted.connect(self.open_wanted)
         self.columns.chat = self.try_chat
-        self.try_chat.begin(self.file.name, self.file.look)
+        self.try_chat.begin(self.agent_name, self.agent_look)
         self._place()
         self.try_chat.setFocus()
 

@@ -7,25 +7,42 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
-from studio.agent.agent_check import check_agent
 from studio.agent.agent_library import AgentLibrary, DraftConflict, UnsavedText
-from studio.agent.agent_parser import AgentText
+from studio.agent.frontmatter import Frontmatter, Problem
 from studio.domain.agents import Origin
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.ui.pages.page import Run
 
-from .agent_rows import AgentIndex
-from .document import AgentDocument, as_shown
+from .document import FileDocument, as_shown
 
 CHECK_MS = 150
 """How long a change waits for others, to be checked and kept together with them."""
 
 
-class OpenFile(QObject):
-    """Holds the document, and tells the page what becomes of it."""
+class Checked(Protocol):
+    """What was read of a text, with its problems."""
+
+    @property
+    def frontmatter(self) -> Frontmatter | None: ...
+    @property
+    def problems(self) -> tuple[Problem, ...]: ...
+    @property
+    def errors(self) -> tuple[Problem, ...]: ...
+
+
+CheckedT = TypeVar("CheckedT", bound=Checked)
+
+
+class OpenFile(QObject, Generic[CheckedT]):
+    """Holds the document, and tells the page what becomes of it.
+
+    ``check`` reads a text and finds its problems, in a thread; ``nothing`` makes what is read of
+    no text.
+    """
 
     changed = Signal()
     """The text was checked again, or the file on the disk is another one."""
@@ -34,11 +51,17 @@ class OpenFile(QObject):
     gone = Signal()
     """The file was deleted by another program."""
 
-    def __init__(self, library: AgentLibrary, index: AgentIndex, run: Run) -> None:
+    def __init__(
+        self,
+        library: AgentLibrary,
+        check: Callable[[Path, str], CheckedT],
+        nothing: Callable[[], CheckedT],
+        run: Run,
+    ) -> None:
         super().__init__()
-        self._library, self._index, self._run = library, index, run
-        self.document: AgentDocument | None = None
-        self.checked = AgentText()
+        self._library, self._check, self._nothing, self._run = library, check, nothing, run
+        self.document: FileDocument | None = None
+        self.checked = nothing()
         self._timer = QTimer(self, singleShot=True, interval=CHECK_MS)
         self._timer.timeout.connect(lambda: run(self._settle()))
         self._watcher = QFileSystemWatcher(self)
@@ -53,36 +76,24 @@ class OpenFile(QObject):
             self.document is not None and matter is not None and (matter.text == self.document.text)
         )
 
-    @property
-    def name(self) -> str:
-        """The name of the agent."""
-        stem = self.document.path.stem if self.document else ""
-        return str(self.checked.values.get("name", stem))
-
-    @property
-    def look(self) -> tuple[str, str]:
-        """The agent's icon and hue."""
-        values = self.checked.values
-        return str(values.get("icon", "sparkle")), str(values.get("hue", "slate"))
-
-    async def load(self, path: Path, origin: Origin) -> AgentDocument:
+    async def load(self, path: Path, origin: Origin) -> FileDocument:
         """Open a file, with what was written and not saved in it; raises StudioError."""
         stored = await asyncio.to_thread(self._library.read, path)
         unsaved = (await asyncio.to_thread(self._library.unsaved)).get(path)
         await self._keep_all()
-        document = AgentDocument(path, origin, stored)
+        document = FileDocument(path, origin, stored)
         document.text = document.base
         if unsaved is not None:
             if stored is not None and unsaved.base != document.base:
                 document.outside = stored
                 document.stored = replace(stored, text=unsaved.base)
             document.text = unsaved.text
-        self.document, self.checked = document, AgentText()
+        self.document, self.checked = document, self._nothing()
         self._watch()
         return document
 
     def close(self) -> None:
-        self.document, self.checked = None, AgentText()
+        self.document, self.checked = None, self._nothing()
 
     def write(self, text: str) -> None:
         """Take the editor's text; it is checked and kept soon."""
@@ -99,8 +110,8 @@ class OpenFile(QObject):
         document = self.document
         if document is None:
             return
-        text, known = document.text, self._index.known(document.path)
-        found = await asyncio.to_thread(check_agent, text, known)
+        text = document.text
+        found = await asyncio.to_thread(self._check, document.path, text)
         if document is self.document and text == document.text:
             self.checked = found
             self.changed.emit()

@@ -1,4 +1,4 @@
-"""The text of an agent's file that is edited, and what the file said when it was read."""
+"""The text of a file that is edited, and what the file said when it was read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_shown(text: str) -> str:
 
 
 @dataclass(slots=True)
-class AgentDocument:
+class FileDocument:
     """One file. ``stored`` is the file from which the text was made, None if there is none.
 
     ``outside`` is the file as another program left it since, until the person has decided.

@@ -1,4 +1,4 @@
-"""Lists agents by where they are from, and files that cannot be used."""
+"""Lists files by where they are from, and those that cannot be used."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from PySide6.QtWidgets import (
 
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
-from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_rounded, paint_text, paint_tile
 
-from .agent_rows import AgentRow
+from .row import FileRow
 
 
 class GalleryModel(QAbstractListModel):
@@ -31,7 +30,7 @@ class GalleryModel(QAbstractListModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: list[AgentRow] = []
+        self.rows: list[FileRow] = []
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
         return 0 if parent.isValid() else len(self.rows)
@@ -53,12 +52,12 @@ class GalleryModel(QAbstractListModel):
             return Qt.ItemFlag.NoItemFlags
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 
-    def show(self, rows: Sequence[AgentRow]) -> None:
+    def show(self, rows: Sequence[FileRow]) -> None:
         self.beginResetModel()
         self.rows = list(rows)
         self.endResetModel()
 
-    def replace(self, at: int, row: AgentRow) -> None:
+    def replace(self, at: int, row: FileRow) -> None:
         self.rows[at] = row
         self.dataChanged.emit(self.index(at), self.index(at))
 
@@ -127,15 +126,15 @@ class Gallery(QListView):
     entered = Signal()
     delete_wanted = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
         self._theme = theme
-        self.agents = GalleryModel()
-        self.setModel(self.agents)
+        self.files = GalleryModel()
+        self.setModel(self.files)
         self.setItemDelegate(_Row(theme))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
-        self.setAccessibleName(tr("Agents"))
+        self.setAccessibleName(name)
         make_transparent(self)
         self._bar = OverlayBar(self)
         self.selectionModel().currentChanged.connect(self._current_changed)
@@ -143,14 +142,14 @@ class Gallery(QListView):
         theme.changed.connect(self.doItemsLayout)
 
     @property
-    def row(self) -> AgentRow | None:
+    def row(self) -> FileRow | None:
         return self.currentIndex().data(Qt.ItemDataRole.UserRole)
 
-    def show_rows(self, rows: Sequence[AgentRow], wanted: Path | None) -> None:
+    def show_rows(self, rows: Sequence[FileRow], wanted: Path | None) -> None:
         """Show these, with the file ``wanted`` chosen, or what is where the chosen one was."""
         at = self.currentIndex().row()
         self.selectionModel().blockSignals(True)
-        self.agents.show(rows)
+        self.files.show(rows)
         paths = [row.path for row in rows]
         if wanted is None or wanted not in paths:
             files = [n for n, path in enumerate(paths) if path is not None]
@@ -158,20 +157,20 @@ class Gallery(QListView):
             index = (after or files or [-1])[0]
         else:
             index = paths.index(wanted)
-        self.setCurrentIndex(self.agents.index(index))
+        self.setCurrentIndex(self.files.index(index))
         self.selectionModel().blockSignals(False)
         self.viewport().update()
 
     def mark_unsaved(self, path: Path, unsaved: bool) -> None:
-        for at, row in enumerate(self.agents.rows):
+        for at, row in enumerate(self.files.rows):
             if row.path == path and row.unsaved != unsaved:
-                self.agents.replace(at, replace(row, unsaved=unsaved))
+                self.files.replace(at, replace(row, unsaved=unsaved))
 
     def choose(self, path: Path) -> None:
         """Choose a file that is listed."""
-        for at, row in enumerate(self.agents.rows):
+        for at, row in enumerate(self.files.rows):
             if row.path == path:
-                self.setCurrentIndex(self.agents.index(at))
+                self.setCurrentIndex(self.files.index(at))
 
     def _current_changed(self, index: QModelIndex) -> None:
         row = index.data(Qt.ItemDataRole.UserRole)

@@ -1,4 +1,4 @@
-"""The text of an agent's file, with numbers of lines, the present line and marked problems."""
+"""The text of a file, with numbers of lines, the present line and marked problems."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from studio.agent.agent_edit import Edit
 from studio.agent.frontmatter import Problem
 from studio.ui.markdown.parser import utf16
 from studio.ui.theme import Theme
-from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, OverlayBar, make_transparent
 
-from .highlighter import AgentHighlighter
+from .highlighter import FileHighlighter
 
 _PARAGRAPH = "\u2029"
 
@@ -33,7 +32,7 @@ _PARAGRAPH = "\u2029"
 class _Numbers(QWidget):
     """The numbers of the lines, left of the text."""
 
-    def __init__(self, theme: Theme, editor: AgentEditor) -> None:
+    def __init__(self, theme: Theme, editor: FileEditor) -> None:
         super().__init__(editor)
         self._theme, self._editor = theme, editor
 
@@ -64,14 +63,14 @@ class _Numbers(QWidget):
         painter.end()
 
 
-class AgentEditor(QTextEdit):
+class FileEditor(QTextEdit):
     """Plain text whose lines are 22 pixels tall. Places are characters, as in ``Problem``."""
 
     edited = Signal()
     """The text changed, by the person or by ``apply``."""
     caret_moved = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
         self._theme = theme
@@ -82,11 +81,11 @@ class AgentEditor(QTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)  # YAML has no tabs
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        self.setAccessibleName(tr("Text of the agent’s file"))
+        self.setAccessibleName(name)
         make_transparent(self)
         self._numbers = _Numbers(theme, self)
         FocusRing.of(theme).follow(self)
-        self._highlighter = AgentHighlighter(theme, self.document())
+        self._highlighter = FileHighlighter(theme, self.document())
         self._bar = OverlayBar(self)
         self.verticalScrollBar().valueChanged.connect(lambda _: self._numbers.update())
         self.document().contentsChange.connect(self._contents_changed)

@@ -1,4 +1,4 @@
-"""Colours of an agent's file: keys, texts and comments above, markdown below."""
+"""Colours of a markdown file: keys, texts and comments above, markdown below."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST = 2_000
 _BEFORE, _FRONT, _BODY_STATE, _CODE = -1, 1, 2, 3
 
 
-class AgentHighlighter(QSyntaxHighlighter):
+class FileHighlighter(QSyntaxHighlighter):
     """Colours one line at a time; the state of a line says which part of the file it ends in."""
 
     def __init__(self, theme: Theme, document: QTextDocument) -> None:
