@@ -25,7 +25,7 @@ def draft_lines(draft: Draft) -> list[str]:
     what = f"{about.action.capitalize()} {about.label}"
     if not about.is_text:
         return [f"{what} (not text)"]
-    counts, lines = diff_lines(about.before or "", about.after)
+    counts, lines = diff_lines(*about.compared())
     return [f"{what} ({counts})", *(lines if about.rewrites else [])]
 
 

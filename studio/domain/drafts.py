@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .jsonvalue import JsonObject
+from .notebooks import compared, is_notebook
 
 DraftAction: TypeAlias = Literal["write", "delete", "move"]
 DraftStatus: TypeAlias = Literal[
@@ -52,11 +53,18 @@ class DraftDescription:
         """Whether the text changes; a move may leave it as it is."""
         return self.after != (self.before or "")
 
+    def compared(self) -> tuple[str, str]:
+        """The two texts that show people the change: of a notebook those of its cells."""
+        if is_notebook(self.file_name) and self.before:
+            return compared(self.before, self.after) or (self.before, self.after)
+        return self.before or "", self.after
+
     def counts(self) -> tuple[int, int]:
         """Lines added and removed, as a unified diff would count them."""
         from .line_changes import changed_lines
 
-        return changed_lines((self.before or "").splitlines(), self.after.splitlines())
+        before, after = self.compared()
+        return changed_lines(before.splitlines(), after.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -430,6 +430,7 @@ Of two that match, the first counts.
 """
 _COUNTED: dict[str, Callable[[int], str]] = {
     "character": lambda n: tr_plural("{count} character", "{count} characters", n),
+    "cell": lambda n: tr_plural("{count} cell", "{count} cells", n),
     "entry": lambda n: tr_plural("{count} entry", "{count} entries", n),
     "file": lambda n: tr_plural("{count} file", "{count} files", n),
     "line": lambda n: tr_plural("{count} line", "{count} lines", n),

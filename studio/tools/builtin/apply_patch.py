@@ -11,7 +11,7 @@ from studio.tools.drafts.draft_make import make_further, propose_patch
 from studio.tools.workspace.patch import GRAMMAR, FileChange, Hunk, parse_patch, patched
 
 from .delete import deletion
-from .edit import changed_draft, changed_lines
+from .edit import cells_of, changed_draft, changed_lines, on_cells
 from .move import movement
 from .write import whole_draft
 
@@ -91,13 +91,14 @@ async def _drafted(
 
 def _moved(context: Context, draft: FileDraft, hunks: list[Hunk]) -> tuple[FileDraft, str]:
     """The draft of a move with changes in the text."""
-    after, notes = context.seen.changed(
-        context.workspace, draft.path, draft.after, lambda text: patched(text, draft.path, hunks)
-    )
+    name = draft.path
+    change = on_cells(name, lambda text: patched(text, name, hunks))
+    after, notes = context.seen.changed(context.workspace, name, draft.after, change)
     if draft.path in context.seen.drafted:
         context.seen.saw(draft.target or draft.path, after, drafted=True)
     further = make_further(draft, after)
-    return further, "\n".join([*notes, *changed_lines(draft.after, after)])
+    lines = changed_lines(cells_of(name, draft.after), cells_of(name, after))
+    return further, "\n".join([*notes, *lines])
 
 
 def _refuse_common_files(drafts: list[FileDraft]) -> None:

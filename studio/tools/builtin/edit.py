@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from studio.domain.errors import NothingRead
+from studio.domain.notebooks import is_notebook, read_notebook
 from studio.tools import Context, FileDraft, Result, ToolFailed, make_draft, tool
 from studio.tools.drafts.diff import diff
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
@@ -79,6 +80,7 @@ def _draft(
     context: Context, path: str, waiting: FileDraft | None, change: Change
 ) -> tuple[FileDraft, str]:
     workspace = context.workspace
+    change = on_cells(path, change)
     if waiting is not None:
         before, name = waiting.after, waiting.target or waiting.path
         after, notes = context.seen.changed(workspace, name, before, change)
@@ -89,7 +91,26 @@ def _draft(
         before = text or ""
         after, notes = context.seen.changed(workspace, name, before, change)
         draft = make_draft(workspace, path, after)
-    return draft, "\n".join([*notes, *changed_lines(before, after)])
+    return draft, "\n".join([*notes, *changed_lines(cells_of(name, before), cells_of(name, after))])
+
+
+def on_cells(name: str, change: Change) -> Change:
+    """The same change, of a notebook made in the text of its cells (C-9)."""
+
+    def changed(text: str) -> tuple[str, list[str]]:
+        book = read_notebook(text) if is_notebook(name) else None
+        if book is None:
+            return change(text)
+        after, notes = change(book.text())
+        return book.with_text(after), notes
+
+    return changed
+
+
+def cells_of(name: str, text: str) -> str:
+    """The text of a file as a model is shown it: of a notebook that of its cells."""
+    book = read_notebook(text) if is_notebook(name) else None
+    return text if book is None else book.text()
 
 
 def edited(text: str, name: str, edits: Sequence[Edit]) -> tuple[str, list[str]]:

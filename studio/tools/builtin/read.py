@@ -9,13 +9,16 @@ from pathlib import Path
 
 from studio.domain.errors import NothingRead
 from studio.domain.messages import Image
+from studio.domain.notebooks import is_notebook, read_notebook
 from studio.processes.daemon_thread import Stop, stoppable
-from studio.tools import Context, FileDraft, Result, ToolFailed, tool
+from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, tool
 from studio.tools.sdk.result import plural
-from studio.tools.workspace.encodings import title_of
+from studio.tools.workspace.encodings import decode, title_of
 from studio.tools.workspace.images import describe_image, format_of, normalise
+from studio.tools.workspace.notebooks import Cells, cell_with_line, cells_from
 from studio.tools.workspace.pdf import Pages, is_pdf, pages
 from studio.tools.workspace.text_files import (
+    WHOLE,
     LinePart,
     Slice,
     Wanted,
@@ -67,14 +70,14 @@ async def read(
 ) -> Result:
     """Read a text file, or some lines of it. The first line of the answer says which lines
     these are; below it is the text exactly as it is in the file. Very long lines are cut and
-    say how to read their rest. Of a PDF file you get the words page by page, of a picture
-    (PNG, JPEG, GIF, WebP and others) the picture itself.
+    say how to read their rest. Of a PDF file you get the words page by page, of a notebook its
+    cells, of a picture (PNG, JPEG, GIF, WebP and others) the picture itself.
 
     path: The file, relative to the working folder.
     paths: Several files instead, 10 at most, each from its beginning.
     first_line: The line to begin with, counting from 1.
     lines: How many lines to read at most.
-    first_page: Of a PDF file the page to begin with.
+    first_page: Of a PDF file or notebook the page or cell to begin with.
     first_column: Of a very long line the character to begin with; then you get the rest of
         line first_line alone.
     """
@@ -121,17 +124,27 @@ async def _read_several(context: Context, paths: list[str], lines: int, room: in
 async def _read(context: Context, path: str, wanted: Wanted, first_page: int) -> _Part:
     workspace = context.workspace
 
-    def work(stop: Stop) -> tuple[Slice | LinePart | Pages | Image, str]:
+    def work(stop: Stop) -> tuple[Slice | LinePart | Pages | Cells | Image, str]:
         if text is not None:
             context.seen.saw(name, text)
-            return slice_text(text, wanted), note
+            return cells(text) or slice_text(text, wanted), note
         file = workspace.file(path)
         context.seen.saw_file(workspace, file, name)
+        whole = _whole(workspace, file, name) if is_notebook(name) else None
+        if whole is not None and (book := cells(whole[0])) is not None:
+            return book, note + whole[1]
         if unusual := _unusual(file, name, first_page, wanted.limit, stop):
             return unusual, note
         if (now := unsaved_now(workspace, file, name)) is not None:
             return slice_text(now, wanted), f"{note} {UNSAVED}"
         return slice_file(file, name, wanted, stop), note
+
+    def cells(text: str) -> Cells | None:
+        book = read_notebook(text) if is_notebook(name) else None
+        if book is None:
+            return None
+        first = first_page if first_page > 1 else cell_with_line(book, wanted.first)
+        return cells_from(book, first, wanted.limit, numbered=context.numbered)
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
@@ -143,6 +156,8 @@ async def _read(context: Context, path: str, wanted: Wanted, first_page: int) ->
         return _Part(f"[{name}, a picture, {about}]{note}", about, (name,), (part,))
     if isinstance(part, Pages):
         return _of_pages(name, part, note)
+    if isinstance(part, Cells):
+        return _of_cells(name, part, note)
     if isinstance(part, LinePart):
         return _of_line(name, part, wanted.first, note)
     count = part.last - part.first + 1
@@ -232,6 +247,28 @@ def _encoding(encoding: str) -> str:
     """What a model has to know before it changes a file that cannot hold every character."""
     title = title_of(encoding)
     return f" The file is in {title}." if title else ""
+
+
+def _whole(workspace: Workspace, file: Path, name: str) -> tuple[str, str] | None:
+    """The text of a file as the person has it, and a note on that; None for a big file."""
+    if file.stat().st_size > WHOLE:
+        return None
+    if (now := unsaved_now(workspace, file, name)) is not None:
+        return now, f" {UNSAVED}"
+    return decode(read_whole(file, name), name)[0], ""
+
+
+def _of_cells(name: str, part: Cells, note: str) -> _Part:
+    if part.first > max(part.total, 1):
+        cells = plural(part.total, "cell")
+        raise ToolFailed(f"{name} has only {cells}; there is no cell {part.first}.")
+    head = f"[{name}, a notebook, cells {part.first}-{part.last} of {part.total}]"
+    if part.last < part.total:
+        head += f" More follows: read on with first_page {part.last + 1}."
+    head += f" Edit it in this form; a line “{part.marker} code” or “{part.marker} markdown”"
+    head += f" begins a new cell. Outputs stay as they are.{note}"
+    count = plural(part.last - part.first + 1, "cell")
+    return _Part(f"{head}\n{part.text}", count, (name,), part.images)
 
 
 def _of_pages(name: str, part: Pages, note: str) -> _Part:

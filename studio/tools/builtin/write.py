@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from studio.domain.notebooks import is_notebook, new_notebook, read_notebook
 from studio.tools import Context, FileDraft, Result, make_draft, tool
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 from studio.tools.workspace.text_files import line_end, with_line_end
@@ -34,6 +35,9 @@ def _draft(context: Context, path: str, waiting: FileDraft | None, content: str)
         name, before, _, _ = read_current(workspace, path)
     now = before if waiting is None else waiting.after
     context.seen.check_overwrite(workspace, name, now or "")
+    if is_notebook(name) and content.startswith("# %%"):
+        book = read_notebook(now or "")
+        content = book.with_text(content) if book else new_notebook(content)
     if before and (end := line_end(before)) not in (None, "\n"):
         content = with_line_end(content, end)
     context.seen.saw(name, content, drafted=True)

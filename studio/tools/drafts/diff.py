@@ -45,8 +45,7 @@ class DiffLine:
 
 def unified_diff(draft: Draft, context: int = 3) -> list[DiffLine]:
     """The change a draft makes, with ``context`` unchanged lines around each part."""
-    about = draft.describe()
-    return diff(about.before or "", about.after, context)
+    return diff(*draft.describe().compared(), context)
 
 
 def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:

@@ -181,9 +181,10 @@ class DraftDetail(PaintedWidget):
         about = draft.describe()
         lines = unified_diff if about.rewrites else _none
         self._lines = await asyncio.to_thread(lines, draft)
+        pair = await asyncio.to_thread(about.compared)
         if self.shown is not shown:
             return  # another was chosen meanwhile
-        self._pair = (about.before or "", about.after)
+        self._pair = pair
         self.title.set_text(
             tr_plural("{count} draft selected", "{count} drafts selected", marked)
             if marked > 1

@@ -54,6 +54,7 @@ LANGUAGES = {
     "py": "python", "js": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx",
     "rs": "rust", "go": "go", "c": "c", "h": "c", "cpp": "cpp", "java": "java", "rb": "ruby",
     "sh": "bash", "toml": "toml", "yaml": "yaml", "yml": "yaml", "json": "json", "css": "css",
+    "ipynb": "python",
     "html": "html", "sql": "sql", "md": "markdown", "kt": "kotlin", "swift": "swift",
 }  # fmt: skip
 
@@ -282,7 +283,7 @@ class DraftItem(Item[DraftBlock]):
 
     def unfold(self, index: int) -> None:
         """Show the lines of a fold."""
-        self._lines = unfold(self.lines(), index, self.about.after)
+        self._lines = unfold(self.lines(), index, self.about.compared()[1])
         self.laid = False
 
     def lay(self, context: ItemContext) -> None:
