@@ -38,6 +38,8 @@ OF_CAP: dict[Cap, str] = {
     "session": "for this chat",
     "day": "for today",
     "month": "for this month",
+    "run": "for this run",
+    "step": "for this step",
 }
 
 

@@ -17,6 +17,8 @@ DENIED: Final = 4
 ``permissions test``: it would be."""
 ASK: Final = 5
 """``permissions test``: the person would be asked."""
+UNSURE: Final = 5
+"""``workflow run`` and ``resume``: something may have happened, and nobody is there to ask."""
 CANCELLED: Final = 130
 
 LIMITS: frozenset[CompletionReason] = frozenset(

@@ -183,6 +183,24 @@ def param(text: str) -> tuple[str, str]:
     return name, value
 
 
+def input_value(text: str) -> tuple[str, str]:
+    """Parses an input of a workflow: ``tag=v2.4``."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise argparse.ArgumentTypeError("an input is NAME=VALUE")
+    return name, value
+
+
+def dollars(text: str) -> float:
+    """Parses an amount of money above nothing: ``2.50`` or ``$2.50``."""
+    try:
+        if 0 < (found := float(text.strip().removeprefix("$"))) < math.inf:
+            return found
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("an amount in dollars is needed, like 2.50")
+
+
 def _share(most: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         if 0 <= (found := float(text)) <= most:

@@ -39,8 +39,9 @@ CompletionReason: TypeAlias = Literal[
 """``handed_over``: the model called tools that the client runs; the next turn brings their
 results."""
 
-Cap: TypeAlias = Literal["turn", "session", "day", "month", "hour"]
-"""What a cap of tokens or money applies to; the one of an hour is of requests."""
+Cap: TypeAlias = Literal["turn", "session", "day", "month", "hour", "run", "step"]
+"""What a cap of tokens or money applies to; the one of an hour is of requests. A ``run`` is one of
+a workflow, a ``step`` is one of its steps."""
 
 Topic: TypeAlias = Literal[
     "orientation",

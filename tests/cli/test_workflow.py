@@ -1,13 +1,15 @@
-"""``agent-studio workflow``: check, schema (W-8, W-10, W-69)."""
+"""``agent-studio workflow`` (W-8, W-10, W-69)."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from support.engine_home import engine_home
+from support.engine_home import EngineHome, engine_home
+from support.workflow_home import by_words, workflow, write
 
 GOOD = "---\nsteps:\n  - {id: look, agent: Researcher}\n---\n## look\nLook around.\n"
 
@@ -62,3 +64,57 @@ async def test_w10_the_schema_is_printed(
         assert await one.command("workflow", "schema") == 0
         schema = json.loads(capsys.readouterr().out)
         assert "for_each" in schema["properties"]["steps"]["items"]["properties"]
+
+
+def story(home: EngineHome, steps: str, top: str = "") -> None:
+    write(home.folder, "story", workflow(steps, top))
+
+
+async def test_w69_a_run_prints_its_steps_and_its_outputs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = by_words({"Write of tea": "Tea is hot."})
+    async with engine_home(tmp_path, "ollama", script) as one:
+        top = "inputs: {about: {type: string, required: true}}\n"
+        story(
+            one,
+            "  - {id: say, agent: Writer, prompt: 'Write of ${{ inputs.about }}'}\n"
+            "  - {id: long, check: len(steps.say.text) > 3}",
+            top,
+        )
+        here = ("--folder", str(one.folder), "--provider", "ollama", "--model", "sim-model")
+        assert await one.command("workflow", "run", "story", *here) == 1
+        assert "needs the input about" in capsys.readouterr().err
+        assert await one.command("workflow", "run", "tale", *here) == 1
+        assert "no workflow tale. Known are story." in capsys.readouterr().err
+        assert await one.command("workflow", "run", "story", *here, "--input", "about=tea") == 0
+        told = capsys.readouterr()
+        assert told.out == "Tea is hot.\n"
+        assert re.sub(r"[0-9a-f]{8}|[0-9.]+ s", "N", told.err).splitlines() == [
+            "Story, run 1 (N)",
+            "· say: Writer",
+            "✓ say, N",
+            "✓ long",
+            "Story is done",
+        ]
+        assert await one.command("workflow", "list", "--json") == 0
+        (listed,) = json.loads(capsys.readouterr().out)
+        assert (listed["name"], listed["state"], listed["live"]) == ("Story", "done", False)
+        assert await one.command("workflow", "show", listed["id"][:6]) == 0
+        shown = capsys.readouterr().out.splitlines()
+        assert shown[0] == f"Story, run 1 ({listed['id']}): done"
+        assert shown[1].split() == ["done", "say"] and shown[2].strip() == "Tea is hot."
+        assert await one.command("workflow", "resume", listed["id"]) == 1
+        assert "is done" in capsys.readouterr().err
+
+
+async def test_w69_a_run_tells_its_events_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with engine_home(tmp_path, "ollama", []) as one:
+        story(one, "  - {id: a, set: {x: 1}}\n  - {id: b, check: steps.a.outputs.x == 2}")
+        run = ("workflow", "run", "story", "--folder", str(one.folder), "--json")
+        assert await one.command(*run) == 1
+        events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert events[-1]["event"] == "run_finished" and events[-1]["state"] == "failed"
+        assert events[-1]["reason"] == "b: “steps.a.outputs.x == 2” does not hold."

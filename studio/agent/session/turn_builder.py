@@ -70,14 +70,15 @@ FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 @dataclass(frozen=True, slots=True)
 class ParentTurn:
-    """What a turn inherits from the turn that begins it.
+    """What a turn inherits from the turn, or the step of a workflow, that begins it.
 
     It uses the same budget, may never do more (T-6), and is exposed to what the
-    parent has read. ``record`` records in the parent what the turn itself reads.
+    parent has read. ``record`` records in the parent what the turn itself reads. Without a
+    ``policy`` nothing but its own rules limits it.
     """
 
     budget: Budget
-    policy: Policy
+    policy: Policy | None
     guard: ExfiltrationGuard
     record: Callable[[Event], None]
 

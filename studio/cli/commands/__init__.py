@@ -26,7 +26,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``templates``: lists, shows and edits templates of messages.
 - ``tools``: lists, shows, creates and tries tools.
 - ``usage``: adds up tokens and costs.
-- ``workflow``: checks workflow files, prints the schema of their format.
+- ``workflow``: checks and runs workflows of many agents, and looks after their runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ COMMANDS = {
     "tools": "look at tools, write one, try one",
     "templates": "keep messages with places, for run -t",
     "agents": "look at agents, write one, check them",
-    "workflow": "look for mistakes in workflows of many agents",
+    "workflow": "run workflows of many agents, and look for mistakes in them",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",
     "export": "write conversations to a file",

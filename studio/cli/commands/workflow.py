@@ -1,4 +1,4 @@
-"""``agent-studio workflow``: checks workflow files, prints the schema of their format (W-69)."""
+"""``agent-studio workflow``: checks and runs workflows, and looks after their runs (W-69)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,64 @@ from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
-from studio.cli.parser import CommandParser
+from studio.cli.parser import (
+    CommandParser,
+    dollars,
+    input_value,
+    permission_option,
+    provider_option,
+)
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from studio.agent.frontmatter import Problem
     from studio.cli.console import Console
+    from studio.cli.workflow_driver import WorkflowDriver
+    from studio.workflows.runner import Runner
     from studio.workflows.workflow_check import KnownNames
+    from studio.workflows.workflow_runs import WorkflowRuns
 
 
 def arguments(parser: CommandParser) -> None:
     helps = {
+        "run": "run a workflow",
+        "list": "list runs, the last one first",
+        "show": "show a run and its steps",
+        "resume": "go on with a run that was paused, interrupted or killed",
+        "stop": "end a run that waits",
         "check": "look for mistakes in workflow files",
         "schema": "print the JSON Schema of a workflow's frontmatter, for editors",
     }
     found = parser.add_subcommands(helps)
+    start = found["run"]
+    start.description = (
+        "Run a workflow: its outputs go to standard output, its steps to standard error. Exit "
+        "codes are those of run; 5: something may have happened, and nobody is here to ask."
+    )
+    start.add_argument("workflow", metavar="FILE|NAME", help="a file, or the name of a workflow")
+    start.add_argument(
+        "-i",
+        "--input",
+        action="append",
+        default=[],
+        type=input_value,
+        metavar="NAME=VALUE",
+        help="an input of the workflow; may be repeated",
+    )
+    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
+    provider_option(start, "; default: your setting")
+    start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
+    permission_option(start)
+    start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    for name in ("show", "resume", "stop"):
+        found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
+    found["resume"].add_argument(
+        "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
+    )
+    for name in ("run", "list", "show", "resume"):
+        found[name].add_argument("--json", action="store_true", help="print JSON")
     check = found["check"]
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a workflow's file")
     check.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
@@ -30,17 +73,150 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """Check workflow files, or print the schema of their format."""
+    """Run and check workflows, and look after their runs."""
     console = context.console
+    match options.what:
+        case "run":
+            return await _start(context, options)
+        case "list":
+            return await _list(context, options)
+        case "show":
+            return await _show(context, options)
+        case "resume":
+            return await _resume(context, options)
+        case "stop":
+            return await _stop(context, options)
+        case _:
+            pass
     if options.what == "schema":
         from studio.workflows.reader import json_schema
 
         console.write_json(json_schema(), indent=2)
         return DONE
+    return await _check(context, _folder(options), options, console)
+
+
+async def _start(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.domain.agents import Caps
+    from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+
+    folder = _folder(options)
+    runs = WorkflowRuns(await context.engine())
+    path = await runs.locate(options.workflow, folder)
+    wanted = RunOptions(
+        dict(options.input),
+        Caps(dollars=options.dollars or 0.0),
+        options.provider or "",
+        options.model or "",
+        options.permission or "",
+    )
+    return await _carry_out(context, options, runs, await runs.start(path, folder, wanted))
+
+
+async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs = WorkflowRuns(await context.engine())
+    found = await runs.find(options.run)
+    runner = await runs.open(found.id)
+    run = runner.run
+    if run.end is not None:
+        await runs.close(runner)
+        raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
+    if await runs.changed(run):
+        context.console.say("The workflow’s file has changed since. The run goes on without that.")
+    if options.dollars:
+        await runner.raise_cap(replace(run.caps[""], dollars=options.dollars))
+    await runner.resume()
+    return await _carry_out(context, options, runs, runner)
+
+
+async def _carry_out(
+    context: CommandContext, options: argparse.Namespace, runs: WorkflowRuns, runner: Runner
+) -> int:
+    from studio.cli.workflow_driver import WorkflowDriver
+
+    started, console = runner.run.started, context.console
+    assert started is not None
+    if not options.json:
+        console.say(f"{started.name}, run {started.number} ({runner.run.id[:8]})")
+    driver = WorkflowDriver(runner, console, as_json=options.json)
+    try:
+        return await driver.carry_out(_on_interrupt(driver))
+    finally:
+        await runs.close(runner)
+
+
+def _on_interrupt(driver: WorkflowDriver) -> AbstractContextManager[None]:
+    """Leave the run for later on Ctrl-C, SIGTERM and a closed terminal."""
+    from studio.cli.console import on_signals
+
+    return on_signals(dict.fromkeys(("SIGINT", "SIGTERM", "SIGHUP"), driver.interrupt))
+
+
+async def _stop(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs = WorkflowRuns(await context.engine())
+    runner = await runs.open((await runs.find(options.run)).id)
+    try:
+        await runner.stop()
+    finally:
+        await runs.close(runner)
+    context.console.say(f"The run {runner.run.id[:8]} is {runner.run.state}.")
+    return DONE
+
+
+async def _list(context: CommandContext, options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+    from datetime import datetime
+
+    from studio.agent.usage_costs import format_dollars
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    found = await WorkflowRuns(await context.engine()).store.list()
+    console = context.console
+    if options.json:
+        console.write_json([asdict(one) for one in found])
+        return DONE
+    for one in found:
+        broken_off = one.state == "running" and not one.live
+        state = "interrupted" if broken_off else one.state.replace("_", " ")
+        at = datetime.fromtimestamp(one.updated).strftime("%Y-%m-%d %H:%M")
+        cost = format_dollars(one.dollars)
+        console.row(
+            f"{one.id[:8]}  {at}  {state:<11}  {one.name}, run {one.number}  {cost}".rstrip()
+        )
+    if not found:
+        console.say("There is no run yet.")
+    return DONE
+
+
+async def _show(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.cli.workflow_driver import describe_run
+    from studio.domain.codec import encode_event
+    from studio.domain.runs import Run
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs, console = WorkflowRuns(await context.engine()), context.console
+    info = await runs.find(options.run)
+    events = await runs.store.events(info.id)
+    if options.json:
+        console.write_json([{"at": at, **encode_event(event)} for at, event in events])
+        return DONE
+    workflow = await runs.workflow_of(Run(events))
+    for line in describe_run(workflow, Run(events), live=info.live):
+        console.row(line)
+    return DONE
+
+
+def _folder(options: argparse.Namespace) -> Path:
     folder: Path = (options.folder or Path.cwd()).resolve()
     if not folder.is_dir():
         raise ConfigurationError(f"The folder {folder} is not there.")
-    return await _check(context, folder, options, console)
+    return folder
 
 
 async def _check(
@@ -86,11 +262,7 @@ def _problems(path: Path, known: KnownNames) -> tuple[Problem, ...]:
     """Raises ConfigurationError for a file that cannot be read."""
     from studio.workflows.reader import read_workflow_text
     from studio.workflows.workflow_check import check_workflow
+    from studio.workflows.workflow_runs import read_text
 
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path} is not a text in UTF-8.") from error
+    text = read_text(path)
     return check_workflow(read_workflow_text(text, path.stem, str(path)), known).problems

@@ -1,0 +1,258 @@
+"""The driver of a workflow's run: carries it out, prints its steps and asks the person."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AbstractContextManager
+
+from studio.agent.usage_costs import format_dollars
+from studio.domain.aio import settled
+from studio.domain.codec import encode_event
+from studio.domain.jsonvalue import Json
+from studio.domain.runs import (
+    CapReached,
+    ItemsFound,
+    RetryPlanned,
+    Run,
+    RunEvent,
+    RunFinished,
+    RunPaused,
+    RunQuestion,
+    StepAsked,
+    StepFinished,
+    StepRun,
+    StepsRedone,
+    StepStarted,
+)
+from studio.domain.workflows import Step, Workflow
+from studio.workflows.expressions import as_words
+from studio.workflows.runner import Runner
+
+from .console import Console
+from .event_printer import one_line
+from .exit_codes import CANCELLED, DENIED, DONE, LIMIT, PROVIDER, UNSURE, USAGE
+
+INTERRUPTED = "You interrupted it."
+_MARKS = {"done": "✓", "failed": "×", "skipped": "–", "stopped": "–"}
+_WORDS = {"done": "", "failed": " failed", "skipped": " was left out", "stopped": " was stopped"}
+
+
+class WorkflowDriver:
+    """Carries out a run at a terminal, or where nobody is there to ask."""
+
+    def __init__(self, runner: Runner, console: Console, *, as_json: bool = False) -> None:
+        self._runner = runner
+        self._console = console
+        self._json = as_json
+        self._workflow: Workflow = runner.plan.workflow
+        self._steps: dict[str, Step] = {step.id: step for step in self._workflow.steps}
+        self._asked: asyncio.Queue[tuple[StepRun, RunQuestion]] = asyncio.Queue()
+        self._work: asyncio.Task[Run] | None = None
+        self._interrupted = False
+        runner.attended = console.interactive and not as_json
+
+    def interrupt(self) -> None:
+        """Leave the run as it is, so that it can go on later."""
+        self._interrupted = True
+        if self._work is not None:
+            self._work.cancel()
+
+    async def carry_out(self, on_interrupt: AbstractContextManager[None]) -> int:
+        """Carry the run out as far as it goes; returns the exit code."""
+        runner = self._runner
+        unsubscribe = runner.subscribe(self._event)
+        asking = asyncio.create_task(self._ask_all())
+        for one in runner.run.questions:
+            self._asked.put_nowait(one)
+        try:
+            with on_interrupt:
+                await self._run()
+        finally:
+            unsubscribe()
+            asking.cancel()
+            await asyncio.wait([asking])
+        if not asking.cancelled() and (error := asking.exception()) is not None:
+            raise error
+        return self._end()
+
+    async def _run(self) -> None:
+        runner = self._runner
+        self._work = work = asyncio.ensure_future(runner.carry_out())
+        try:
+            await settled(work)
+        except asyncio.CancelledError:
+            if not self._interrupted:
+                raise
+        if work.cancelled():
+            await runner.pause(INTERRUPTED)
+        else:
+            work.result()
+
+    def _end(self) -> int:
+        """Print what came of the run; returns the exit code."""
+        run, console = self._runner.run, self._console
+        if run.end is None:
+            for one, question in run.questions:
+                console.say(f"? {self._label(one.step, one.item)}: {question.text}")
+            console.say(f"To go on: agent-studio workflow resume {run.id[:8]}")
+            if self._interrupted:
+                return CANCELLED
+            if run.paused is not None:
+                return LIMIT
+            return UNSURE if run.state == "unsure" else DENIED
+        if not self._json and (answer := self._answer(run)):
+            console.write(f"{answer}\n")
+        return exit_code_of_run(run, self._steps)
+
+    def _answer(self, run: Run) -> str:
+        """The outputs; of a workflow without any what its last step said."""
+        assert run.end is not None
+        outputs = run.end.outputs
+        if len(outputs) == 1:
+            (value,) = outputs.values()
+            return "" if value is None else as_words(value)
+        if outputs:
+            return json.dumps(outputs, ensure_ascii=False, indent=2)
+        said = [run.step(step.id) for step in self._workflow.steps]
+        return next((one.text for one in reversed(said) if one.state == "done" and one.text), "")
+
+    # Events
+
+    def _event(self, at: float, event: RunEvent) -> None:
+        if isinstance(event, StepAsked) and self._runner.attended:
+            one = self._runner.run.step(event.step, event.item)
+            self._asked.put_nowait((one, event.question))
+        if self._json:
+            self._console.write_json({"at": at, **encode_event(event)})
+        elif line := self._line(event):
+            self._console.say(line)
+
+    def _line(self, event: RunEvent) -> str:
+        match event:
+            case StepStarted():
+                step = self._steps[event.step]
+                if step.kind in ("agent", "run", "workflow"):
+                    again = f", try {event.attempt}" if event.attempt > 1 else ""
+                    again += f", round {event.round}" if event.round > 1 else ""
+                    what = one_line(step.target)
+                    return f"· {self._label(event.step, event.item)}: {what}{again}"
+                return ""
+            case ItemsFound():
+                return f"· {self._label(event.step)}: {len(event.items)} items"
+            case StepFinished():
+                reason = f": {one_line(event.reason)}" if event.reason else ""
+                seconds = f", {event.seconds:.1f} s" if event.seconds else ""
+                dollars = f", {cost}" if (cost := format_dollars(event.dollars or 0.0)) else ""
+                label = self._label(event.step, event.item)
+                what = f"{_MARKS[event.state]} {label}{_WORDS[event.state]}"
+                return f"{what}{reason}{seconds}{dollars}"
+            case RetryPlanned():
+                return f"· {self._label(event.step, event.item)} is tried again"
+            case StepsRedone():
+                return f"· {self._label(event.by)} goes back to {self._label(event.start)}"
+            case CapReached():
+                return f"! {self._label(event.step, event.item)}: {event.reason}"
+            case RunPaused():
+                return f"Paused. {event.reason}".rstrip()
+            case RunFinished():
+                total = format_dollars(self._runner.run.dollars)
+                cost = f", {total}" if total else ""
+                reason = f": {one_line(event.reason)}" if event.reason else ""
+                return f"{self._workflow.name} is {event.state}{reason}{cost}"
+            case _:
+                return ""
+
+    def _label(self, step: str, item: str = "") -> str:
+        label = one_line(self._steps[step].label)
+        if not item:
+            return label
+        value = self._runner.run.items.get(step, {}).get(item)
+        return f"{label}, {one_line(as_words(value))[:40]}"
+
+    # Questions
+
+    async def _ask_all(self) -> None:
+        """Ask one question after the other, those that are still open."""
+        while True:
+            one, question = await self._asked.get()
+            if one.question is not None and one.question.id == question.id:
+                answer = await self._ask(one, question)
+                await self._runner.answer(question.id, answer)
+
+    async def _ask(self, one: StepRun, question: RunQuestion) -> Json:
+        name, label = self._workflow.name, self._label(one.step, one.item)
+        self._console.say("", f"{name}, {label}: {question.text}")
+        if question.detail:
+            self._console.say(*(f"    {line}" for line in question.detail.split("\n")))
+        match question.kind:
+            case "approve":
+                return await self._letter("[y]es, [n]o: ", "yn") == "y"
+            case "permission":
+                prompt = "Allow? [y]es once, this [s]ession, [n]o: "
+                word = await self._letter(prompt, "ysn")
+                return {"y": "once", "s": "session"}.get(word, "deny")
+            case "unsure":
+                word = await self._letter("It [h]appened, run it [a]gain, [s]top: ", "has")
+                return {"h": "happened", "a": "again"}.get(word, "stop")
+            case _:
+                return await self._words(question)
+
+    async def _words(self, question: RunQuestion) -> Json:
+        for number, choice in enumerate(question.choices, 1):
+            self._console.say(f"  {number}. {choice}")
+        while (line := await self._console.line("Answer: ")) is not None:
+            if text := line.strip():
+                if text.isdecimal() and 1 <= int(text) <= len(question.choices):
+                    return question.choices[int(text) - 1]
+                return text
+        return ""
+
+    async def _letter(self, prompt: str, letters: str) -> str:
+        """Ask until one of ``letters`` is typed; empty at the end of the input."""
+        while (line := await self._console.line(prompt)) is not None:
+            word = line.strip().lower()[:1]
+            if word and word in letters:
+                return word
+        return ""
+
+
+def describe_run(workflow: Workflow, run: Run, *, live: bool) -> list[str]:
+    """A run and its steps, in lines."""
+    started = run.started
+    assert started is not None
+    state = run.state.replace("_", " ")
+    if run.state == "running" and not live:
+        state = "interrupted"
+    reason = f": {run.reason}" if run.reason else ""
+    cost = f", {found}" if (found := format_dollars(run.dollars)) else ""
+    lines = [f"{started.name}, run {started.number} ({run.id}): {state}{reason}{cost}"]
+    for step in workflow.steps:
+        one = run.step(step.id)
+        tries = f", try {len(one.tries)}" if len(one.tries) > 1 else ""
+        reason = f": {one_line(one.reason)}" if one.reason else ""
+        lines.append(f"  {one.state.replace('_', ' '):<10} {one_line(step.label)}{tries}{reason}")
+        keys = run.items.get(step.id, {})
+        if keys:
+            over = sum(run.step(step.id, key).over for key in keys)
+            lines[-1] += f" ({over} of {len(keys)} items)"
+        if one.text:
+            lines.append(f"             {one_line(one.text)}")
+    return lines
+
+
+def exit_code_of_run(run: Run, steps: dict[str, Step]) -> int:
+    """The exit code of a run that has its end: as that of ``run`` for what went wrong first."""
+    assert run.end is not None
+    if run.end.state == "done":
+        return DONE
+    if run.end.state == "stopped":
+        return CANCELLED
+    for step in steps.values():
+        one = run.step(step.id)
+        if one.state != "failed" or one.last is None or step.on_error != "stop":
+            continue
+        if one.last.fault in ("limit", "timeout"):
+            return LIMIT
+        return PROVIDER if step.kind == "agent" else USAGE
+    return USAGE

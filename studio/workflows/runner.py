@@ -1,0 +1,455 @@
+"""Workflow runner: carries out one run, step by step, as its plan says.
+
+Everything that happens is an event: it is applied to the fold at once, and on the disk before
+anything acts on it. So a run that was killed goes on from its events (W-15).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TypeAlias
+
+from studio.agent.budget import Account, Amount, Budget
+from studio.agent.engine import Engine
+from studio.agent.session.event_channel import EventEnvelope
+from studio.agent.session.session import Session
+from studio.domain.agents import NO_CAPS, Caps
+from studio.domain.aio import BackgroundTasks, settled
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Exposed,
+    PermissionResolved,
+    ReplyGiven,
+)
+from studio.domain.jsonvalue import Json
+from studio.domain.permissions import Answer
+from studio.domain.runs import (
+    CapRaised,
+    CapReached,
+    Run,
+    RunEvent,
+    RunFinished,
+    RunPaused,
+    RunQuestion,
+    RunResumed,
+    StepAnswered,
+    StepAsked,
+    StepFinished,
+    StepRun,
+    StepsRedone,
+    StepStarted,
+)
+from studio.domain.workflows import Step
+from studio.storage.runs import RunStore
+
+from .expressions import ExpressionError, as_words
+from .plan import INSTANT, Plan, Start
+from .step_work import Held, Interrupted, Outcome, StepWork, failed_start
+
+Key: TypeAlias = tuple[str, str]
+"""A step and its item."""
+Listener: TypeAlias = Callable[[float, RunEvent], None]
+YOU_STOPPED = "You stopped it."
+
+
+class Runner:
+    """Carries out one run. Its methods are called on the event loop.
+
+    ``run`` is the state as it is now; ``subscribe`` tells each event when it is stored.
+    """
+
+    def __init__(self, engine: Engine, store: RunStore, plan: Plan, run: Run) -> None:
+        assert run.started is not None, "a run begins with its first event"
+        self.run = run
+        self.plan = plan
+        self.attended = True
+        """Whether a person is there to answer. Else ``carry_out`` ends when all waits for one."""
+        self._engine = engine
+        self._store = store
+        self._work = StepWork(engine, plan.workflow, run.started)
+        self._account = Account("run", run.caps.get("", NO_CAPS))
+        self._accounts: dict[str, Account] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._sessions: dict[Key, Session] = {}
+        self._recording = BackgroundTasks()
+        self._listeners: list[Listener] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._failure: BaseException | None = None
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` with the time of each event and the event; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def carry_out(self) -> Run:
+        """Run until the run has its end, is paused, or nothing but a person can move it on.
+
+        Raises StudioError where its events cannot be stored. If it is cancelled, the run stays as
+        it is and goes on when it is carried out again.
+        """
+        self._closing = False
+        unsubscribe = self._engine.sessions.events.subscribe(self._heard)
+        try:
+            await self._book_what_was_used()
+            while self.run.end is None and not await self._move_on():
+                pass
+        finally:
+            self._closing = True
+            try:
+                await self._end_tasks(tuple(self._tasks))
+                await self._recording.settled()
+            finally:
+                unsubscribe()
+        return self.run
+
+    async def pause(self, reason: str = "") -> None:
+        """Let replies under way end, and begin nothing more until ``resume``."""
+        if self.run.end is None and self.run.paused is None:
+            await self._record(RunPaused(reason))
+
+    async def resume(self) -> None:
+        """Let a paused run go on."""
+        if self.run.paused is not None:
+            await self._record(RunResumed())
+
+    async def raise_cap(self, caps: Caps, step: str = "") -> None:
+        """Let the run, or one of its steps, use this much in all."""
+        await self._record(CapRaised(caps, step))
+        if not step:
+            self._account.caps = caps
+
+    async def stop(self, reason: str = YOU_STOPPED) -> None:
+        """End the run with all that belongs to it (W-19)."""
+        if self.run.end is not None:
+            return
+        if self.run.paused is None:
+            await self._record(RunPaused(reason))  # nothing begins meanwhile
+        await self._stop_steps([(one.step, one.item) for one in self.run.busy], reason)
+        left = [
+            StepFinished(
+                step.id, "", "stopped" if self.run.step(step.id).tries else "skipped", reason
+            )
+            for step in self.plan.workflow.steps
+            if not self.run.step(step.id).over
+        ]
+        await self._record(*left, RunFinished("stopped", reason))
+
+    async def answer(self, question_id: str, answer: Json, by: str = "") -> None:
+        """Answer a question of the run; raises ConfigurationError if there is none like it.
+
+        See ``RunQuestion`` for what each kind takes.
+        """
+        found = next((one for one in self.run.questions if one[1].id == question_id), None)
+        if found is None:
+            raise ConfigurationError("This question is answered already, or was never asked.")
+        one, question = found
+        step = self.plan.workflow.step(one.step)
+        session = self._sessions.get((one.step, one.item))
+        answered = StepAnswered(one.step, one.item, question_id, answer, by)
+        match question.kind:
+            case "permission":
+                if session is not None:
+                    permitted: Answer = "deny"
+                    if answer in ("once", "session", "folder", "always"):
+                        permitted = answer
+                    session.answer_permission(question_id, permitted, by)
+            case "reply":
+                if session is not None:
+                    session.answer_question(question_id, as_words(answer))
+            case "approve":
+                await self._record(answered, *self._approved(step, one, bool(answer)))
+            case "ask":
+                finish = StepFinished(*(one.step, one.item), text=as_words(answer), outputs=answer)
+                await self._record(answered, *self._finished(finish))
+            case "unsure":
+                await self._record(answered)
+
+    # The loop
+
+    async def _move_on(self) -> bool:
+        """Do what can be done now and wait for more; True where only a person moves it on."""
+        self._wake.clear()
+        if self._failure is not None:
+            raise self._failure
+        decision = self.plan.next(self.run, time.time())
+        if decision.stops:
+            failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
+            await self._stop_steps(decision.stops, failed)
+            return False
+        if decision.events:
+            await self._record(*decision.events)
+            return False
+        if decision.starts:
+            await self._start(decision.starts)
+            return False
+        if self.run.paused is None and await self._go_on():
+            return False
+        if self.run.paused is not None and not self._tasks:
+            return True
+        if not self.attended and not decision.due and self._waits():
+            return True
+        wait = max(decision.due - time.time(), 0.0) if decision.due else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await self._wake.wait()
+        return False
+
+    def _waits(self) -> bool:
+        """Whether all that has begun waits for the person."""
+        return all(one.state != "running" for one in self.run.busy)
+
+    async def _start(self, starts: Iterable[Start]) -> None:
+        """Begin tries: the sessions first, then one write that says so, then the work."""
+        events: list[RunEvent] = []
+        for start in starts:
+            step, session = start.step, None
+            if step.kind not in INSTANT:
+                try:
+                    session = await self._work.session(step, start.item)
+                except StudioError as error:
+                    events += self._finished(failed_start(step, start.item, error))
+                    continue
+                self._sessions[start.key] = session
+            round = self.run.round_of(step.id)
+            session_id = session.info.id if session is not None else ""
+            events.append(StepStarted(step.id, start.item, round, start.attempt, session_id))
+        await self._record(*events)
+
+    async def _go_on(self) -> bool:
+        """Begin the work of running steps that nobody works on; whether there were some."""
+        found = False
+        for one in tuple(self.run.busy):
+            key, kind = (one.step, one.item), one.question.kind if one.question else ""
+            if key in self._tasks or (
+                one.state != "running" and kind not in ("permission", "reply")
+            ):
+                continue
+            found = True
+            step = self.plan.workflow.step(one.step)
+            if step.kind in INSTANT:
+                await self._record(*self._instant(step, one.item))
+                continue
+            task = asyncio.create_task(self._do(step, one))
+            self._tasks[key] = task
+            task.add_done_callback(lambda done, key=key: self._done(key, done))
+        return found
+
+    def _done(self, key: Key, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = self._failure or error
+        self._wake.set()
+
+    async def _record(self, *events: RunEvent) -> None:
+        """Apply events, and return when they are stored; then they are told."""
+        now = time.time()
+        for event in events:
+            self.run.apply(now, event)
+        await self._store.append(self.run, now, events)
+        for event in events:
+            for listener in tuple(self._listeners):
+                listener(now, event)
+        self._wake.set()
+
+    # Steps
+
+    def _finished(self, finish: StepFinished) -> list[RunEvent]:
+        return self.plan.finished(self.run, finish, time.time())
+
+    async def _do(self, step: Step, one: StepRun) -> None:
+        """Work on a step until it ends, or cannot go on."""
+        key = one.step, one.item
+        try:
+            outcome = await self._outcome(step, one)
+        except ExpressionError as error:
+            outcome = StepFinished(*key, "failed", str(error), fault="invalid")
+        except StudioError as error:
+            outcome = failed_start(step, one.item, error)
+        if self._closing:
+            return
+        match outcome:
+            case StepFinished():
+                await self._end(outcome)
+            case Held():
+                self._tasks.pop(key, None)
+                reached = CapReached(outcome.cap, *key, outcome.reason)
+                more = () if self.run.paused is not None else (RunPaused(outcome.reason),)
+                await self._record(reached, *more)
+            case Interrupted():
+                tokens, dollars = await self._work.spent(one.session_id)
+                stopped = StepFinished(*key, "stopped", YOU_STOPPED, tokens=tokens, dollars=dollars)
+                await self._record(*self._finished(stopped))
+
+    async def _end(self, finish: StepFinished) -> None:
+        """Record the end of a try. Where it sends the run back, work on the old state is ended."""
+        events = self._finished(finish)
+        redone = next((event for event in events if isinstance(event, StepsRedone)), None)
+        if redone is not None:
+            again = [
+                (one.step, one.item)
+                for one in self.run.busy
+                if one.step in redone.steps and (one.step, one.item) != (finish.step, finish.item)
+            ]
+            await self._end_tasks(again)
+            stopped = [await self._stopped(key, "It is done again.") for key in again]
+            events[-1:] = [*stopped, redone]
+        await self._record(*events)
+
+    async def _outcome(self, step: Step, one: StepRun) -> Outcome:
+        """Do a try, or go on with it."""
+        key, session_id = (one.step, one.item), one.session_id
+        session = self._sessions.get(key)
+        exposed = self._exposed(step)
+        budget = Budget([*self._step_account(step), self._account])
+        if session is not None and not session.transcript.blocks:
+            prompt = as_words(
+                self.plan.fill(step.prompt, self.plan.names(self.run, step, one.item))
+            )
+            return await self._work.run(step, one.item, session, prompt, budget, exposed)
+        if session is None:
+            if await self._engine.store.get(session_id) is None:  # killed before it was stored
+                session = await self._work.session(step, one.item)
+                self._sessions[key] = session
+                await self._record(
+                    StepStarted(*key, self.run.round_of(step.id), 1, session.info.id)
+                )
+                return await self._outcome(step, one)
+            session = self._sessions[key] = await self._engine.sessions.open(session_id)
+        before = await self._engine.store.events(session_id)
+        if (ended := await self._work.ended(step, one.item, session, before)) is not None:
+            return ended
+        return await self._work.run(step, one.item, session, "", budget, exposed, before)
+
+    def _instant(self, step: Step, item: str) -> list[RunEvent]:
+        """What comes of a step that takes no time: its end, or a question."""
+        names = self.plan.names(self.run, step, item)
+        exposed = tuple(self._exposed(step))
+        try:
+            match step.kind:
+                case "set":
+                    values = self.plan.fill_all(dict(step.inputs), names)
+                    done = StepFinished(step.id, item, text=as_words(values), outputs=values)
+                case "check":
+                    holds = bool(self.plan.compute(step.target, names))
+                    done = StepFinished(step.id, item, outputs={"passed": holds})
+                    if not holds:
+                        reason = f"“{step.target}” does not hold."
+                        done = replace(done, state="failed", reason=reason, fault="invalid")
+                case _:
+                    kind = "approve" if step.kind == "approve" else "ask"
+                    text = as_words(self.plan.fill(step.target, names))
+                    question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form)
+                    return [StepAsked(step.id, item, question)]
+        except ExpressionError as error:
+            done = StepFinished(step.id, item, "failed", str(error), fault="invalid")
+            return self._finished(done)
+        return self._finished(replace(done, exposed=exposed))
+
+    def _approved(self, step: Step, one: StepRun, yes: bool) -> list[RunEvent]:
+        outputs: Json = {"approved": yes}
+        if yes:
+            return self._finished(StepFinished(one.step, one.item, outputs=outputs))
+        reason = "You did not approve it."
+        return self._finished(StepFinished(one.step, one.item, "stopped", reason, "", outputs))
+
+    def _exposed(self, step: Step) -> list[Exposed]:
+        """What a step is exposed to by the words of the steps before it (T-9)."""
+        found: dict[str, Exposed] = {}
+        for one in self.run.steps.values():
+            if one.step in self.plan.every[step.id] and one.last is not None:
+                for exposed in one.last.exposed:
+                    found.setdefault(exposed.exposure, exposed)
+        return list(found.values())
+
+    # Ends
+
+    async def _stop_steps(self, keys: Iterable[Key], reason: str) -> None:
+        """End running steps, and record that."""
+        keys = tuple(keys)
+        await self._end_tasks(keys)
+        ends = [await self._stopped(key, reason) for key in keys if not self.run.step(*key).over]
+        await self._record(*ends)
+
+    async def _end_tasks(self, keys: Iterable[Key]) -> None:
+        """Cancel the work on steps, and return when it has ended."""
+        own = asyncio.current_task()
+        tasks = [self._tasks.pop(key) for key in keys if key in self._tasks]
+        tasks = [task for task in tasks if task is not own]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await settled(*tasks)
+
+    async def _stopped(self, key: Key, reason: str) -> StepFinished:
+        tokens, dollars = 0, 0.0
+        if session_id := self.run.step(*key).session_id:
+            tokens, dollars = await self._work.spent(session_id)
+        return StepFinished(*key, "stopped", reason, tokens=tokens, dollars=dollars)
+
+    # Money
+
+    async def _book_what_was_used(self) -> None:
+        """Count what the run used until now; requests of tries that go on are in their sessions."""
+        self._account.used = Amount(self.run.tokens, self.run.dollars)
+        for one in self.run.busy:
+            if one.session_id:
+                tokens, dollars = await self._work.spent(one.session_id)
+                self._account.used += Amount(tokens, dollars or 0.0)
+
+    def _step_account(self, step: Step) -> list[Account]:
+        caps = self.run.caps.get(step.id, step.budget.caps)
+        if caps == NO_CAPS:
+            return []
+        account = self._accounts.get(step.id)
+        if account is None:
+            account = self._accounts[step.id] = Account("step", caps)
+        account.caps = caps
+        return [account]
+
+    # Questions of sessions
+
+    def _heard(self, envelope: EventEnvelope) -> None:
+        """Record that a step's session asks the person, or was answered."""
+        keys = [key for key, one in self._sessions.items() if one.info.id == envelope.session_id]
+        if not keys or self._closing or keys[0] not in self._tasks:
+            return
+        key, event = keys[0], envelope.event
+        match event:
+            case AwaitingPermission():
+                asked = event.question
+                question = RunQuestion(
+                    *(asked.id, "permission", asked.title, asked.detail),
+                    session_id=envelope.session_id,
+                )
+                self._note(StepAsked(*key, question))
+            case AwaitingReply():
+                question = RunQuestion(
+                    *(event.call_id, "reply", event.text, "", event.choices),
+                    session_id=envelope.session_id,
+                )
+                self._note(StepAsked(*key, question))
+            case PermissionResolved():
+                self._note(StepAnswered(*key, event.question_id, event.answer, event.by))
+            case ReplyGiven():
+                self._note(StepAnswered(*key, event.call_id, event.text))
+            case _:
+                pass
+
+    def _note(self, event: RunEvent) -> None:
+        async def note() -> None:
+            try:
+                await self._record(event)
+            except StudioError as error:
+                self._failure = self._failure or error
+                self._wake.set()
+
+        self._recording.start(note())

@@ -1,0 +1,43 @@
+"""Runs of workflows, with real sessions and the simulator as their model (W-13 to W-22)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from studio.domain.runs import RunFinished
+from support.engine_home import engine_home
+from support.workflow_home import begin, by_words, carry_out, go_on, states, workflow
+
+PARTS = "{type: object, properties: {parts: {type: array, items: {type: string}}}}"
+THREE = (
+    workflow(
+        f"""\
+  - {{id: plan, agent: Planner, outputs: {PARTS}}}
+  - {{id: many, set: {{count: '${{{{ len(steps.plan.outputs.parts) }}}}'}}}}
+  - {{id: enough, check: steps.many.outputs.count > 1}}
+  - id: write
+    needs: enough
+    agent: Writer
+    prompt: "Write about ${{{{ join(steps.plan.outputs.parts) }}}} for ${{{{ inputs.who }}}}."
+""",
+        "inputs: {who: {type: string, default: you}}\noutputs: {notes: '${{ steps.write.text }}'}\n",
+        "## plan\nMake a plan.\n",
+    )
+    .replace("Planner", "Researcher")
+    .replace("Writer", "Reviewer")
+)
+
+
+async def test_w14_three_steps_hand_on_what_they_found(tmp_path: Path) -> None:
+    script = by_words({"Make a plan": '{"parts": ["a", "b"]}', "Write about a, b for me": "Notes."})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        runner = await begin(home, THREE, who="me")
+        run = await carry_out(runner)
+        assert run.end == RunFinished("done", "", {"notes": "Notes."}), (run.end, states(run))
+        assert run.step("many").outputs == {"count": 2}
+        assert [one.state for one in run.steps.values()] == ["done"] * 4
+        used = await home.engine.store.usage(run.step("plan").session_id)
+        assert run.step("plan").tokens == used.total > 0
+        again = (await go_on(home, run.id)).run
+        assert again.steps == run.steps and again.end == run.end
+        assert not home.simulator.violations
