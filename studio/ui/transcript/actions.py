@@ -180,8 +180,8 @@ class Actions(QObject):
         elif action == "show_all" and isinstance(value, int):
             viewport.context.whole.add(value)
             viewport.lay_out_again(item)
-        elif action == "unfold" and isinstance(item, DraftItem) and isinstance(value, int):
-            item.unfold(value)
+        elif action == "unfold" and isinstance(item, DraftItem) and isinstance(value, tuple):
+            item.unfold(*value)
             viewport.lay_out_again(item)
         elif action == "copy_code" and isinstance(item, TextItem) and isinstance(value, int):
             QGuiApplication.clipboard().setText(item.code(value))

@@ -14,6 +14,7 @@ from studio.ui.markdown.parser import folds_around, parse
 from .canvas import TOP
 from .find import Find, FoundAt, Wanted, is_merged, is_read, texts_of
 from .items.base import Item, ItemContext
+from .items.draft_item import DraftItem
 from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
 from .model import awaits_reply, has_no_row
@@ -277,6 +278,8 @@ class Finder(QObject):
     def _row(self, item: Item, block: int) -> QRectF:
         """The row of a call, or the row at the top of an item, or all of it."""
         key = id(item.blocks[block])
+        if isinstance(item, DraftItem):
+            return item.row(block)
         if isinstance(item, ToolsItem):
             if (line := item.line_of(block, self._context)) is not None:
                 return line

@@ -30,6 +30,7 @@ from studio.domain.blocks import (
     TranscriptBlock,
     UserBlock,
 )
+from studio.domain.drafts import FileDraft
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
 from studio.providers.registry import PROVIDER_TITLES, PROVIDERS
 from studio.ui.engine_texts import tr_engine
@@ -41,7 +42,7 @@ Kind: TypeAlias = Literal[
     "notice",
     "summary", "failure", "retry", "end",
 ]  # fmt: skip
-RUNS: frozenset[Kind] = frozenset({"tools", "prompt", "ask", "retry"})
+RUNS: frozenset[Kind] = frozenset({"tools", "prompt", "ask", "draft", "retry"})
 """Items of several blocks, or between such: their borders move while a turn goes on."""
 
 
@@ -97,11 +98,19 @@ def item_spans(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[
     out: list[ItemSpan] = []
     for index in range(start, end):
         kind = kind_of(blocks[index])
-        if kind in ("tools", "retry") and out and out[-1].kind == kind:
+        patch = _patch_of(blocks[index])
+        joins = kind in ("tools", "retry") or (patch and patch == _patch_of(blocks[index - 1]))
+        if joins and out and out[-1].kind == kind:
             out[-1] = ItemSpan(kind, out[-1].first, index + 1)
         else:
             out.append(ItemSpan(kind, index, index + 1))
     return out
+
+
+def _patch_of(block: TranscriptBlock) -> str:
+    """The patch that a draft belongs to; "" for all else."""
+    draft = block.draft if isinstance(block, DraftBlock) else None
+    return draft.patch if isinstance(draft, FileDraft) else ""
 
 
 def works_unseen(blocks: Sequence[TranscriptBlock]) -> bool:

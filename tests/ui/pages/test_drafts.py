@@ -349,8 +349,8 @@ def test_the_words_of_a_fold_and_a_foot_are_in_the_language(qapp: QApplication) 
 
 
 @on_window_loop
-async def test_the_cards_of_a_patch_are_decided_together(tmp_path: Path) -> None:
-    """C-8: each says so, and one key writes all files."""
+async def test_a_patch_is_one_card(tmp_path: Path) -> None:
+    """C-8: with its files and one decision; each is edited alone, and a row once it is decided."""
     patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** Delete File: b.txt\n"
     script = [
         Turn(Call("apply_patch", {"input": f"{patch}*** End Patch\n"})),
@@ -359,9 +359,23 @@ async def test_the_cards_of_a_patch_are_decided_together(tmp_path: Path) -> None
     async with at_window(tmp_path, "anthropic", script) as person:
         await drafted(person)
         cards = [i for i in person.view.canvas.items if isinstance(i, DraftItem)]
-        said = [hit.text for card in cards for hit in card.hits if hit.style == "primary"]
-        assert said == ["Approve all 2 files"] * 2
+        assert len(cards) == 1 and cards[0].name.startswith(
+            "Patch of 2 files; Draft, a.txt, 1 line"
+        )
+        said = [(hit.action, hit.text) for hit in cards[0].hits if hit.style != "row"]
+        assert said == [
+            ("edit", "Edit…"),
+            ("approve", "Approve all 2 files"),
+            ("discard", "Discard all"),
+        ]
+        assert cards[0].source() == "a.txt\n one\n-two\n+2\n three\n four\n\nb.txt\n-bee"
         await person.click_hit(DraftItem, "approve")
         await until(lambda: not (person.folder / "b.txt").exists())
         await until(lambda: not person.session.drafts.waiting())
         assert (person.folder / "a.txt").read_text() == "one\n2\nthree\nfour\n"
+        await until(lambda: [hit.action for hit in cards[0].hits] == ["toggle", "toggle"])
+        tall = cards[0].height
+        await person.click_hit(DraftItem, "toggle")
+        await until(lambda: cards[0].height > tall and cards[0].leaves)
+        (found,) = (i for i in person.view.canvas.items if isinstance(i, DraftItem))
+        assert found is cards[0] and not found.waiting

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from studio.agent.loop.user_messages import describe_end
 from studio.domain.blocks import (
+    DraftBlock,
     AgentBlock,
     EndBlock,
     FailureBlock,
@@ -14,6 +15,7 @@ from studio.domain.blocks import (
     ToolBlock,
     UserBlock,
 )
+from studio.domain.drafts import FileDraft
 from studio.domain.events import Failed, TextDelta, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
@@ -67,6 +69,17 @@ def test_runs_of_calls_are_one_item_and_questions_stand_alone() -> None:
     ]  # fmt: skip
     free.reply = "this"
     assert model.kind_of(free) == "tools"
+
+
+def test_the_drafts_of_one_patch_are_one_item() -> None:
+    """C-8: those of another patch, and a draft alone, are items of their own."""
+    patches = ["", "", "p", "p", "q", "p"]
+    blocks = [
+        DraftBlock(FileDraft(str(n), f"{n}.txt", "", "x", "d", patch=patch))
+        for n, patch in enumerate(patches)
+    ]
+    spans = [(one.first, one.last) for one in model.item_spans(blocks, 0, len(blocks))]
+    assert spans == [(0, 1), (1, 2), (2, 4), (4, 5), (5, 6)]
 
 
 def test_adjacent_finished_reads_merge() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Literal
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -24,7 +26,10 @@ from studio.ui.widgets.painting import paint_tag
 from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
 
 MOST_LINES = 60
-"""Rows of a diff before “Show all”."""
+"""Rows of all diffs of a card before “Show all”."""
+LEAST_LINES = 12
+"""Rows of the diff of each file, however many there are."""
+EDIT = CardAction("edit", tr_later("Edit…"))
 _DONE = {
     "approved": ("check", "ok", tr_later("Written")),
     "discarded": ("x", "text2", tr_later("Discarded")),
@@ -204,29 +209,82 @@ def colour(
     return spans, True
 
 
-class DraftItem(Item[DraftBlock]):
-    """Path, counts, the diff, and what may be done; one row once that is decided."""
+class FilePart:
+    """One draft of a card: what it changes, and its lines once they were asked for."""
 
-    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
-        super().__init__(span, blocks, agent)
+    def __init__(self, block: DraftBlock) -> None:
+        self.block = block
         self._lines: list[DiffLine] | None = None
-        self._counts = (0, 0)
-        self._about: DraftDescription | None = None
 
     @property
-    def about(self) -> DraftDescription:
-        if self._about is None:
-            self._about = self.block.draft.describe()
-        return self._about
+    def draft(self) -> Draft:
+        return self.block.draft
 
     @property
     def waiting(self) -> bool:
-        return self.block.draft.status == "waiting"
+        return self.draft.status == "waiting"
+
+    @cached_property
+    def about(self) -> DraftDescription:
+        return self.draft.describe()
+
+    @cached_property
+    def counts(self) -> tuple[int, int]:
+        """Lines added and removed."""
+        kinds = [line.kind for line in self.lines()]
+        return kinds.count("add"), kinds.count("del")
+
+    def lines(self) -> list[DiffLine]:
+        if self._lines is None:
+            self._lines = unified_diff(self.draft) if self.about.rewrites else []
+        return self._lines
+
+    def unfold(self, index: int) -> None:
+        self._lines = unfold(self.lines(), index, self.about.compared()[1])
 
     @property
-    def _undone_with_turn(self) -> bool:
+    def name(self) -> str:
+        added, removed = self.counts
+        state = tr("waiting for you") if self.waiting else tr(outcome_of(self.draft)[2]).lower()
+        counts = tr_plural(
+            "{count} line added, {removed} removed",
+            "{count} lines added, {removed} removed",
+            added,
+            removed=removed,
+        )
+        return f"{tr(_DOING[self.draft.action])}, {self.draft.label}, {counts}, {state}"
+
+    def source(self) -> str:
+        sign = {"add": "+", "del": "-", "same": " "}
+        lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
+        return "\n".join([self.draft.label, *lines])
+
+
+class DraftItem(Item[DraftBlock]):
+    """A draft, or those of a patch: of each file path, counts and the diff, and below them what
+    may be done; one row for each file that is decided."""
+
+    def __init__(self, span: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        super().__init__(span, blocks, agent)
+        self._parts: dict[int, FilePart] = {}
+        self._of_leaf: list[int] = []
+        """The index of the block that each leaf shows."""
+        self._heads: list[tuple[QRectF, FilePart]] = []
+
+    @property
+    def parts(self) -> list[FilePart]:
+        for index in range(self.span.first, self.span.last):
+            block = self.blocks[index]
+            if index not in self._parts and isinstance(block, DraftBlock):
+                self._parts[index] = FilePart(block)
+        return [self._parts[index] for index in range(self.span.first, self.span.last)]
+
+    @property
+    def waiting(self) -> bool:
+        return any(part.waiting for part in self.parts)
+
+    def _undone_with_turn(self, draft: Draft) -> bool:
         """Whether the row of the turn's files has the Undo for this draft, too."""
-        draft = self.block.draft
         paths = set(draft.paths) if isinstance(draft, FileDraft) else None
         if draft.status != "approved" or not paths:
             return False
@@ -237,146 +295,166 @@ class DraftItem(Item[DraftBlock]):
             for block in self.blocks[self.span.last :]
         )
 
-    @property
-    def _together(self) -> int:
+    def _together(self, draft: Draft) -> int:
         """How many files wait for one decision, this one too."""
-        patch = self.block.draft.patch if isinstance(self.block.draft, FileDraft) else ""
+        patch = draft.patch if isinstance(draft, FileDraft) else ""
         drafts = [block.draft for block in self.blocks if patch and isinstance(block, DraftBlock)]
         files = [one for one in drafts if isinstance(one, FileDraft) and one.status == "waiting"]
         return sum(one.patch == patch for one in files) or 1
 
     @property
     def name(self) -> str:
-        draft = self.block.draft
-        added, removed = self._counts
-        state = tr("waiting for you") if self.waiting else tr(outcome_of(draft)[2]).lower()
-        counts = tr_plural(
-            "{count} line added, {removed} removed",
-            "{count} lines added, {removed} removed",
-            added,
-            removed=removed,
-        )
-        return f"{tr(_DOING[draft.action])}, {draft.label}, {counts}, {state}"
+        names = [part.name for part in self.parts]
+        if len(names) == 1:
+            return names[0]
+        count = tr_plural("Patch of {count} file", "Patch of {count} files", len(names))
+        return "; ".join([count, *names])
 
     def source(self) -> str:
-        sign = {"add": "+", "del": "-", "same": " "}
-        lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
-        return "\n".join([self.block.draft.label, *lines])
+        return "\n\n".join(part.source() for part in self.parts)
 
-    def lines(self) -> list[DiffLine]:
-        if self._lines is None:
-            draft = self.block.draft
-            self._lines = unified_diff(draft) if self.about.rewrites else []
-            self._counts = (
-                sum(line.kind == "add" for line in self._lines),
-                sum(line.kind == "del" for line in self._lines),
-            )
-        return self._lines
+    def shows(self, leaf: int, block: int) -> bool:
+        return self._of_leaf[leaf] == block
+
+    def row(self, block: int) -> QRectF:
+        """The row of a file, by the index of its block."""
+        rows = [row for row, _ in self._heads] if self.laid else []
+        index = block - self.span.first
+        return rows[index] if index < len(rows) else QRectF(0, 0, 1, self.height)
 
     def estimate(self, context: ItemContext) -> float:
         if not self.waiting:
-            return context.style.px(38)
-        about = self.about
-        text = about.after or about.before or ""
-        rows = min(MOST_LINES, text.count("\n")) if about.rewrites else 0
-        return context.style.px(120) + rows * 20.0
+            return context.style.px(38) * len(self.parts)
+        rows = 0
+        for part in self.parts:
+            text = part.about.after or part.about.before or ""
+            rows += min(self._most, text.count("\n")) if part.about.rewrites else 0
+        return context.style.px(82 + 38 * len(self.parts)) + rows * 20.0
 
-    def unfold(self, index: int) -> None:
-        """Show the lines of a fold."""
-        self._lines = unfold(self.lines(), index, self.about.compared()[1])
+    @property
+    def _most(self) -> int:
+        """Rows of each diff before “Show all”."""
+        return max(MOST_LINES // (self.span.last - self.span.first), LEAST_LINES)
+
+    def unfold(self, block: int, index: int) -> None:
+        """Show the lines of a fold in the diff of a block."""
+        self._parts[block].unfold(index)
         self.laid = False
 
     def lay(self, context: ItemContext) -> None:
-        style, block = context.style, self.block
-        self.leaves, self.places, self.hits = [], [], []
-        lines = self.lines()
-        head = style.theme.height(38)
-        opened = self.waiting or id(block) in context.opened
-        y = float(head)
-        if not self.waiting:
-            row = QRectF(0, 0, context.width, head)
-            self.hits.append(Hit(row, "toggle", id(block), self.name))
-        if opened:
-            y += 1
-            whole = id(block) in context.whole or len(lines) <= MOST_LINES + 10
-            shown = lines if whole else lines[:MOST_LINES]
-            spans, self.coloured = colour(shown, self.about.file_name, context.colours)
-            for index, line in enumerate(shown):
-                if line.kind == "fold":
-                    fold = FoldLeaf(line, index)
-                    tall = self.place(fold, QPointF(1, y), context, context.width - 2)
-                    rect = QRectF(1, y, context.width - 2, tall)
-                    self.hits.append(Hit(rect, "unfold", index, fold.block.text))
-                else:
-                    made = DiffLeaf(line, spans.get(index, ()))
-                    tall = self.place(made, QPointF(1, y), context, context.width - 2)
-                y += tall
-            if not whole:
-                text = tr_plural(
-                    "Show {count} more line", "Show {count} more lines", len(lines) - len(shown)
-                )
-                rect = QRectF(style.px(79), y, style.width("small_medium", text), style.px(28))
-                self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
-                y += style.px(28)
-            y += style.px(3) if lines else 0
-        if self.waiting:
-            self._foot = y
-            y += 1 + style.px(10)
-            draft = block.draft.id
-            together = self._together
-            approve, discard = APPROVE[block.draft.action], tr("Discard")
-            untouched = tr(_UNTOUCHED[block.draft.action])
-            if together > 1:
-                approve = tr_plural("Approve {count} file", "Approve all {count} files", together)
-                discard = tr("Discard all")
-                untouched = tr("The files of this patch are changed together or not at all.")
-            buttons = [
-                CardAction("approve", approve, "primary"),
-                CardAction("edit", tr("Edit…")),
-                CardAction("discard", discard, "ghost"),
-            ]
-            if not self.about.editable:
-                del buttons[1]
-            offered = [(each, draft, "") for each in buttons]
-            made = button_row(style, style.px(12), y, offered, context.width - style.px(12))
-            self.hits += made
-            y = made[-1].rect.bottom() + style.px(10)
-            self._note = tr_engine(block.detail) or untouched
-            left = made[-1].rect.right() + style.px(12)
-            width = context.width - style.px(15) - left
-            low = self._foot + 1
-            broken = made[-1].rect.top() > made[0].rect.top()
-            if broken or style.width("small", self._note) > width:
-                left, low = style.px(14), y - style.px(4)
-                y += style.px(20)
-                width = context.width - style.px(15) - left
-            self._note_rect = QRectF(left, low, width, y - low)
-        elif (action := _LATER.get(block.draft.status)) and not self._undone_with_turn:
-            (button,) = button_row(style, 0, 0, [(action, block.draft.id, "")])
-            right, top = context.width - style.px(36), (head - button.rect.height()) / 2
-            button.rect.moveTopRight(QPointF(right, top))
-            self.hits.append(button)
+        self.leaves, self.places, self.hits, self._of_leaf, self._heads = [], [], [], [], []
+        self.coloured = True
+        y = 0.0
+        for index, part in enumerate(self.parts, self.span.first):
+            y = self._lay_part(index, part, y, context)
+        first = next((part for part in self.parts if part.waiting), None)
+        self._foot = y
+        if first is not None:
+            y = self._lay_foot(first, y, context)
         self.height = y
+
+    def _lay_part(self, index: int, part: FilePart, y: float, context: ItemContext) -> float:
+        """Lay out one file from a height on; returns where it ends."""
+        style, block = context.style, part.block
+        lines = part.lines()
+        row = QRectF(0, y, context.width, style.theme.height(38))
+        self._heads.append((row, part))
+        y = row.bottom()
+        if not part.waiting:
+            self.hits.append(Hit(row, "toggle", id(block), part.name))
+        button = self._head_button(part)
+        if button is not None:
+            (hit,) = button_row(style, 0, 0, [(button, part.draft.id, "")])
+            end = context.width - style.px(12 if part.waiting else 36)
+            hit.rect.moveTopRight(QPointF(end, row.center().y() - hit.rect.height() / 2))
+            self.hits.append(hit)
+        if not part.waiting and id(block) not in context.opened:
+            return y
+        y += 1
+        whole = id(block) in context.whole or len(lines) <= self._most + 10
+        shown = lines if whole else lines[: self._most]
+        spans, coloured_all = colour(shown, part.about.file_name, context.colours)
+        self.coloured = self.coloured and coloured_all
+        for number, line in enumerate(shown):
+            if line.kind == "fold":
+                leaf: Leaf = FoldLeaf(line, number)
+                rect = QRectF(1, y, context.width - 2, style.px(26))
+                self.hits.append(Hit(rect, "unfold", (index, number), leaf.block.text))
+            else:
+                leaf = DiffLeaf(line, spans.get(number, ()))
+            self._of_leaf.append(index)
+            y += self.place(leaf, QPointF(1, y), context, context.width - 2)
+        if not whole:
+            text = tr_plural(
+                "Show {count} more line", "Show {count} more lines", len(lines) - len(shown)
+            )
+            rect = QRectF(style.px(79), y, style.width("small_medium", text), style.px(28))
+            self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
+            y += style.px(28)
+        return y + (style.px(3) if lines else 0)
+
+    def _head_button(self, part: FilePart) -> CardAction | None:
+        """What may be done about one file alone, in its row."""
+        if part.waiting:
+            alone = len(self.parts) == 1 or not part.about.editable
+            return None if alone else replace(EDIT, style="ghost")
+        return None if self._undone_with_turn(part.draft) else _LATER.get(part.draft.status)
+
+    def _lay_foot(self, part: FilePart, y: float, context: ItemContext) -> float:
+        """Lay out what is decided about all files, by way of the first that waits."""
+        style, draft = context.style, part.draft
+        y += 1 + style.px(10)
+        together = self._together(draft)
+        approve, discard = APPROVE[draft.action], tr("Discard")
+        untouched = tr(_UNTOUCHED[draft.action])
+        if together > 1:
+            approve = tr_plural("Approve {count} file", "Approve all {count} files", together)
+            discard = tr("Discard all")
+            untouched = tr("The files of this patch are changed together or not at all.")
+        buttons = [CardAction("approve", approve, "primary")]
+        buttons += [EDIT] if part.about.editable and len(self.parts) == 1 else []
+        buttons += [CardAction("discard", discard, "ghost")]
+        offered = [(each, draft.id, "") for each in buttons]
+        made = button_row(style, style.px(12), y, offered, context.width - style.px(12))
+        self.hits += made
+        y = made[-1].rect.bottom() + style.px(10)
+        self._note = tr_engine(part.block.detail) or untouched
+        left = made[-1].rect.right() + style.px(12)
+        width = context.width - style.px(15) - left
+        low = self._foot + 1
+        broken = made[-1].rect.top() > made[0].rect.top()
+        if broken or style.width("small", self._note) > width:
+            left, low = style.px(14), y - style.px(4)
+            y += style.px(20)
+            width = context.width - style.px(15) - left
+        self._note_rect = QRectF(left, low, width, y - low)
+        self._warns = bool(part.block.detail)
+        return y
 
     # -- painting --------------------------------------------------------------------
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        style, painter, block = context.style, paint.painter, self.block
+        style, painter = context.style, paint.painter
         card = QRectF(0, 0, context.width, self.height)
-        row = QRectF(0, 0, context.width, style.theme.height(38))
-        ground = "raised" if self.waiting else None
+        waiting = self.waiting
         radius = 10 if self.leaves else 8
-        style.card(painter, card, ground and "surface", None, radius)
-        if self.hits and self.hits[0].action == "toggle" and self.hits[0].same(paint.hover):
-            style.card(painter, row.adjusted(1, 1, -1, -1), "hover", None, radius - 1)
-        if self.leaves:
-            self.paint_leaves(paint, context)
-            style.hairline(painter, 1, row.bottom(), context.width - 2)
+        style.card(painter, card, "surface" if waiting else None, None, radius)
+        for hit in self.hits:
+            if hit.action == "toggle" and hit.same(paint.hover):
+                style.card(painter, hit.rect.adjusted(1, 1, -1, -1), "hover", None, radius - 1)
+        self.paint_leaves(paint, context)
+        for index, (row, _) in enumerate(self._heads):
+            if index:
+                style.hairline(painter, 1, row.top(), context.width - 2)
+            below = self._heads[index + 1][0].top() if index + 1 < len(self._heads) else self._foot
+            if below > row.bottom():
+                style.hairline(painter, 1, row.bottom(), context.width - 2)
         style.card(painter, card, None, "control", radius)
-        self._paint_head(row, paint, context)
-        if self.waiting:
+        for row, part in self._heads:
+            self._paint_head(row, part, paint, context)
+        if waiting:
             style.hairline(painter, 1, self._foot, context.width - 2)
-            color = "warn" if block.detail else "text2"
+            color = "warn" if self._warns else "text2"
             side = RIGHT if self._note_rect.top() == self._foot + 1 else LEFT
             style.text(painter, self._note_rect, self._note, "small", color, side)
         for hit in self.hits:
@@ -390,28 +468,29 @@ class DraftItem(Item[DraftBlock]):
             else:
                 paint_button(hit, paint, style)
 
-    def _paint_head(self, row: QRectF, paint: PaintPass, context: ItemContext) -> None:
-        style, painter, block = context.style, paint.painter, self.block
-        draft = block.draft
+    def _paint_head(
+        self, row: QRectF, part: FilePart, paint: PaintPass, context: ItemContext
+    ) -> None:
+        style, painter, block, draft = context.style, paint.painter, part.block, part.draft
         middle = row.center().y()
-        style.icon(painter, QPointF(style.px(21), middle), icon_of(self.about), "text2", 16)
+        style.icon(painter, QPointF(style.px(21), middle), icon_of(part.about), "text2", 16)
         right = row.right() - style.px(15)
-        if not self.waiting:
+        if not part.waiting:
             opened = id(block) in context.opened
             chevron = "chevron-down" if opened else "chevron-right"
             style.icon(painter, QPointF(right - style.px(5), middle), chevron, "text2", 14)
             right -= style.px(22)
-            button = next((hit for hit in self.hits if hit.style == "ghost"), None)
-            if button:
-                right = button.rect.left() - style.px(4)
-        added, removed = self._counts
+        in_head = (hit for hit in self.hits if hit.style != "row" and row.contains(hit.rect))
+        if (button := next(in_head, None)) is not None:
+            right = button.rect.left() - style.px(2)
+        added, removed = part.counts
         for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
-            if present or (self.about.rewrites and not (added or removed)):
+            if present or (part.about.rewrites and not (added or removed)):
                 width = style.width("small_strong", text)
                 box = QRectF(right - width, row.top(), width, row.height())
                 style.text(painter, box, text, "small_strong", color, RIGHT)
                 right -= width + style.px(10)
-        if not self.waiting:
+        if not part.waiting:
             mark, color, words = outcome_of(draft)
             words = tr_engine(block.detail) or tr(words)
             width = min(style.width("ui", words), context.width * 0.45)
@@ -426,6 +505,6 @@ class DraftItem(Item[DraftBlock]):
             painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
         )
         tag = tr(_TAGS[draft.action])
-        if self.about.is_new:
-            tag = tr("New file") if self.about.noun == "file" else tr("New record")
+        if part.about.is_new:
+            tag = tr("New file") if part.about.noun == "file" else tr("New record")
         paint_tag(painter, style.theme, QPointF(left + used + style.px(10), middle), tag)
