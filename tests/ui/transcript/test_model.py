@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from studio.agent.loop.user_messages import describe_end
 from studio.domain.blocks import (
-    DraftBlock,
     AgentBlock,
+    DraftBlock,
     EndBlock,
     FailureBlock,
     TextBlock,
