@@ -15,8 +15,21 @@ from .models import Effort
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
 """The user interface in which a session was begun."""
+CallerKind: TypeAlias = Literal["session", "run"]
 TitledBy: TypeAlias = Literal["", "model", "person"]
 """Who gave a session its title; nobody where it is the first line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who began a session that is no chat: a call in a session's turn, or a step of a run.
+
+    ``id`` is the session's or the run's, ``part`` the call's or the step's.
+    """
+
+    kind: CallerKind
+    id: str
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,8 @@ class SessionInfo:
     ``archived`` is out of the list of chats, ``pinned`` on top of it; ``group_name`` is the
     person's group of chats, empty for none. ``deleted`` is when it was put in the bin, 0 if it
     is not there. The versions of one chat have the same ``family``, empty where there is only
-    one; lists leave out those that are ``behind``.
+    one; lists leave out those that are ``behind``. One with a ``caller`` is no chat: no list has
+    it, and it goes with its caller.
     """
 
     id: str
@@ -59,6 +73,7 @@ class SessionInfo:
     deleted: float = 0.0
     family: str = ""
     behind: bool = False
+    caller: Caller | None = None
 
 
 def one_of_each_chat(infos: Sequence[SessionInfo]) -> list[SessionInfo]:

@@ -23,7 +23,7 @@ def sessions(database: Path, *, in_bin: bool = False) -> list[Named]:
     """Short ids and titles of sessions, the one used last first."""
     return _rows(
         database,
-        f"""SELECT substr(id, 1, 8), title FROM sessions WHERE behind = 0
+        f"""SELECT substr(id, 1, 8), title FROM sessions WHERE behind = 0 AND caller = ''
         AND deleted {"<>" if in_bin else "="} 0 ORDER BY updated DESC LIMIT ?""",
     )
 

@@ -415,6 +415,17 @@ def _runs(db: Connection) -> None:
         db.execute(statement)
 
 
+def _callers(db: Connection) -> None:
+    """Sessions that an agent or a step of a run began, see ``Caller``; chats have none."""
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN caller_kind TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN caller TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN caller_part TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX sessions_caller ON sessions (caller) WHERE caller <> ''",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -435,5 +446,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _unspaced_index,
     _versions,
     _runs,
+    _callers,
 )
 LATEST = len(MIGRATIONS)

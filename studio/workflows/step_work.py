@@ -38,6 +38,7 @@ from studio.domain.messages import Text
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
 from studio.domain.runs import Fault, RunCap, RunStarted, StepFinished
+from studio.domain.sessions import Caller
 from studio.domain.transcript import Transcript
 from studio.domain.workflows import Step, Workflow
 
@@ -97,6 +98,7 @@ class StepWork:
             title=f"{started.name}, {step.label}",
             model_chosen=choice.model_named,
             held=True,
+            caller=Caller("run", started.run_id, step.id),
         )
 
     async def run(

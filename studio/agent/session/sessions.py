@@ -17,6 +17,7 @@ from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
 from studio.domain.sessions import (
+    Caller,
     Origin,
     SearchHit,
     SessionInfo,
@@ -65,6 +66,7 @@ class Sessions:
         told: Sequence[Message] = (),
         told_by: tuple[str, str, str] | None = None,
         held: bool = False,
+        caller: Caller | None = None,
     ) -> Session:
         """Create a session; without ``permission_mode`` it has the person's for new chats.
 
@@ -72,7 +74,8 @@ class Sessions:
         ``instructions`` are a client's, in addition to the agent's own. ``told`` is a
         conversation that a client or a file tells, and that the session goes on from;
         ``told_by`` are the agent, the provider and the model that answered in it. ``held``: it
-        is stored with the first message, for one that nobody looks for before.
+        is stored with the first message, for one that nobody looks for before. With a ``caller``
+        it is no chat, see ``SessionInfo``.
         """
         now = time.time()
         default = self._services.settings.values.default_permission_mode
@@ -89,6 +92,7 @@ class Sessions:
             model_chosen=model_chosen,
             origin=origin,
             instructions=instructions,
+            caller=caller,
         )
         await self.store.create(info, held=held)
         self.store.journal(info.id).newest = 0
@@ -200,7 +204,7 @@ class Sessions:
             unread=False,
         )
         if not version:
-            info = replace(info, archived=False, pinned=False, parent=session_id)
+            info = replace(info, archived=False, pinned=False, parent=session_id, caller=None)
         if old.damage:
             info = await self._repair_setup(info, session_id)
         await self.store.branch(session_id, info, turn_id, version=version)
@@ -291,17 +295,18 @@ class Sessions:
 
     async def put_in_bin(self, ids: Collection[str]) -> None:
         """Stop and close sessions, and leave them out everywhere but in ``bin``."""
-        for session_id in await self.store.members(ids):
+        begun = await self._with_begun(ids)
+        for session_id in begun:
             if session := self._open.pop(session_id, None):
                 with suppress(StorageError):  # its latest words go, as if it were deleted for good
                     await session.close()
                 self.store.let_go(session_id)
-        await self.store.update_all(ids, deleted=time.time())
+        await self.store.update_all(begun, deleted=time.time())
         self.listing_changed()
 
     async def take_from_bin(self, ids: Collection[str]) -> None:
         """Bring deleted sessions back as they were."""
-        await self.store.update_all(ids, deleted=0.0)
+        await self.store.update_all(await self._with_begun(ids), deleted=0.0)
         self.listing_changed()
 
     async def bin(self) -> list[SessionInfo]:
@@ -319,8 +324,8 @@ class Sessions:
         return gone
 
     async def delete(self, session_id: str) -> None:
-        """Delete a chat for good with its versions, also one that is in the bin."""
-        versions = await self.store.members((session_id,))
+        """Delete a chat for good with its versions and what they began, also from the bin."""
+        versions = await self._with_begun((session_id,))
         for one in versions:
             if session := self._open.pop(one, None):
                 with suppress(StorageError):  # it is deleted anyway
@@ -330,6 +335,16 @@ class Sessions:
             for kept in (self._services.spill(one), self._services.seen_texts(one)):
                 await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
         self.listing_changed()
+
+    async def delete_begun(self, run_id: str) -> None:
+        """Delete the sessions of a run for good, with those that they began."""
+        for one in await self.store.descendants((run_id,)):
+            await self.delete(one)
+
+    async def _with_begun(self, ids: Collection[str]) -> list[str]:
+        """Sessions with the versions of their chats, and all that these began."""
+        members = await self.store.members(ids)
+        return [*members, *await self.store.descendants(members)]
 
     async def close(self) -> None:
         """Stop and save every open session; StorageError if one could not be saved."""

@@ -42,6 +42,7 @@ def wants_title(session: Session) -> bool:
     users = [one for one in session.transcript.blocks if isinstance(one, UserBlock)]
     return (
         info.origin == "window"
+        and info.caller is None
         and not info.titled_by
         and info.provider not in EMBEDDED
         and len(users) == 1

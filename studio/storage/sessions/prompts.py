@@ -14,6 +14,7 @@ _QUERY = """SELECT said.id, transcript.body FROM said
     JOIN transcript ON transcript.session_id = said.session_id AND transcript.seq = said.seq
     JOIN sessions ON sessions.id = said.session_id
     WHERE said.kind = 'said' AND said.id < ? AND said.session_id <> ? AND sessions.deleted = 0
+    AND sessions.caller = ''
     AND sessions.origin IN ('window', 'terminal') ORDER BY said.id DESC LIMIT ?"""
 
 

@@ -146,7 +146,7 @@ def find(db: Connection, text: str, limit: int, lines: int = 1) -> list[SearchHi
     """
     filters = read_filters(sanitise_text(text).strip(), time.time())
     text = filters.words
-    where = f"sessions.deleted = 0 AND ({filters.where})"
+    where = f"sessions.deleted = 0 AND sessions.caller = '' AND ({filters.where})"
     if not text and not filters.limited:
         return []
     hits: dict[str, list[SearchHit]] = {}
@@ -204,7 +204,8 @@ class _Search:
         self._where, self._values = where, filters.values
         self._done = False
         """Nothing more has to be looked for."""
-        self._in_scope = "said.session_id NOT IN (SELECT id FROM sessions WHERE deleted <> 0)"
+        hidden = "SELECT id FROM sessions WHERE deleted <> 0 OR caller <> ''"
+        self._in_scope = f"said.session_id NOT IN ({hidden})"
         self._scope: dict[int, str] | None = None
         """The passages of all chats that are wanted, where these are few."""
         if filters.limited:

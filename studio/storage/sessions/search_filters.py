@@ -78,7 +78,7 @@ def known_values(db: Connection) -> dict[str, list[str]]:
     """What may stand after each filter, the most used first; days are only named."""
 
     def used(column: str, table: str = "sessions") -> list[str]:
-        kept = "AND deleted = 0" if table == "sessions" else ""
+        kept = "AND deleted = 0 AND caller = ''" if table == "sessions" else ""
         rows = db.execute(
             f"""SELECT CAST({column} AS TEXT), count(*) FROM {table} WHERE {column} <> '' {kept}
             GROUP BY 1 ORDER BY 2 DESC LIMIT 50"""

@@ -20,6 +20,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import EFFORTS, Effort, Usage
 from studio.domain.sessions import (
+    Caller,
     DraftEntry,
     Origin,
     SearchHit,
@@ -75,7 +76,8 @@ class SessionChanges(TypedDict, total=False):
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
     "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions, "
-    "archived, pinned, group_name, titled_by, deleted, family, behind"
+    "archived, pinned, group_name, titled_by, deleted, family, behind, "
+    "caller_kind, caller, caller_part"
 )
 
 
@@ -142,9 +144,21 @@ class SessionStore:
         return _info(rows[0]) if rows else None
 
     async def all(self) -> list[SessionInfo]:
-        """All sessions that are not in the bin, the one used last first."""
+        """All chats that are not in the bin, the one used last first."""
         infos = [_info(row) for row in await self._db.read(_all)]
-        return [info for info in infos if not info.deleted]
+        return [info for info in infos if not info.deleted and info.caller is None]
+
+    async def called_by(self, caller: Caller) -> list[SessionInfo]:
+        """The sessions that a session or a run began, the oldest first; with ``part`` for that."""
+        query = f"""SELECT {_COLUMNS} FROM sessions WHERE caller = ?1 AND caller_kind = ?2
+            AND (?3 = '' OR caller_part = ?3) ORDER BY created, id"""
+        rows = await self._db.rows(query, caller.id, caller.kind, caller.part)
+        return [_info(row) for row in rows]
+
+    async def descendants(self, ids: Collection[str]) -> list[str]:
+        """The sessions that these sessions or runs began, and those that these began."""
+        await self._flush_all()
+        return await self._db.read(lambda db: _descendants(db, ids))
 
     async def listing(self, most: int, archive: int) -> SessionListing:
         """Pinned and grouped sessions, the ``most`` newest others, ``archive`` archived ones."""
@@ -159,7 +173,7 @@ class SessionStore:
     async def bin(self) -> list[SessionInfo]:
         """The sessions in the bin, the one that was deleted last first."""
         query = f"""SELECT {_COLUMNS} FROM sessions WHERE deleted <> 0 AND behind = 0
-            ORDER BY deleted DESC, id"""
+            AND caller = '' ORDER BY deleted DESC, id"""
         return [_info(row) for row in await self._db.rows(query)]
 
     async def beyond(self, origin: Origin, most: int) -> list[str]:
@@ -168,7 +182,8 @@ class SessionStore:
         Without those that the person pinned or put in a group, and those that run.
         """
         query = """SELECT id FROM sessions WHERE origin = ? AND deleted = 0 AND behind = 0
-            AND pinned = 0 AND group_name = '' AND state NOT IN ('running', 'waiting')
+            AND caller = '' AND pinned = 0 AND group_name = ''
+            AND state NOT IN ('running', 'waiting')
             ORDER BY updated DESC, id LIMIT -1 OFFSET ?"""
         return [str(one) for (one,) in await self._db.rows(query, origin, most)]
 
@@ -515,14 +530,15 @@ def _listing(db: Connection, most: int, archive: int) -> SessionListing:
 
     Of a chat with versions also one that is behind, if it waits for the person.
     """
-    seen = "deleted = 0 AND (behind = 0 OR state = 'waiting')"
+    seen = "deleted = 0 AND caller = '' AND (behind = 0 OR state = 'waiting')"
     query = f"SELECT {_COLUMNS} FROM sessions WHERE {seen} AND"
     order = "ORDER BY updated DESC, created DESC, id LIMIT ?"
     kept = "(archived <> 0 OR pinned <> 0 OR group_name <> '' OR deleted <> 0)"
     rows = db.execute(f"{query} archived = 0 AND {kept} {order}", (-1,)).fetchall()
     plain = "archived = 0 AND pinned = 0 AND group_name = ''"
     newest = db.execute(f"{query} {plain} {order}", (most + 1,)).fetchall()
-    count = f"SELECT count(*) FROM sessions WHERE deleted = 0 AND behind = 0 AND {kept}"
+    count = "SELECT count(*) FROM sessions WHERE deleted = 0 AND caller = '' AND behind = 0"
+    count += f" AND {kept}"
     count += " AND archived <> 0"
     ((archived,),) = db.execute(count)
     rows += newest[:most]
@@ -539,6 +555,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
         info.origin, sanitise_text(info.instructions), info.archived, info.pinned,
         sanitise_text(info.group_name), info.titled_by, info.deleted,
         info.family, info.behind,
+        *((info.caller.kind, info.caller.id, info.caller.part) if info.caller else ("", "", "")),
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -549,8 +566,9 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     session_id, title, folder, agent, provider, model = map(_text, row[:6])
     mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
     origin, instructions, archived, pinned, group_name, titled_by, deleted, family, behind = row[
-        16:
+        16:25
     ]
+    caller_kind, caller, caller_part = map(_text, row[25:])
     return SessionInfo(
         session_id,
         title,
@@ -579,7 +597,21 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         deleted if is_time(deleted) else 0.0,
         _text(family),
         bool(behind),
+        Caller("run" if caller_kind == "run" else "session", caller, caller_part)
+        if caller
+        else None,
     )
+
+
+def _descendants(db: Connection, ids: Collection[str]) -> list[str]:
+    found: dict[str, None] = {}
+    left = list(ids)
+    while left:
+        rows = db.execute("SELECT id FROM sessions WHERE caller = ?", (left.pop(),))
+        new = [str(one) for (one,) in rows if one not in found]
+        found |= dict.fromkeys(new)
+        left += new
+    return list(found)
 
 
 def _text(value: object) -> str:
