@@ -91,6 +91,11 @@ class Paths:
         return self.config / "agents"
 
     @property
+    def workflows(self) -> Path:
+        """The person's own workflows, one markdown file each."""
+        return self.config / "workflows"
+
+    @property
     def templates(self) -> Path:
         """The person's templates of messages, one markdown file each."""
         return self.config / "templates"

@@ -4,6 +4,7 @@
 - ``value_readers``: Read the values of a workflow's keys from YAML, each with its schema.
 - ``workflow_check``: Finds all that is wrong in the text of a workflow's file.
 - ``graph``: Tells which steps each step needs.
+- ``workflow_files``: Finds the files of workflows in their places.
 - ``expressions``: Compute values from inputs and from results of steps.
 - ``plan``: Tells what happens next in a run.
 - ``runner``: Carries out one run, as its plan says.

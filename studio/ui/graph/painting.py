@@ -210,15 +210,17 @@ class NodePainter:
         if aside:
             metrics = t.metrics("ui")
             left = tile.right() + t.px(8)
-            taken = min(metrics.horizontalAdvance(aside) + t.px(4), (right - left) / 2)
+            title = t.metrics("ui_strong").horizontalAdvance(node.title) + t.px(10)
+            room = max((right - left) / 2, right - left - title)
+            taken = min(metrics.horizontalAdvance(aside) + t.px(4), room)
             words = QRectF(right - taken, upper.y(), taken, side)
             at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             paint_text(painter, t, words, aside, "ui digits", "text2", at_right, taken)
             right = words.x() - t.px(8)
-        title = QRectF(tile.right() + t.px(8), upper.y(), 0, side)
-        title.setRight(right)
+        first = QRectF(tile.right() + t.px(8), upper.y(), 0, side)
+        first.setRight(right)
         ink = "text2" if ahead else "text1"
-        paint_text(painter, t, title, node.title, "ui_strong", ink, room=title.width())
+        paint_text(painter, t, first, node.title, "ui_strong", ink, room=first.width())
         lower = QRectF(upper.x(), upper.bottom() + t.px(2), upper.width(), t.px(18))
         warns = {"needs_you": "warn", "unsure": "warn", "failed": "err"}
         tone = "err" if node.wrong else warns.get(node.state, "text2")

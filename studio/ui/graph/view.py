@@ -180,7 +180,7 @@ class GraphView(PaintedWidget):
         if self.current not in self._nodes:
             self.current = ""
         if not self._own:
-            self._show_from_top()
+            self.show_from_top()
         self.update()
 
     def _lay_out_again(self) -> None:
@@ -210,7 +210,7 @@ class GraphView(PaintedWidget):
         self._own = False
         self._zoomed()
 
-    def _show_from_top(self) -> None:
+    def show_from_top(self) -> None:
         """As ``fit``, but not so small that it could not be read: then from its top."""
         self.fit()
         if self.zoom < READABLE:
@@ -468,7 +468,7 @@ class GraphView(PaintedWidget):
         super().resizeEvent(event)
         self._place_strip()
         if not self._own:
-            self._show_from_top()
+            self.show_from_top()
 
     def _place_strip(self) -> None:
         gap, size = self.theme.px(12), self.strip.sizeHint()

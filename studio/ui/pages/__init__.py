@@ -4,6 +4,7 @@
 - ``page``: Base classes: a page, and a page that is a list of cards.
 - ``files``: What the pages share on which markdown files are edited.
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.
+- ``workflows``: Shows workflows as text and graph, and runs them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
 - ``audit``: Lists every call of a tool, with filters and export.
 - ``search``: Searches everything in all chats, and opens a chat at the hit.

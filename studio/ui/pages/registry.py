@@ -45,6 +45,9 @@ class PageEntry:
 
 PAGES: tuple[PageEntry, ...] = (
     PageEntry("agents", tr_later("Agents"), "bot", "agents.page:AgentsPage", "Ctrl+2"),
+    PageEntry(
+        "workflows", tr_later("Workflows"), "workflow", "workflows.page:WorkflowsPage", "Ctrl+3"
+    ),
     PageEntry("drafts", tr_later("Drafts"), "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
     PageEntry(
         "search",

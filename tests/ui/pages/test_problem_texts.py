@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import random
+import re
 
 from studio.agent import agent_check, agent_parser, frontmatter
 from studio.agent.agent_check import KnownNames, check_agent
 from studio.ui.pages.files.problem_texts import PROBLEMS, problem_text
+from studio.ui.translation import tr
+from studio.workflows.reader import read_workflow_text
+from studio.workflows.workflow_check import KnownNames as Known
+from studio.workflows.workflow_check import check_workflow
 from support.languages import language
 
 NAMES = ("words", "NO_DASHES", "NO_MAPPING", "_HIDDEN")
@@ -54,3 +60,52 @@ def test_a_problem_in_german() -> None:
         "Zeile 2: „modle“ gibt es nicht. Meinst du „model“?",
         "Zeile 2: „run(“ ist keine Regel. Schreib WERKZEUG oder WERKZEUG(MUSTER).",
     ]
+
+
+def test_w8_what_is_wrong_with_a_workflow_is_told_in_german() -> None:
+    """Each problem that a changed or cut file brings has its German words."""
+    chance, told = random.Random(5), set[str]()
+    words = ("needs", "steps.x.text", "[", "{", "-1", "nothing", "${{ item }}", "~", "id", "yes")
+    with language("de"):
+        for _ in range(400):
+            parts = re.split(r"([ \n{}\[\]:,])", WORKFLOW)
+            for _ in range(chance.randint(1, 4)):
+                parts[chance.randrange(len(parts))] = chance.choice(words)
+            found = read_workflow_text("".join(parts)[: chance.randint(100, 3_000)])
+            for one in check_workflow(found, Known(["Coder"], tools=["run"])).problems:
+                if one.words.startswith(("the outputs of", "{reason}")):
+                    continue
+                problem_text(one)
+                assert tr(one.words) != one.words, one.words
+                told.add(one.words)
+    assert len(told) > 25
+
+
+WORKFLOW = """\
+---
+name: Release
+inputs: {tag: {type: string, default: v2.4}, size: {type: enum, choices: [a, b]}}
+budget: {dollars: 2.00, tokens: 800000, minutes: 30}
+max_parallel: 2
+steps:
+  - id: plan
+    agent: Coder
+    outputs: {type: object, properties: {parts: {type: array, items: {type: string}}}}
+  - id: research
+    needs: plan
+    for_each: ${{ steps.plan.outputs.parts }}
+    agent: Coder
+    prompt: Look at ${{ item }}
+    retry: {max: 2, wait: 5s, on: [error, limit]}
+  - id: test
+    needs: [plan, research]
+    run: make test
+    timeout: 5m
+    permissions: {deny: [run]}
+    redo: {from: research, when: len(steps.plan.text) == 0, max: 3}
+  - {id: ok, needs: test, if: steps.test.text != '', approve: "Write?"}
+  - {id: all, needs: ok, set: {x: 1}, on_error: skip}
+---
+## plan
+Plan ${{ inputs.tag }}.
+"""

@@ -43,6 +43,7 @@ class _Numbers(QWidget):
         t, editor = self._theme, self._editor
         painter = QPainter(self)
         painter.setFont(t.font("code"))
+        editor.paint_block(painter, self.width())
         current = editor.textCursor().blockNumber()
         layout, shift = editor.document().documentLayout(), editor.verticalScrollBar().value()
         block, line = editor.document().firstBlock(), t.line("editor")
@@ -75,6 +76,8 @@ class FileEditor(QTextEdit):
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
         self._theme = theme
         self._problems: Sequence[Problem] = ()
+        self._block: QTextCursor | None = None
+        """The part whose lines are marked."""
         self._text = ""
         """The text of which the page knows."""
         self.setAcceptRichText(False)
@@ -110,6 +113,7 @@ class FileEditor(QTextEdit):
         self._set_lines()
         self.document().clearUndoRedoStacks()
         self._text = self.text()
+        self._block = None
         self.document().blockSignals(False)
         self.blockSignals(False)
         self._highlighter.rehighlight()
@@ -143,6 +147,23 @@ class FileEditor(QTextEdit):
         self.setTextCursor(self._cursor(problem.start, problem.end))
         self.ensureCursorVisible()
         self.setFocus()
+
+    def show_block(self, block: tuple[int, int] | None) -> None:
+        """Mark the lines of a part of the text, such as a step."""
+        self._block = None if block is None else self._cursor(*block)
+        self.viewport().update()
+        self._numbers.update()
+
+    def go_to(self, start: int) -> None:
+        """Put the caret at a place and bring it into sight."""
+        self.setTextCursor(self._cursor(start, start))
+        self.ensureCursorVisible()
+
+    @property
+    def caret(self) -> int:
+        """The place of the caret."""
+        units = self.text().encode("utf-16-le", "surrogatepass")[: 2 * self.textCursor().position()]
+        return len(units.decode("utf-16-le", "ignore"))
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
         self._problems = problems
@@ -194,11 +215,29 @@ class FileEditor(QTextEdit):
         lines = max(1, block.layout().lineCount())
         painter.fillRect(0, top, width, lines * line, self._theme.color("hover"))
 
+    def paint_block(self, painter: QPainter, width: int) -> None:
+        """The ground of the part that is marked."""
+        if self._block is None:
+            return
+        document, line = self.document(), self._theme.line("editor")
+        ends = (self._block.selectionStart(), self._block.selectionEnd())
+        first, last = (
+            document.documentLayout().blockBoundingRect(document.findBlock(at)) for at in ends
+        )
+        above = (line - self._theme.metrics("editor").height()) / 2
+        top = round(first.top() - self.verticalScrollBar().value() + above)
+        lines = max(1, document.findBlock(ends[1]).layout().lineCount())
+        tall = round(last.top() - first.top()) + lines * line
+        painter.fillRect(0, top, width, tall, self._theme.color("hover"))
+        if painter.device() is self._numbers:
+            painter.fillRect(0, top, 2, tall, self._theme.color("accent_text"))
+
     def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        self.paint_block(painter, self.viewport().width())
         if not self.isReadOnly():
-            painter = QPainter(self.viewport())
             self.paint_line(painter, self.viewport().width())
-            painter.end()
+        painter.end()
         super().paintEvent(event)
 
     def insertFromMimeData(self, source: QMimeData) -> None:

@@ -12,12 +12,14 @@ _KEY = re.compile(r"\s*(?:- +)?([\w-]+|\"[^\"]*\"|'[^']*')(?=:(?:\s|$))")
 _VALUES = (
     (re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'"), "syntax_string"),
     (re.compile(r"(?<=[\s:,\[])-?\d+(?:\.\d+)?(?=[\s,\]}]|$)"), "syntax_number"),
+    (re.compile(r"\$\{\{.*?\}\}"), "syntax_keyword"),
     (re.compile(r"(?:^|(?<=\s))#.*"), "syntax_comment"),
 )
 _BODY = (
     (re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])(?=\s)"), "syntax_number"),
     (re.compile(r"`[^`]+`"), "syntax_string"),
     (re.compile(r"(?<![\w@])@\w[\w-]*"), "accent_text"),
+    (re.compile(r"\$\{\{.*?\}\}"), "syntax_keyword"),
 )
 _HEADING = re.compile(r"^#{1,6}\s.*")
 _STRONG = re.compile(r"\*\*[^*]+\*\*")

@@ -47,11 +47,18 @@ PROBLEMS: tuple[str, ...] = (
 """The ``words`` of a ``Problem``."""
 
 
-def problem_text(problem: Problem) -> str:
-    """``Line 3: no key “modle”. Did you mean “model”?``"""
+def problem_words(problem: Problem) -> str:
+    """What is wrong, without its place: ``no key “modle”. Did you mean “model”?``"""
     values = dict(problem.values)
     if "reason" in values:
         values["reason"] = tr_engine(values["reason"])
-    words = tr(problem.words).format(**values)
+    if subject := values.get("what"):
+        values["what"] = tr(subject)
+    return tr(problem.words).format(**values)
+
+
+def problem_text(problem: Problem) -> str:
+    """``Line 3: no key “modle”. Did you mean “model”?``"""
+    words = problem_words(problem)
     text = tr("Line {number}: {problem}").format(number=problem.line, problem=words)
     return text if text.endswith(("?", ".")) else f"{text}."

@@ -1,0 +1,8 @@
+"""The Workflows page: the files at the left, the text of the chosen one beside its graph (W-61).
+
+- ``page``: Shows the chosen workflow as text and graph, saves it, and starts its runs.
+- ``workflow_rows``: Lists the files of workflows by where they are from.
+- ``workflow_graph``: Makes the graph of a workflow's text, and finds its steps in the text; free of
+  Qt.
+- ``problem_texts``: Has the problems of workflow files in the person's language; free of Qt.
+"""

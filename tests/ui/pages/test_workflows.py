@@ -1,0 +1,178 @@
+"""The Workflows page: a file is text and graph at once (W-11, W-61, W-67)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from studio.ui.pages.workflows.page import WorkflowsPage
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+UPDATES = """\
+---
+name: Updates
+steps:
+  - id: plan
+    agent: Researcher
+    prompt: List the packages
+  - id: notes   # for whom
+    need: plan
+    agent: Writer
+  - id: test
+    needs: [plan, notes]
+    run: make test
+    redo: {from: plan, when: steps.plan.text == '', max: 3}
+  - id: ok
+    needs: test
+    approve: Write the drafts?
+---
+# Prompts
+
+## notes
+Say what breaks.
+"""
+
+
+def write_files(home: Path) -> Path:
+    own = home / "studio" / "workflows"
+    theirs = home / "work" / ".agents" / "workflows"
+    own.mkdir(parents=True)
+    theirs.mkdir(parents=True)
+    (own / "broken.md").write_text("no dashes\n")
+    file = theirs / "updates.md"
+    file.write_bytes(UPDATES.replace("\n", "\r\n").encode())
+    return file
+
+
+async def page_of(person: Person) -> WorkflowsPage:
+    person.press(Key.Key_3, CTRL)
+    page = await until(
+        lambda: isinstance(found := person.window.pages.currentWidget(), WorkflowsPage) and found
+    )
+    await until(lambda: page.document is not None, what="a workflow is shown")
+    return page
+
+
+async def choose(page: WorkflowsPage, name: str) -> None:
+    row = next(row for row in page.gallery.files.rows if row.path and row.name == name)
+    assert row.path is not None
+    page.gallery.choose(row.path)
+    await until(
+        lambda: (
+            page.document is not None and page.document.path == row.path and page.file.is_checked
+        ),
+        what=f"{name} is shown",
+    )
+
+
+def nodes(page: WorkflowsPage) -> list[str]:
+    return [node.id for node in page.pane.graph.nodes]
+
+
+@on_window_loop
+async def test_w61_text_and_graph_are_one(tmp_path: Path) -> None:
+    """W-8, W-11, W-67: by key alone, from the list through the graph into the text and back."""
+    file = write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        names = [(row.name, bool(row.problem)) for row in page.gallery.files.rows if row.path]
+        assert ("broken", True) in names and ("Review", False) in names
+        await choose(page, "Updates")
+        assert nodes(page) == ["plan", "notes", "test", "ok"]
+        assert page.pane.graph.edges == (("plan", "test"), ("notes", "test"), ("test", "ok"))
+        assert [way.label for way in page.pane.graph.ways_back] == ["at most 3 times"]
+        assert page.foot.line.text() == "Line 8: a step has no key “need”. Did you mean “needs”?"
+        assert [node.wrong for node in page.pane.graph.nodes] == [0, 1, 0, 0]
+
+        # What is wrong is put right with one click, and the graph is drawn anew.
+        person.click(page.foot.fix)
+        await until(lambda: ("plan", "notes") in page.pane.graph.edges)
+        assert page.foot.line.text() == "No problems"
+
+        # The caret chooses a step, also in the section of its prompt.
+        for words, step in (("run: make", "test"), ("Say what", "notes"), ("# Prompts", "")):
+            page.editor.go_to(page.editor.text().index(words))
+            assert page.pane.current == step
+
+        # A step that is chosen in the graph is where the caret goes.
+        page.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
+        for key in (Key.Key_Down, Key.Key_Down, Key.Key_Down):
+            person.press(key)
+        assert page.pane.current == "ok"
+        assert page.editor.text()[page.editor.caret :].startswith("id: ok")
+        person.press(Key.Key_Return)
+        assert person.focused() is page.editor
+
+        # A step that is typed is drawn.
+        page.editor.go_to(page.editor.text().index("\n---\n# Prompts"))
+        person.press(Key.Key_Return)
+        person.type("  - {id: last, needs: ok, run: ls}")
+        await until(lambda: nodes(page)[-1] == "last")
+        assert page.pane.current == "last"
+
+        # While the text cannot be read, the graph stays as it was.
+        page.editor.go_to(3)
+        person.type("x")
+        await until(lambda: page.file.checked.workflow is None)
+        assert nodes(page)[-1] == "last" and page.foot.problems
+        person.press(Key.Key_Backspace)
+        await until(lambda: page.file.checked.workflow is not None)
+
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: page.title.accessibleName() == "updates.md")
+        right = UPDATES.replace("need:", "needs:")
+        right = right.replace("drafts?\n", "drafts?\n  - {id: last, needs: ok, run: ls}\n")
+        assert file.read_bytes() == right.replace("\n", "\r\n").encode()
+
+
+@on_window_loop
+async def test_w61_text_graph_and_both_by_the_room_there_is(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        assert page.editor.isVisible() and page.pane.isVisible()
+        page.which.segment(2).click()
+        assert not page.editor.isVisible() and page.pane.isVisible()
+        person.press(Key.Key_Return)
+        assert person.focused() is page.pane.view
+        person.press(Key.Key_L)
+        assert page.pane.lists and person.focused() is page.pane.list
+        person.press(Key.Key_L)
+        page.which.segment(1).click()
+        person.window.resize(1000, 700)
+        await until(lambda: not page.pane.isVisible())
+        assert page.editor.isVisible() and not page.which.segment(1).isEnabled()
+        person.window.resize(1440, 900)
+        await until(page.pane.isVisible)
+
+
+@on_window_loop
+async def test_w61_a_workflow_is_made_copied_and_thrown_away(tmp_path: Path) -> None:
+    """A new one, and each that ships, has no problems."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        shipped = [row.name for row in page.gallery.files.rows if row.path]
+        for name in shipped:
+            await choose(page, name)
+            assert page.editor.isReadOnly() and not page.file.checked.problems
+        person.click(page.copy_button)
+        own = tmp_path / "studio" / "workflows"
+        await until(lambda: page.document is not None and page.document.path.parent == own)
+        assert not page.editor.isReadOnly()
+        await page.create()
+        await until(lambda: page.document is not None and page.document.path.stem == "new-workflow")
+        await until(lambda: page.file.is_checked)
+        assert not page.file.checked.problems and nodes(page) == ["look", "report"]
+        page.gallery.setFocus()
+        QTest.keyClick(page.gallery, Key.Key_Delete)
+        await until(lambda: page.notice.text == "new-workflow.md is in the trash.")
+        assert not (own / "new-workflow.md").exists()
+        person.click(page.notice.buttons[0])
+        await until((own / "new-workflow.md").exists)
