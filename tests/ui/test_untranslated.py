@@ -26,6 +26,7 @@ from studio.ui.pages import registry
 from studio.ui.settings.pages.provider_models import ModelList
 from studio.ui.settings.registry import PAGES
 from studio.ui.transcript.items.approval_item import ApprovalItem
+from studio.workflows.workflow_files import find_workflows
 from support.languages import language
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -132,6 +133,15 @@ class Seen:
                 self._check(f"{where}: action", action.text())
 
 
+WORKFLOW = """\
+---
+name: Αβγ
+steps:
+  - {id: a, title: Αβγ, agent: Coder, prompt: Αβγ}
+  - {id: b, title: Δε, agent: Coder, prompt: Δε, needs: a, for_each: [1], redo: {from: a, when: 1, max: 2}}
+  - {id: c, needs: b, approve: Ζη}
+---
+"""
 SCRIPT = [
     Turn(
         Think("Αβγ."),
@@ -147,6 +157,9 @@ SCRIPT = [
 async def test_no_text_on_screen_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "1.txt").write_text("1\n2\n")
+    workflows = tmp_path / "work" / ".agents" / "workflows"
+    workflows.mkdir(parents=True)
+    (workflows / "1.md").write_text(WORKFLOW)
     with language("marked"):
         seen = Seen(monkeypatch)
         async with at_window(tmp_path, "anthropic", SCRIPT) as person:
@@ -157,6 +170,9 @@ async def test_no_text_on_screen_escapes(tmp_path: Path, monkeypatch: pytest.Mon
                             *(name.capitalize() for name in person.engine.tools()),
                             *(name.replace("_", " ").capitalize()
                               for name in person.engine.tools()))  # fmt: skip
+            for one in find_workflows(person.engine.paths):
+                assert one.workflow is not None
+                seen.content += (one.workflow.name, one.workflow.description)
             seen.look("new chat")
             await a_chat(person, seen)
             for entry in registry.PAGES:
