@@ -240,6 +240,11 @@ ONE_CALL_AT_A_TIME = "This call was not made: one at a time. Make it when the ot
 NO_MORE_CALLS = (
     "This call was not made: the answer may have no more calls. Answer with what is known."
 )
+UNKNOWN_TOOL = "There is no tool called {name}. The tools are: {known}."
+FOREIGN_CALL = (
+    "There is no tool called {name}. Here that is {tool}({parameters}), and this call has "
+    "something that does not fit it. Call {tool}."
+)
 MASKED = (
     "“{}” stands for something that is kept from you, so it cannot be written to a file. Leave the "
     "lines that have it as they are, and change others with short pieces of text."

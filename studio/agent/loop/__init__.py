@@ -4,6 +4,7 @@
 - ``agent_loop``: The loop itself: ask the model, run its tools, until it answers.
 - ``model_request``: Sends a request to the model, and sends it again after a failure.
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission.
+- ``foreign_calls``: Understands calls in the words of other programs' tools.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
 - ``guards``: Notice that an agent repeats itself, check answers.
 - ``wrap_up``: Asks the person for more ahead of a limit, or tells the model to finish.

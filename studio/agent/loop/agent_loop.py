@@ -109,15 +109,16 @@ class AgentLoop:
         """
         if reply.stop != "tool_use":
             return await self._refuse_calls(reply, CALL_NOT_RUN)
+        calls = self.tools.understood(reply.calls, [spec.name for spec in self._history.tools])
         for guard in self.guards:
-            if end := guard.before_tools(reply.calls):
+            if end := guard.before_tools(calls):
                 await self._refuse_calls(reply, CALL_REPEATED)
                 return end
         results: list[ToolResult | None] = [None] * len(reply.calls)
         try:
             await self._history.append(reply.items)
             parallel = self.context.generation.parallel
-            await self.tools.run(reply.calls, results, parallel=parallel)
+            await self.tools.run(calls, results, parallel=parallel)
         except BaseException as error:
             why = self.state.reason_for_calls(error, CALL_FAILED)
             await self._history.add_results(reply.calls, results, why)
@@ -127,7 +128,7 @@ class AgentLoop:
         whole = await self._history.add_results(reply.calls, results, CALL_FAILED)
         finished = [
             FinishedCall(call, result, *self.tools.nature(call.name))
-            for call, result in zip(reply.calls, whole, strict=True)
+            for call, result in zip(calls, whole, strict=True)
         ]
         ends = [guard.after_tools(finished, self.state) for guard in self.guards]
         return next(filter(None, ends), None)

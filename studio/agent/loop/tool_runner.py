@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
 from studio.agent.permission.policy import COMMAND, target_of
-from studio.agent.prompts import CALL_STOPPED, CALL_STOPPED_AFTER, NO_MORE_CALLS, ONE_CALL_AT_A_TIME
+from studio.agent.prompts import (
+    CALL_STOPPED,
+    CALL_STOPPED_AFTER,
+    NO_MORE_CALLS,
+    ONE_CALL_AT_A_TIME,
+)
 from studio.agent.services import Services
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
@@ -29,14 +34,14 @@ from studio.domain.events import (
     ToolStarted,
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, Effect, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, Effect, ToolSpec
 from studio.processes.shell_command import last_states
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
 from studio.tools.sdk.result import render, shorten
-from studio.tools.workspace.patch import patch_in_command
 
 from .findings import call_key
+from .foreign_calls import CallInterpreter
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +122,7 @@ class ToolRunner:
         if self._offered & {EDIT, APPLY_PATCH}:
             self._known |= {EDIT, APPLY_PATCH} & self._tools.keys()
         self._external = {spec.name for spec in access.offered if spec.external}
+        self._interpreter = CallInterpreter(access.tools, access.offered, self._known)
         self._guard = access.guard
         self._drafts = drafts
         self._emit = emit
@@ -151,6 +157,13 @@ class ToolRunner:
             return "read", True
         return tool.spec.effect, tool.spec.steady
 
+    def understood(self, calls: Sequence[ToolCall], declared: Collection[str]) -> list[ToolCall]:
+        """The calls of a reply as calls of our tools, where they are in other words.
+
+        ``declared`` are the tools that the history names.
+        """
+        return self._interpreter.understood(calls, declared)
+
     async def run(
         self,
         calls: Sequence[ToolCall],
@@ -158,7 +171,7 @@ class ToolRunner:
         *,
         parallel: bool = True,
     ) -> None:
-        """Fill ``results`` in the order of the calls (L-3).
+        """Fill ``results`` in the order of the calls, which are ``understood`` (L-3).
 
         Calls that the client runs are announced and get no result here. Without
         ``parallel`` only the first of them is, and the others fail.
@@ -168,8 +181,6 @@ class ToolRunner:
         results of finished calls, and no call continues.
         """
         self._guard.update()
-        names = [call.name for call in calls]
-        calls = [self._patch_in(call) for call in calls]
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
         outside: list[bool] = []
@@ -199,8 +210,7 @@ class ToolRunner:
 
         async def fill(index: int, before: Sequence[asyncio.Event]) -> None:
             try:
-                result = await self._run_call(calls[index], before)
-                results[index] = replace(result, name=names[index])
+                results[index] = await self._run_call(calls[index], before)
             finally:
                 ended[index].set()
 
@@ -220,16 +230,6 @@ class ToolRunner:
             if tasks:
                 await asyncio.wait(tasks)
             raise
-
-    def _patch_in(self, call: ToolCall) -> ToolCall:
-        """The call; that of the patch tool in place of a command that means it (C-8)."""
-        tool, arguments = self._tools.get(call.name), call.arguments or {}
-        if tool is None or tool.spec.target != COMMAND or APPLY_PATCH not in self._known:
-            return call
-        folder = arguments.get("folder")
-        folder = folder if isinstance(folder, str) else ""
-        patch = patch_in_command(target_of(tool.spec, arguments), folder)
-        return replace(call, name=APPLY_PATCH, arguments={TEXT_INPUT: patch}) if patch else call
 
     async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
         refused_by = ""
@@ -282,8 +282,7 @@ class ToolRunner:
         self, call: ToolCall, before: Sequence[asyncio.Event], clock: WorkClock, seen: SeenFiles
     ) -> Result:
         if call.name not in self._known:
-            known = ", ".join(sorted(self._offered)) or "none"
-            raise ToolFailed(f"There is no tool called {call.name}. The tools are: {known}.")
+            raise ToolFailed(self._interpreter.no_such_tool(call.name))
         if call.arguments is None:
             raise ToolFailed(
                 f"The arguments are not a JSON object, so {call.name} was not run. "

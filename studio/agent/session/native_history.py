@@ -256,11 +256,18 @@ class NativeHistory:
     async def add_results(
         self, calls: Sequence[ToolCall], results: Sequence[ToolResult | None], missing: str
     ) -> list[ToolResult]:
-        """Append the results of a reply's calls, in call order; ``missing`` where there is none."""
+        """Append the results of a reply's calls, in call order; ``missing`` where there is none.
+
+        Each goes back under the name that the model called, whichever tool did it.
+        """
         every = [
             result or _failed(call, missing) for call, result in zip(calls, results, strict=True)
         ]
-        await self.append(self._basis.provider.result_items([*map(self._once, every)]))
+        told = [
+            replace(self._once(result), name=call.name)
+            for call, result in zip(calls, every, strict=True)
+        ]
+        await self.append(self._basis.provider.result_items(told))
         return every
 
     def _once(self, result: ToolResult) -> ToolResult:
