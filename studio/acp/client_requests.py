@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from acp import RequestError
 from acp.interfaces import Client
@@ -11,9 +12,12 @@ from acp.schema import (
     AcceptElicitationResponse,
     AllowedOutcome,
     ElicitationFormSessionMode,
+    ElicitationMultiSelectPropertySchema,
     ElicitationSchema,
     ElicitationStringPropertySchema,
+    EnumOption,
     PermissionOption,
+    TitledMultiSelectItems,
     ToolCallUpdate,
 )
 from pydantic import ValidationError
@@ -24,13 +28,16 @@ from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
+from studio.domain.questions import AskedQuestion, joined_answers
 
 from .updates import SessionUpdates, text_content
 
-CANNOT_ASK = "The editor cannot show questions. Decide yourself, or stop and say what you need."
+NO_ANSWER = "The editor brought no answer. Decide yourself, and say what you assumed."
 UNANSWERED = "nobody answered in the editor"
 ANSWER = "answer"
-"""The only field of a form."""
+"""Begins the name of a form's field, before the number of the question."""
+OWN, ELSE = "_own", "Something else"
+"""An answer that is none of the choices: what ends the name of its field, and what it is called."""
 DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
     PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
@@ -136,40 +143,51 @@ class ClientRequests:
             self._session.answer_permission(question.id, cast("Answer", chosen or "deny"), by)
 
     async def _reply(self, asked: AwaitingReply) -> None:
-        """Ask the agent's question, whose suggested answers any editor can show."""
-        text = CANNOT_ASK
+        """Ask the agent's questions: in a form, or one after the other as any editor can."""
+        answers, first = [NO_ANSWER], asked.asked[0]
+        one_of = len(asked.asked) == 1 and first.choices and not first.several
         try:
-            if asked.choices:
-                options = [
-                    PermissionOption(option_id=str(number), name=choice, kind="allow_once")
-                    for number, choice in enumerate(asked.choices)
-                ]
-                call = ToolCallUpdate(
-                    tool_call_id=asked.call_id, title=escape_invisible(asked.text)
-                )
-                if chosen := await self._chosen(call, options):
-                    text = asked.choices[int(chosen)]
-            elif self._forms:
-                text = await self._words(asked) or text
+            if self._forms and not one_of:
+                found = await self._filled_in(asked)
+            else:
+                found = [await self._one_of(asked.call_id, one) for one in asked.asked]
+            answers = found if any(found) else answers
         finally:
-            self._session.answer_question(asked.call_id, text)
+            self._session.answer_question(asked.call_id, *answers)
 
-    async def _words(self, asked: AwaitingReply) -> str:
-        """What the editor's user writes in answer; empty if they do not."""
-        field = ElicitationStringPropertySchema(type="string", title="Your answer")
-        form = ElicitationSchema(properties={ANSWER: field}, required=[ANSWER])
+    async def _one_of(self, call_id: str, question: AskedQuestion) -> str:
+        """The suggested answer that is chosen, or free words; empty if there is no answer."""
+        if not question.choices:
+            return ""
+        options = [
+            PermissionOption(option_id=str(number), name=str(choice), kind="allow_once")
+            for number, choice in enumerate(question.choices)
+        ]
+        if self._forms:
+            options.append(PermissionOption(option_id=OWN, name=ELSE, kind="allow_once"))
+        call = ToolCallUpdate(tool_call_id=call_id, title=escape_invisible(question.text))
+        chosen = await self._chosen(call, options)
+        if chosen == OWN:
+            return (await self._filled_in(AwaitingReply(call_id, question.text)))[0]
+        return question.choices[int(chosen)].text if chosen else ""
+
+    async def _filled_in(self, asked: AwaitingReply) -> list[str]:
+        """What the editor's user fills in for each question; empty texts if they do not."""
+        fields: dict[str, Any] = {}
+        for number, question in enumerate(asked.asked, 1):
+            fields |= _fields(f"{ANSWER}{number}", question)
         mode = ElicitationFormSessionMode(
             session_id=self._session.info.id,
             tool_call_id=asked.call_id,
-            requested_schema=form,
+            requested_schema=ElicitationSchema(properties=fields),
         )
         try:
             answer = await self._editor.create_elicitation(escape_invisible(asked.text), mode)
         except (RequestError, ValidationError, ConnectionError):
-            return ""
+            answer = None
         content = answer.content if isinstance(answer, AcceptElicitationResponse) else None
-        words = (content or {}).get(ANSWER)
-        return words.strip() if isinstance(words, str) else ""
+        numbers = range(1, len(asked.asked) + 1)
+        return [_answer(content or {}, f"{ANSWER}{number}") for number in numbers]
 
     async def _chosen(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen; empty if none was."""
@@ -182,3 +200,31 @@ class ClientRequests:
         outcome = answer.outcome
         chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
         return chosen if chosen in {option.option_id for option in options} else ""
+
+
+def _fields(name: str, question: AskedQuestion) -> dict[str, Any]:
+    """The fields of a form for a question: its choices, and one for free words."""
+    text = escape_invisible(question.text)
+    if not question.choices:
+        return {name: ElicitationStringPropertySchema(type="string", title=text)}
+    options = [
+        EnumOption(const=one.text, title=escape_invisible(one.text), description=one.about or None)
+        for one in question.choices
+    ]
+    if question.several:
+        items = TitledMultiSelectItems(any_of=options)
+        choices = ElicitationMultiSelectPropertySchema(type="array", title=text, items=items)
+    else:
+        choices = ElicitationStringPropertySchema(type="string", title=text, one_of=options)
+    own = ElicitationStringPropertySchema(type="string", title=ELSE)
+    return {name: choices, f"{name}{OWN}": own}
+
+
+def _answer(content: Mapping[str, object], name: str) -> str:
+    """What was chosen and written as an answer; own words replace the only choice."""
+    given, own = content.get(name), content.get(f"{name}{OWN}")
+    written = own.strip() if isinstance(own, str) else ""
+    if isinstance(given, list):
+        chosen = [one for one in cast("list[object]", given) if isinstance(one, str)]
+        return joined_answers([*chosen, *filter(None, [written])])
+    return written or (given.strip() if isinstance(given, str) else "")

@@ -249,10 +249,11 @@ MASKED = (
     "“{}” stands for something that is kept from you, so it cannot be written to a file. Leave the "
     "lines that have it as they are, and change others with short pieces of text."
 )
-NOBODY_ANSWERS = (
-    "Nobody is here to answer. Decide yourself and say in your answer what you chose, or stop."
-)
-"""The answer to an agent's question where no person is."""
+NOBODY_ANSWERS = "Nobody is here to answer. Decide yourself, and say what you assumed."
+"""The answer to an agent's questions where no person is."""
+NOT_ANSWERED = "No answer: decide yourself, and say what you assumed."
+ANSWERED = "Question: {question}\nAnswer: {answer}"
+"""One of several questions with its answer."""
 
 # In place of what a shortened history leaves out
 

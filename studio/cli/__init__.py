@@ -14,6 +14,7 @@ What commands share:
 - ``templates``: reads and fills templates of messages.
 - ``turn_driver``: runs a turn, prints it and asks the person.
 - ``workflow_driver``: carries out a run of a workflow, prints it and asks the person.
+- ``questions``: asks an agent's questions, one after the other (C-24).
 - ``json_stream``: prints a turn as documented JSON lines.
 - ``final_answer``: collects the answer of a run, and writes it to a file.
 - ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.

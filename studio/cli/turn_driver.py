@@ -40,6 +40,7 @@ from .event_printer import JsonPrinter, TextPrinter
 from .exit_codes import LIMITS, exit_code_of_turn
 from .final_answer import FinalAnswer
 from .json_stream import JsonStreamPrinter
+from .questions import ask_questions
 
 T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter | JsonStreamPrinter
@@ -244,17 +245,9 @@ class TurnDriver:
             self._session.answer_question(event.call_id, NOBODY_ANSWERS)
             return
         with self._printer.quiet():
-            self._console.say("", *event.text.split("\n"))
-            for number, choice in enumerate(event.choices, 1):
-                self._console.say(f"  {number}. {choice}")
-            while True:
-                line = await self._console.line("Answer: ")
-                text = NOBODY_ANSWERS if line is None else line.strip()
-                if text:
-                    break
-            if text.isdecimal() and 1 <= int(text) <= len(event.choices):
-                text = event.choices[int(text) - 1]
-            self._session.answer_question(event.call_id, text)
+            answers = await ask_questions(self._console, event.asked)
+            left = [""] * (len(event.asked) - len(answers)) if answers else [NOBODY_ANSWERS]
+            self._session.answer_question(event.call_id, *answers, *left)
 
     async def _ask_letter(self, prompt: str, letters: str) -> str:
         """Ask until one of ``letters`` is typed; empty at the end of the input."""

@@ -16,6 +16,7 @@
 - ``plans``: Describes what an agent is going to do, and how far it is (C-2).
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
 - ``python_syntax``: Parses Python, also beside other threads that do.
+- ``questions``: Describes what an agent asks the person, up to four at once (C-24).
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
 - ``runs``: Defines the events of a run of a workflow, and folds them into the state of its steps.
 - ``secret_names``: Tells by a variable's name whether its value is a secret (P-4).

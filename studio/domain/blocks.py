@@ -19,6 +19,7 @@ from .messages import Block as MessageBlock
 from .messages import Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from .permissions import Answer, Question
 from .plans import Plan
+from .questions import AskedQuestion
 from .tools import Effect
 
 
@@ -79,7 +80,7 @@ class ToolBlock:
 
     ``output`` is what the tool has printed, and after it ended the text that the model gets.
     ``question`` is the permission question while it is open, ``answer`` the answer to it.
-    ``asks`` and ``choices`` are the agent's question to the person, ``reply`` the answer.
+    ``asks`` are the agent's questions to the person, ``reply`` is the answer to them.
     """
 
     call_id: str
@@ -98,8 +99,7 @@ class ToolBlock:
     images: tuple[Image, ...] = ()
     question: Question | None = None
     answer: Answer | None = None
-    asks: str | None = None
-    choices: tuple[str, ...] = ()
+    asks: tuple[AskedQuestion, ...] = ()
     reply: str | None = None
     allowed_by: str = ""
     step: int = 0

@@ -9,7 +9,8 @@ A provider yields only ``Delta`` events. Everything else comes from the turn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from .agents import Mode
@@ -21,6 +22,7 @@ from .messages import Image, Message, Said
 from .models import NO_USAGE, StopReason, Usage
 from .permissions import Answer, Question
 from .plans import Plan
+from .questions import AskedQuestion, Choice
 from .tools import Effect, Exposure
 
 CompletionReason: TypeAlias = Literal[
@@ -285,16 +287,35 @@ class PermissionResolved:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingReply:
-    """The agent asks the person something, with suggested answers or none."""
+    """The agent asks the person something, with suggested answers or none.
+
+    ``questions`` are empty for one question whose choices say all in their words.
+    """
 
     call_id: str
     text: str
     choices: tuple[str, ...] = ()
+    questions: tuple[AskedQuestion, ...] = ()
+
+    @classmethod
+    def of(cls, call_id: str, questions: Sequence[AskedQuestion]) -> AwaitingReply:
+        """The event for one question or several."""
+        text = "\n".join(one.text for one in questions)
+        choices = questions[0].choices if len(questions) == 1 else ()
+        plain = cls(call_id, text, tuple(choice.text for choice in choices))
+        same = plain.asked == tuple(questions)
+        return plain if same else replace(plain, questions=tuple(questions))
+
+    @property
+    def asked(self) -> tuple[AskedQuestion, ...]:
+        """The questions."""
+        choices = tuple(Choice(text) for text in self.choices)
+        return self.questions or (AskedQuestion(self.text, choices),)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyGiven:
-    """The person answered the agent's question."""
+    """The person answered the agent's question; ``text`` is what the model reads."""
 
     call_id: str
     text: str

@@ -105,9 +105,8 @@ class ToolCallState:
                 if event.call_id not in self._places:  # the program asks, ahead of a limit
                     self._place(event.call_id, "limit", step)
                     self._change(event.call_id, **_OF_PROGRAM)
-                return self._change(
-                    event.call_id, state="waiting", asks=event.text, choices=event.choices
-                )
+                self._name_questions(event)
+                return self._change(event.call_id, state="waiting", asks=event.asked)
             case ReplyGiven():
                 block = self.get(event.call_id)
                 state = "running" if block is None or block.whole else "done"  # nothing follows
@@ -152,6 +151,12 @@ class ToolCallState:
             whole=True,
             state="denied" if block is not None and block.answer == "deny" else done,
         )
+
+    def _name_questions(self, event: AwaitingReply) -> None:
+        """Give the row of a call that asks several things their words."""
+        block = self.get(event.call_id)
+        if block is not None and block.whole and not block.target:
+            block.target = " · ".join(one.text for one in event.asked)
 
     def _place(self, call_id: str, name: str, step: int) -> int:
         index = self._places.get(call_id)

@@ -429,6 +429,7 @@ and those that begin with ``amount`` are numbers with English commas.
 Of two that match, the first counts.
 """
 _COUNTED: dict[str, Callable[[int], str]] = {
+    "answer": lambda n: tr_plural("{count} answer", "{count} answers", n),
     "character": lambda n: tr_plural("{count} character", "{count} characters", n),
     "cell": lambda n: tr_plural("{count} cell", "{count} cells", n),
     "entry": lambda n: tr_plural("{count} entry", "{count} entries", n),

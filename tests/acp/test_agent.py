@@ -196,8 +196,8 @@ async def test_the_agents_own_question(tmp_path: Path) -> None:
     ("can", "written", "heard"),
     [
         (FORMS, "Green, please", "Green, please"),
-        (FORMS, "", "cannot show questions"),
-        (None, "Green, please", "cannot show questions"),
+        (FORMS, "", "brought no answer"),
+        (None, "Green, please", "brought no answer"),
     ],
 )
 async def test_a_question_without_choices_is_answered_in_a_form(
@@ -216,6 +216,59 @@ async def test_a_question_without_choices_is_answered_in_a_form(
         await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
         assert asked == (["Which colour?"] if can else [])
         assert heard in str(reply_requests(person.simulator)[-1].json["messages"][-1])
+
+
+SEVERAL = [
+    {"question": "Which branch?", "choices": ["main", {"text": "next", "about": "17 ahead"}]},
+    {"question": "Which tests?", "choices": ["unit", "slow", "all"], "several": True},
+    {"question": "What name?"},
+]
+
+
+@pytest.mark.parametrize(
+    ("can", "written", "heard"),
+    [
+        (
+            FORMS,
+            {"answer1": "next", "answer2": ["all", "unit"], "answer2_own": "mine", "answer3": " "},
+            [
+                "branch?\nAnswer: next",
+                "tests?\nAnswer: all; unit; mine",
+                "name?\nAnswer: No answer",
+            ],
+        ),
+        (FORMS, {"answer1": "next", "answer1_own": "trunk"}, ["branch?\nAnswer: trunk"]),
+        (FORMS, {}, ["brought no answer. Decide yourself, and say what you assumed."]),
+        (None, {"answer1": "next"}, ["branch?\nAnswer: main", "tests?\nAnswer: unit"]),
+    ],
+)
+async def test_c24_several_questions_are_one_form(
+    tmp_path: Path,
+    can: ClientCapabilities | None,
+    written: dict[str, object],
+    heard: list[str],
+) -> None:
+    """C-24: with a field for free words; without forms the choices are asked for one by one."""
+    ask = Call("ask", {"questions": SEVERAL})
+    first = [Turn(ask), Turn(Words("."))]
+    async with editor(tmp_path, first, lambda call, options: options[0], can=can) as person:
+        person.filled_in = written
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        told = str(reply_requests(person.simulator)[-1].json["messages"][-1]).replace("\\n", "\n")
+        assert all(words in told for words in heard), told
+        assert len(person.questions) == (0 if can else 2)
+
+
+async def test_c24_a_choice_can_be_answered_otherwise(tmp_path: Path) -> None:
+    """C-24: in a form, where the editor has one."""
+    ask = Call("ask", {"question": "Which?", "choices": ["red", "blue"]})
+    first = [Turn(ask), Turn(Words("."))]
+    async with editor(tmp_path, first, lambda call, options: options[-1], can=FORMS) as person:
+        person.written = lambda question: "green"
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert "green" in str(reply_requests(person.simulator)[-1].json["messages"][-1])
 
 
 async def test_the_editor_sees_how_full_the_context_is_and_what_it_cost(tmp_path: Path) -> None:

@@ -62,6 +62,35 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
         assert not simulator.violations
 
 
+async def test_c24_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None:
+    """C-24: numbers take choices, more than one where that may be; other words are an answer."""
+    questions = [
+        {"question": "Which branch?", "choices": ["main", {"text": "next", "about": "17 ahead"}]},
+        {"question": "Which tests?", "choices": ["unit", "slow", "all"], "several": True},
+        {"question": "What name?"},
+        {"question": "And now?", "choices": ["stop"]},
+    ]
+    script = [Turn(Call("ask", {"questions": questions})), Turn(Text("Thanks."))]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("hello\r")
+            await person.until("17 ahead\nAnswer:")
+            assert "1 of 4. Which branch?\n  1. main\n  2. next: 17 ahead\n" in person.glass.text
+            person.type("2\r")
+            await person.until("3. all\nAnswer, or numbers such as 1,2:")
+            person.type("3, 1\r")
+            await person.until("3 of 4. What name?\nAnswer:")
+            person.type("7 dwarfs\r")
+            await person.until("4 of 4. And now?\n  1. stop\nAnswer:")
+            person.type("\x04")  # the end of the input leaves the rest to the agent
+            await person.until("Thanks.")
+        told = str(reply_requests(simulator)[-1].json["messages"][-1])
+        pairs = ("branch?\\nAnswer: next", "tests?\\nAnswer: all; unit", "name?\\nAnswer: 7 dwarfs")
+        assert all(pair in told for pair in pairs) and "now?\\nAnswer: No answer: decide" in told
+        assert not simulator.violations
+
+
 async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
     """L-14: a cap set in the window stops a chat that was open before."""
     async with at_provider(tmp_path, "ollama", lambda _: Turn(Text("Hello."))) as (

@@ -18,7 +18,8 @@ from studio.storage.migrations import LATEST
 from studio.ui.app.key_sheet import KeySheet
 from studio.ui.pages.first_run import FirstRun
 from studio.ui.settings.dialog import SettingsDialog
-from studio.ui.transcript.items.approval_item import ApprovalItem, QuestionItem
+from studio.ui.transcript.items.approval_item import ApprovalItem
+from studio.ui.transcript.items.question_item import QuestionItem
 from studio.ui.transcript.items.turn_items import FailureItem
 from support.engine_home import KEY
 from support.model_calls import read

@@ -54,6 +54,8 @@ class Editor:
     """What the editor's terminals have without the agent."""
     written: Callable[[str], str] = lambda question: ""
     """What the person writes in the form of a question; nothing declines it."""
+    filled_in: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the person fills in of a form, by the names of its fields."""
     away: bool = False
     """Whether nobody answers questions."""
     agent: Any = None
@@ -82,7 +84,9 @@ class Editor:
         )
 
     async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Any:
-        [field] = mode.requested_schema.properties
+        if self.filled_in:
+            return AcceptElicitationResponse(action="accept", content=self.filled_in)
+        field = next(iter(mode.requested_schema.properties))
         if words := self.written(message):
             return AcceptElicitationResponse(action="accept", content={field: words})
         return DeclineElicitationResponse(action="decline")

@@ -10,6 +10,7 @@ from studio.domain.messages import Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.plans import Plan, PlanItem
+from studio.domain.questions import AskedQuestion, Choice
 
 QUESTION = Question(
     "q1", "c1", "run", "Coder wants to run a command", "ls", always=(Rule("allow", "run", "ls *"),)
@@ -46,7 +47,7 @@ SAMPLES: list[Event] = [
     ev.PermissionResolved("q1", "once"),
     ev.ToolStarted("c1"),
     ev.ToolOutput("c1", "a.txt\n"),
-    ev.AwaitingReply("c1", "Which?", ("a", "b")),
+    ev.AwaitingReply.of("c1", [AskedQuestion("Which?", (Choice("a", "or b"),), several=True)]),
     ev.ReplyGiven("c1", "a"),
     ev.DraftCreated("c1", FileDraft("d1", "a.txt", None, "new\n", "")),
     ev.PlanChanged("c1", Plan((PlanItem("look", "active"), PlanItem("end")), "asked")),

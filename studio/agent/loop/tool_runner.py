@@ -35,6 +35,8 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import APPLY_PATCH, EDIT, Effect, ToolSpec
+from studio.domain.questions import AskedQuestion
+from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, Effect, ToolSpec
 from studio.processes.shell_command import last_states
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
@@ -345,10 +347,10 @@ class ToolRunner:
     ) -> Result:
         """Run the tool inside its time limit; ``clock`` stands while the person is asked."""
 
-        async def ask(text: str, choices: Sequence[str]) -> str:
+        async def ask(questions: Sequence[AskedQuestion]) -> str:
             clock.pause()
             try:
-                return await self.approvals.ask(call.id, text, choices)
+                return await self.approvals.ask(call.id, questions)
             finally:
                 clock.resume()
 
@@ -368,7 +370,7 @@ class ToolRunner:
             ),
             emit=self._output_emitter(tool.spec, call, printed),
             show_plan=lambda plan: self._emit(PlanChanged(call.id, plan)),
-            ask=ask,
+            ask_all=ask,
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
             sandbox=access.sandbox,

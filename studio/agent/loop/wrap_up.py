@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from studio.agent.budget import NEARLY, OF_CAP, Account, Budget, OverBudget, Unit, amount_text
 from studio.agent.prompts import LAST_STEP, NEARLY_OUT
 from studio.domain.events import Event, HistoryBegun, Told
+from studio.domain.questions import AskedQuestion, Choice
 
 from .turn_context import Guard, TurnState
 
@@ -24,7 +25,7 @@ ASK_SHARE = 0.75
 NO = "No, come to an end"
 _YES, _NO = r"(?i)(?:y|yes|ok|okay|go on|ja)\b", r"(?i)(?:n|no|stop|nein)\b"
 """The answers, also as a person types them."""
-Ask: TypeAlias = Callable[[str, Sequence[str]], Awaitable[str]]
+Ask: TypeAlias = Callable[[AskedQuestion], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ class WrapUpGuard(Guard):
         assert self.ask is not None
         self._refused.add(bound.name)  # unless the answer says otherwise
         try:
-            answer = await self.ask(bound.text, (bound.more, NO))
+            choices = Choice(bound.more), Choice(NO)
+            answer = await self.ask(AskedQuestion(bound.text, choices))
             if re.match(_YES, answer.strip()):
                 bound.extend()
                 self._refused.discard(bound.name)

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.agent.prompts import ANSWERED, NOT_ANSWERED
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
@@ -26,6 +27,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
+from studio.domain.questions import AskedQuestion
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.processes.jobs import Job
@@ -160,7 +162,7 @@ class Approvals:
         self._remember = remember
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
-        self._replies: dict[str, asyncio.Future[str]] = {}
+        self._replies: dict[str, asyncio.Future[Sequence[str]]] = {}
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; a late answer is ignored.
@@ -171,11 +173,14 @@ class Approvals:
         if future is not None and not future.done():
             future.set_result((answer, by))
 
-    def answer_question(self, call_id: str, text: str) -> None:
-        """Answer the agent's question to the person; a late answer is ignored."""
+    def answer_question(self, call_id: str, *answers: str) -> None:
+        """Answer the agent's questions to the person in order; a late answer is ignored.
+
+        An empty answer leaves the question to the agent. A single one is for all questions.
+        """
         future = self._replies.get(call_id)
         if future is not None and not future.done():
-            future.set_result(text)
+            future.set_result(answers)
 
     async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
         """Wait for permission; raises ToolFailed, with a text for the model, if there is none."""
@@ -216,26 +221,27 @@ class Approvals:
             raise _refused(spec, decision)
         return decision.verdict == "allow"
 
-    async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
-        """Ask the person the agent's question; ``answer_question`` brings the answer."""
+    async def ask(self, call_id: str, questions: Sequence[AskedQuestion]) -> str:
+        """Ask the person the agent's questions; ``answer_question`` brings the answers."""
         async with self._asking():
-            return await self._reply(call_id, text, choices)
+            return await self._reply(call_id, questions)
 
-    async def ask_ahead(self, text: str, choices: Sequence[str]) -> str:
+    async def ask_ahead(self, question: AskedQuestion) -> str:
         """Ask the person something of the program's own, while the agent works on (C-1)."""
         async with self._one_question:
-            return await self._reply(f"{AHEAD}{uuid.uuid4().hex}", text, choices)
+            return await self._reply(f"{AHEAD}{uuid.uuid4().hex}", [question])
 
-    async def _reply(self, call_id: str, text: str, choices: Sequence[str]) -> str:
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async def _reply(self, call_id: str, questions: Sequence[AskedQuestion]) -> str:
+        future: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         self._replies[call_id] = future
-        self._emit(AwaitingReply(call_id, text, tuple(choices)))
+        self._emit(AwaitingReply.of(call_id, questions))
         try:
-            reply = await future
+            answers = await future
         finally:
             del self._replies[call_id]
-        self._emit(ReplyGiven(call_id, reply))
-        return reply
+        text = answers_text(questions, answers)
+        self._emit(ReplyGiven(call_id, text))
+        return text
 
     @asynccontextmanager
     async def _asking(self) -> AsyncGenerator[None]:
@@ -364,6 +370,15 @@ class Approvals:
             del self._answers[question.id]
             self._emit(PermissionResolved(question.id, answer, by))
         return answer, by
+
+
+def answers_text(questions: Sequence[AskedQuestion], answers: Sequence[str]) -> str:
+    """The answers as the model reads them, each below its question if there are several."""
+    words = [answer or NOT_ANSWERED for answer in answers]
+    if len(words) != len(questions) or len(words) < 2:
+        return "\n".join(words) or NOT_ANSWERED
+    pairs = zip(questions, words, strict=True)
+    return "\n".join(ANSWERED.format(question=one.text, answer=word) for one, word in pairs)
 
 
 _SCOPES: dict[Answer, str] = {

@@ -288,9 +288,10 @@ class Session:
         if self._turn is not None:
             self._turn.approvals.answer_permission(question_id, answer, by)
 
-    def answer_question(self, call_id: str, text: str) -> None:
+    def answer_question(self, call_id: str, *answers: str) -> None:
+        """Answer the agent's questions, see ``Approvals.answer_question``."""
         if self._turn is not None:
-            self._turn.approvals.answer_question(call_id, text)
+            self._turn.approvals.answer_question(call_id, *answers)
 
     def steer(self, message_id: str) -> None:
         """Give a queued message to the running turn, if there is one."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.cli.console import Console
     from studio.domain.drafts import Draft, DraftStatus, FileDraft
+    from studio.domain.questions import AskedQuestion
     from studio.domain.tools import Effect
     from studio.tools import Context, Result, Tool
 
@@ -190,7 +191,7 @@ class _Trial:
             workspace=await asyncio.to_thread(Workspace, folder),
             drafts=proposed,
             emit=self._emit,
-            ask=self._ask,
+            ask_all=self._ask,
             environment=self._engine.environment(),
             keeper=self._engine.services.keeper,
         )
@@ -216,14 +217,14 @@ class _Trial:
     def _emit(self, text: str) -> None:
         self._console.say(*text.rstrip("\n").split("\n"))
 
-    async def _ask(self, text: str, choices: Sequence[str]) -> str:
-        if not self._person:
+    async def _ask(self, questions: Sequence[AskedQuestion]) -> str:
+        from studio.agent.permission.approval import answers_text
+        from studio.cli.questions import ask_questions
+
+        answers = await ask_questions(self._console, questions) if self._person else []
+        if not answers:
             raise ToolFailed("Nobody is here to answer.")
-        self._console.say(*text.split("\n"), *(f"  - {choice}" for choice in choices))
-        line = await self._console.line("Answer: ")
-        if line is None:
-            raise ToolFailed("Nobody is here to answer.")
-        return line.strip()
+        return answers_text(questions, [*answers, *[""] * (len(questions) - len(answers))])
 
     async def _print(self, result: Result, seconds: float, drafts: Sequence[Draft]) -> None:
         import asyncio

@@ -1,9 +1,33 @@
-"""Ask tool: puts a question to the person."""
+"""Ask tool: puts questions to the person (C-24)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
 from studio.domain.errors import NothingRead
+from studio.domain.questions import AskedQuestion, Choice
 from studio.tools import Context, Result, tool
+
+MOST = 4
+"""Questions of one call."""
+MOST_CHOICES = 12
+"""Choices of one question."""
+
+
+class Suggestion(TypedDict):
+    text: str
+    about: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of several questions."""
+
+    question: str
+    choices: list[str | Suggestion] | None = None
+    several: bool = False
 
 
 @tool(
@@ -14,20 +38,52 @@ from studio.tools import Context, Result, tool
     icon="message-circle-question",
     time_limit=None,
     steady=False,  # a second answer may be another
+    spare=("questions",),
 )
-async def ask(context: Context, question: str, choices: list[str] | None = None) -> Result:
-    """Ask the person a question and wait for the answer. Use it when you cannot go on without
-    a decision only they can make, not to report or to ask for permission.
+async def ask(
+    context: Context,
+    question: str | None = None,
+    choices: list[str] | None = None,
+    questions: list[Item] | None = None,
+) -> Result:
+    """Ask the person and wait for the answer. Use it when you cannot go on without a decision
+    only they can make, not to report or to ask for permission. Ask what belongs together in
+    one call.
 
     question: The question, short and complete.
     choices: Suggested answers, if there are natural ones; the person may answer otherwise.
+    questions: Instead, up to 4 questions at once. A choice may say more in about; several
+        lets the person take more than one.
     """
-    if not question.strip():
-        raise NothingRead("“question” is empty.")
-    answer = await context.ask(question.strip(), [one for one in choices or [] if one.strip()])
-    return Result(answer, summary=_short(answer), sources=("the person",))
+    if questions and question:
+        raise NothingRead("Give either “question” or “questions”, not both.")
+    asked = _asked(questions or [Item(question or "", [*(choices or [])])])
+    answer = await context.ask_all(asked)
+    return Result(answer, summary=_short(asked, answer), sources=("the person",))
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
+def _asked(items: Sequence[Item]) -> list[AskedQuestion]:
+    if len(items) > MOST:
+        raise NothingRead(f"{len(items)} questions are too many at once. Ask at most {MOST}.")
+    asked: list[AskedQuestion] = []
+    for item in items:
+        given = [
+            Suggestion(text=one) if isinstance(one, str) else one for one in item.choices or ()
+        ]
+        made = [Choice(one["text"].strip(), one.get("about", "").strip()) for one in given]
+        choices = tuple(dict.fromkeys(choice for choice in made if choice.text))
+        if not item.question.strip():
+            raise NothingRead("A question is empty.")
+        if len(choices) > MOST_CHOICES:
+            raise NothingRead(
+                f"A question has {len(choices)} choices. Give {MOST_CHOICES} at most."
+            )
+        asked.append(AskedQuestion(item.question.strip(), choices, item.several and bool(choices)))
+    return asked
+
+
+def _short(asked: Sequence[AskedQuestion], answer: str) -> str:
+    if len(asked) > 1:
+        return f"{len(asked)} answers"
+    line = " ".join(answer.split())
     return line if len(line) <= 60 else f"{line[:59]}…"

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.plans import Plan
+from studio.domain.questions import AskedQuestion, Choice
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
@@ -89,7 +90,7 @@ def _silent(text: object) -> None:
     """Output, or a plan, that nobody watches."""
 
 
-async def _nobody(text: str, choices: Sequence[str]) -> str:
+async def _nobody(questions: Sequence[AskedQuestion]) -> str:
     raise ToolFailed("Nobody is here to answer.")
 
 
@@ -100,8 +101,8 @@ class Context:
     ``emit`` shows output while the tool still runs; call it on the event
     loop's thread (a tool that is a plain function may call it anywhere).
     ``show_plan`` shows the agent's whole plan.
-    ``ask`` puts a question to the person and waits for the answer, one of the
-    choices or free words. ``may`` says whether the call may go on to another
+    ``ask_all`` puts questions to the person and waits for the answers, which are choices or free
+    words; it returns them as one text. ``may`` says whether the call may go on to another
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
     starts them so that nothing of them is left; ``jobs`` are those that go on.
@@ -115,7 +116,7 @@ class Context:
     drafts: Drafts = field(default_factory=NoDrafts)
     emit: Callable[[str], None] = _silent
     show_plan: Callable[[Plan], None] = _silent
-    ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
+    ask_all: Callable[[Sequence[AskedQuestion]], Awaitable[str]] = _nobody
     may: Callable[[str], Awaitable[bool]] = anywhere
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)
@@ -133,3 +134,7 @@ class Context:
     agent: str = ""
     session_id: str = ""
     call_id: str = ""
+
+    async def ask(self, text: str, choices: Sequence[str] = ()) -> str:
+        """Put one question to the person; returns one of the choices, or free words."""
+        return await self.ask_all([AskedQuestion(text, tuple(map(Choice, choices)))])

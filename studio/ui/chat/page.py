@@ -172,6 +172,7 @@ class ChatPage(PaintedWidget):
         view.item_actions.retry_wanted.connect(self._choose_retry)
         view.item_actions.version_wanted.connect(self._show_version)
         view.context.in_chat = True
+        view.context.forms = model.input.forms
         view.context.versions = model.versions.of
         view.context.agent = model.options.agent_icon
         view.context.model = model.model_title
@@ -280,6 +281,8 @@ class ChatPage(PaintedWidget):
                 self.session_changed.emit()
             case "sent":
                 self.view.canvas_viewport.scroll_to_end()
+            case "answers":
+                self.view.show_answers()
             case "versions":
                 self.view.canvas_viewport.show_versions()
             case "parent":

@@ -13,6 +13,7 @@ from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import RESTORING
 from .items.message_items import TextItem, UserItem
+from .items.question_item import QuestionItem
 from .items.summary_item import EDITING
 from .message_row import (
     Message,
@@ -39,8 +40,8 @@ class Actions(QObject):
     """A question's id and the ``Answer``."""
     scopes_wanted = Signal(object, object)
     """A question's card and its button: the person chooses where “Always” applies."""
-    reply_given = Signal(str, str)
-    """A call's id and the person's answer to the agent's question."""
+    reply_given = Signal(str, list)
+    """A call's id and the person's answers to the agent's questions, in order."""
     draft_action = Signal(str, str)
     """A draft's id and ``approve``, ``discard``, ``edit``, ``undo`` or ``resolve``."""
     recovery_wanted = Signal(object)
@@ -152,7 +153,11 @@ class Actions(QObject):
         elif action == "scopes":
             self.scopes_wanted.emit(item, hit)
         elif action == "reply" and isinstance(value, tuple):
-            self.reply_given.emit(str(value[0]), str(value[1]))
+            self.reply_given.emit(str(value[0]), [str(value[1])])
+        elif action in ("send_answers", "leave_answers") and isinstance(item, QuestionItem):
+            self.reply_given.emit(str(value), item.answers)
+        elif isinstance(item, QuestionItem) and item.fill_in(hit):
+            viewport.filled_in(item)
         elif action == "compose":
             self.left.emit()
         elif action in ("approve", "discard", "edit", "undo", "resolve"):

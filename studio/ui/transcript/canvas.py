@@ -12,12 +12,13 @@ from typing import TypeAlias
 from studio.domain.blocks import AgentBlock, FilesBlock, SummaryBlock, TranscriptBlock
 
 from .height_index import HeightIndex
-from .items.approval_item import ApprovalItem, QuestionItem
+from .items.approval_item import ApprovalItem
 from .items.base import Item, ItemContext
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
 from .items.message_items import AgentItem, TextItem, UserItem
 from .items.plan_item import PlanCard
+from .items.question_item import QuestionItem
 from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
 from .items.tool_item import ToolsItem

@@ -239,7 +239,7 @@ def is_read(block: TranscriptBlock) -> bool:
     return (
         isinstance(block, ToolBlock)
         and (block.effect, block.state) == ("read", "done")
-        and block.asks is None
+        and not block.asks
         and not block.external
     )
 
@@ -267,7 +267,11 @@ def shown_texts(block: TranscriptBlock) -> list[str]:
         case SummaryBlock():
             return texts_of(plain(block.text))
         case ToolBlock() if awaits_reply(block):
-            return [block.asks or "", *block.choices]
+            first, *others = block.asks
+            if others:  # the choices of one of them are open at a time
+                return [one.text for one in block.asks]
+            said = (text for one in first.choices for text in (one.text, one.about) if text)
+            return [first.text, *said]
         case ToolBlock():
             return [] if has_no_row(block) else [block.output]
         case NoticeBlock():
@@ -297,7 +301,7 @@ def source_of(block: TranscriptBlock) -> str:
             return block.text
         case ToolBlock():
             values = [value for value in block.arguments.values() if isinstance(value, str)]
-            said = (block.asks or "", *block.choices, block.reply or "")
+            said = (*(line for one in block.asks for line in one.lines), block.reply or "")
             return "\n".join((block.name, block.target, *values, block.output, *said))
         case PlanBlock():
             return "\n".join([*block.plan.lines, block.plan.why])

@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QApplication, QWidget
 from studio.ui.widgets.lone_letter import LoneLetter
 
 from .actions import Actions
-from .items.approval_item import QuestionItem, WaitingItem
+from .items.approval_item import WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
 from .items.message_items import AgentItem, TextItem, UserItem
+from .items.question_item import QuestionItem
 from .message_row import PREFIX, MessageAction, is_of_message, message_at, offered
 from .viewport import TextPosition, Viewport
 
@@ -78,8 +79,7 @@ class KeyboardInput:
         """The button of a card that a letter or digit presses."""
         card.show(self._viewport.context, 0, 0)  # far from the window it has no buttons
         if isinstance(card, QuestionItem):
-            number = key - int(Qt.Key.Key_1)
-            return card.hits[number] if 0 <= number < min(9, len(card.hits)) else None
+            return card.numbered(key - int(Qt.Key.Key_0))
         action = {int(Qt.Key.Key_A): "allow_always", int(Qt.Key.Key_D): "deny"}.get(key)
         return next((hit for hit in card.hits if hit.action == action), None)
 
@@ -143,6 +143,8 @@ class KeyboardInput:
                 return self._press(item, "discard")
         if enter or key == Qt.Key.Key_Space:
             hit = self._viewport.focus.shown_hit(item)
+            if enter and isinstance(item, WaitingItem):
+                hit = item.entered(self._viewport.focus.hit)
             if hit is not None:
                 self._actions.press(item, hit)
                 return True

@@ -90,7 +90,7 @@ def kind_of(block: TranscriptBlock) -> Kind:
 
 def awaits_reply(block: ToolBlock) -> bool:
     """Whether the agent asked the person something that is still open."""
-    return block.asks is not None and block.reply is None and not block.finished
+    return bool(block.asks) and block.reply is None and not block.finished
 
 
 def item_spans(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[ItemSpan]:
@@ -166,7 +166,7 @@ def rows(calls: Sequence[ToolBlock]) -> list[ToolRow]:
     for call in calls:
         if has_no_row(call):
             continue
-        plain = call.asks is None and not call.external
+        plain = not call.asks and not call.external
         if call.effect == "read" and call.state == "done" and plain:
             reads.append(call)
         else:

@@ -48,9 +48,10 @@ from studio.ui.widgets.announcement import announce
 from . import accessibility
 from .actions import Actions, pinned
 from .input import KeyboardInput, MouseInput
-from .items.approval_item import SCOPES, ApprovalItem, QuestionItem
+from .items.approval_item import SCOPES, ApprovalItem
 from .items.base import Hit, Item, ItemContext
 from .items.message_items import TextItem, UserItem
+from .items.question_item import QuestionItem
 from .message_row import (
     KEYS,
     PIN,
@@ -217,7 +218,7 @@ class TranscriptView(QAbstractScrollArea):
         self.flush()
         for index in self.canvas.waiting():
             item = self.canvas.items[index]
-            by_key = isinstance(item, QuestionItem) and item.block.choices
+            by_key = isinstance(item, QuestionItem) and item.by_keys
             if isinstance(item, ApprovalItem) or by_key:
                 self.canvas_viewport.focus_on(index)
                 self._take_keyboard()
@@ -225,6 +226,16 @@ class TranscriptView(QAbstractScrollArea):
             if isinstance(item, QuestionItem):
                 self.canvas_viewport.reveal(index)
         return False
+
+    def show_answers(self) -> None:
+        """An answer was typed to one of several questions: go on with their card."""
+        self.flush()
+        for index in self.canvas.waiting():
+            item = self.canvas.items[index]
+            if isinstance(item, QuestionItem):
+                self.canvas_viewport.filled_in(item)
+                self._take_keyboard()
+                return
 
     @cached_property
     def accessible(self) -> accessibility.AccessibleTranscript:

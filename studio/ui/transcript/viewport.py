@@ -46,11 +46,9 @@ class Focus:
 
     def shown_hit(self, item: Item) -> Hit | None:
         """What Enter presses: the focused button or row, or the first one of a card that waits."""
-        if self.hit is not None:
-            return self.hit
-        if isinstance(item, WaitingItem) and item.hits:
-            return item.hits[0]
-        return None
+        if self.hit is None and isinstance(item, WaitingItem) and item.hits:
+            return item.entered(None)
+        return self.hit
 
     def move(self, canvas: Canvas, step: int) -> bool:
         """Move to the next or previous item or row; False at the end."""
@@ -309,6 +307,16 @@ class Viewport(QObject):
         self.scroller.settle(anchor)
         self.scroller.following = self.scroller.at_end
         self.scrolled()
+
+    def filled_in(self, item: Item) -> None:
+        """Show the answers of a card as they are now, and go on with its open question."""
+        self.focus.item, self.focus.hit = item, None
+        self.lay_out_again(item)
+        if (index := self.canvas.index(item)) is not None:
+            self.ready(index)
+            if (hit := self.focus.shown_hit(item)) is not None:
+                self.reveal_hit(index, hit)
+            self.focus_moved.emit(index)
 
     def toggle(self, key: FoldKey) -> None:
         """Expand or collapse the details of a block, or a fold of its text, in the focused item."""

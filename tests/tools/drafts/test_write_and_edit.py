@@ -23,7 +23,6 @@ from studio.tools import (
     undo_draft,
     write_draft,
 )
-from studio.tools.builtin.ask import ask
 from studio.tools.builtin.edit import edit
 from studio.tools.builtin.write import write
 from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff, word_marks
@@ -283,22 +282,6 @@ def test_a_failed_edit_helps() -> None:
         with pytest.raises(ToolFailed, match=words):
             replace(text, "f", old, "new")
     assert replace(text, "f", "return 1", "return 3", every=True).text.count("return 3") == 2
-
-
-async def test_ask_passes_the_answer_on(tmp_path: Path) -> None:
-    asked: list[object] = []
-
-    async def answer(text: str, choices: object) -> str:
-        asked.append((text, choices))
-        return "the second\nof them"
-
-    context = Context(Workspace(tmp_path), ask=answer)
-    result = await ask.call(context, {"question": " Which? ", "choices": ["a", " ", "b"]})
-    assert asked == [("Which?", ["a", "b"])]
-    assert (result.text, result.summary) == ("the second\nof them", "the second of them")
-    assert ask.spec.time_limit is None
-    with pytest.raises(ToolFailed, match="Nobody is here"):
-        await ask.call(Context(Workspace(tmp_path)), {"question": "Which?"})
 
 
 def test_a_diff_has_numbers_marks_and_folds() -> None:

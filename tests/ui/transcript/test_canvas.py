@@ -348,7 +348,7 @@ def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
     queued = ToolQueued("c2", "ask", {}, "", "read", "Asking", "Asked")
     shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Which one?", ("Red", "Blue")))
     assert shown.kinds()[-1] == "ask"
-    replies: list[tuple[str, str]] = []
+    replies: list[tuple[str, list[str]]] = []
     shown.view.item_actions.reply_given.connect(lambda *args: replies.append(args))
     left: list[bool] = []
     shown.view.item_actions.left.connect(lambda: left.append(True))
@@ -359,11 +359,11 @@ def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
     shown.letter(Qt.Key.Key_3)
     assert left and not replies  # an answer of one's own is typed
     shown.letter(Qt.Key.Key_2)
-    assert replies == [("c2", "Blue")]
+    assert replies == [("c2", ["Blue"])]
     shown.key(Qt.Key.Key_Return)  # without a choice by arrows it is the first
     shown.key(Qt.Key.Key_Down)
     shown.key(Qt.Key.Key_Return)
-    assert replies[1:] == [("c2", "Red"), ("c2", "Blue")]
+    assert replies[1:] == [("c2", ["Red"]), ("c2", ["Blue"])]
     shown.tell(ReplyGiven("c2", "Blue"))
     assert shown.kinds()[-1] == "tools"
 
@@ -390,7 +390,7 @@ def test_long_choices_are_read_whole(shown: TranscriptWindow) -> None:
 def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
     """A key on a card out of view brings it into view, and does nothing else."""
     answers: list[tuple[str, str]] = []
-    replies: list[tuple[str, str]] = []
+    replies: list[tuple[str, list[str]]] = []
     shown.view.item_actions.permission_answered.connect(lambda *args: answers.append(args))
     shown.view.item_actions.reply_given.connect(lambda *args: replies.append(args))
     shown.ask()
@@ -413,7 +413,7 @@ def test_keys_answer_only_what_is_in_view(shown: TranscriptWindow) -> None:
     shown.letter(Qt.Key.Key_1)
     assert not replies
     shown.letter(Qt.Key.Key_1)
-    assert replies == [("c2", "Red")]
+    assert replies == [("c2", ["Red"])]
 
 
 def test_words_of_rows_stay_in_order_where_people_read_from_the_right(
@@ -456,7 +456,7 @@ def test_typing_does_not_answer_a_question(shown: TranscriptWindow) -> None:
     assert not replies
     now[0] += PAUSE + 0.1
     shown.letter(Qt.Key.Key_2)
-    assert replies == [("c1", "Blue")]
+    assert replies == [("c1", ["Blue"])]
 
 
 def test_the_first_letter_of_a_word_is_no_key_of_a_card(shown: TranscriptWindow) -> None:

@@ -19,6 +19,7 @@ from studio.domain.drafts import FileDraft
 from studio.domain.events import Failed, TextDelta, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
+from studio.domain.questions import AskedQuestion
 from studio.ui.transcript import model
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.items.approval_item import names, rule_name, scope
@@ -58,7 +59,7 @@ def test_heights_are_sums(values: list[float], splices: list[tuple[int, int, lis
 
 def test_runs_of_calls_are_one_item_and_questions_stand_alone() -> None:
     asks = call("x", state="waiting", question=Question("q", "x", "run", "May I", "ls"))
-    free = call("y", state="waiting", asks="Which one?")
+    free = call("y", state="waiting", asks=(AskedQuestion("Which one?"),))
     blocks = [
         UserBlock("t", (Text("hi"),)), AgentBlock("t", "A", "p", "m"), call("a"), call("b"), asks,
         call("c"), free, TextBlock("done"), EndBlock("step_limit", ""),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.ui.transcript.question_form import QuestionForms
 from studio.ui.translation import tr
 
 from .attachments import Attachment, AttachmentList
@@ -61,6 +62,8 @@ class MessageInput:
     ) -> None:
         self._chat, self._options, self._external = chat, options, external
         self.attachments = attachments
+        self.forms = QuestionForms()
+        """What is answered so far of the agents' questions."""
         self.text = ""
         self.caret = 0
         """Where the caret is, in UTF-16 units."""
@@ -304,8 +307,7 @@ class MessageInput:
         if session is not None and session.running:
             call = open_question(session)
             if call is not None and text:
-                session.answer_question(call.call_id, text)
-                self.set_text("")
+                self._answer(session, call, text)
                 return
             for question in session.transcript.questions:
                 session.answer_permission(question.id, "deny")
@@ -314,6 +316,16 @@ class MessageInput:
         message = self.take()
         self.set_state("running")
         self._chat.run(self._send(message, session, editing))
+
+    def _answer(self, session: Session, call: ToolBlock, text: str) -> None:
+        """Answer the open question in words; beside others it goes out with them."""
+        form = self.forms.of(call)
+        self.set_text("")
+        if form.at_once:
+            session.answer_question(call.call_id, text)
+        else:
+            form.write(text)
+            self._chat.notify("answers")
 
     def send_text(self, text: str) -> None:
         """Send a text as if it were typed; what is being written stays."""

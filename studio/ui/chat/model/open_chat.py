@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 Part: TypeAlias = Literal[
     "engine", "chat", "event", "turn", "state", "session", "sent", "input", "attachments",
     "queue", "options", "chosen", "status", "summary", "parent", "caret", "offline",
-    "versions",
+    "versions", "answers",
 ]  # fmt: skip
 
 
@@ -44,6 +44,7 @@ class Change:
     - ``state``: Send does something else now, see ``MessageInput.state``.
     - ``session``: the session was made, or its title, state or model changed.
     - ``sent``: a message was sent.
+    - ``answers``: an answer to one of several questions was typed.
     - ``versions``: other messages or answers of the chat have versions now.
     - ``chosen``: the person chose another agent, model, mode or folder.
     - ``options``: agents, models or the choice between them may have changed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.ui.translation import tr
@@ -36,10 +36,10 @@ class TranscriptActions:
         else:
             self._chat.run(self._external.answer(question_id, answer))
 
-    def answer_question(self, call_id: str, text: str) -> None:
-        """Answer a question that the agent asked."""
+    def answer_question(self, call_id: str, answers: Sequence[str]) -> None:
+        """Answer what the agent asked, question by question."""
         if self._chat.session is not None:
-            self._chat.session.answer_question(call_id, text)
+            self._chat.session.answer_question(call_id, *answers)
 
     def decide_draft(self, draft_id: str, decision: DraftDecision) -> None:
         """Approve, discard or undo a draft."""

@@ -145,7 +145,12 @@ class TryChat(PaintedWidget):
     def _submit(self) -> None:
         text = self.editor.toPlainText().strip()
         if text and self.session is not None and (call := self._question) is not None:
-            self.session.answer_question(call.call_id, text)
+            form = self.view.context.forms.of(call)
+            if form.at_once:
+                self.session.answer_question(call.call_id, text)
+            else:
+                form.write(text)
+                self.view.show_answers()
             self.editor.clear()
         elif text and not self.running and not self._beginning:
             self._beginning = True

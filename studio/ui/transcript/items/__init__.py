@@ -4,7 +4,8 @@
 - ``message_items`` show a message of the person, the agent's name, and its answer in markdown.
 - ``reasoning_item`` shows the model's reasoning.
 - ``tool_item`` shows runs of tool calls.
-- ``approval_item`` asks for a permission, or shows the agent's own question.
+- ``approval_item`` asks for a permission.
+- ``question_item`` shows the agent's own questions.
 - ``draft_item`` shows a draft as a diff.
 - ``plan_item`` shows the agent's plan.
 - ``files_item`` shows which files a turn changed, with a button to undo that.

@@ -1,4 +1,4 @@
-"""Approval items: cards that ask for a permission or show the agent's own question."""
+"""Approval item: a card that asks for a permission, and what all cards that wait share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from .base import (
     button_row,
     button_width,
     paint_button,
-    paint_keycap,
 )
 
 _FACTS = {
@@ -143,6 +142,10 @@ class WaitingItem(Item[ToolBlock]):
     def _appear(self, context: ItemContext) -> None:
         if self.shown_at is None:
             self.shown_at = max(context.now(), context.typed_at + PAUSE - GUARD)
+
+    def entered(self, focused: Hit | None) -> Hit | None:
+        """What Enter presses: the place with the focus, or the first one."""
+        return focused or next(iter(self.hits), None)
 
     def estimate(self, context: ItemContext) -> float:
         return context.style.px(191)
@@ -305,81 +308,3 @@ class ApprovalItem(WaitingItem):
             style.icon(paint.painter, self._why, "info", "text2", 14)
         for hit in self.hits:
             paint_button(hit, paint, style)
-
-
-class QuestionItem(WaitingItem):
-    """A question of the agent: its choices as rows with digits, or for a free answer."""
-
-    @property
-    def name(self) -> str:
-        words = map(self._words, (self.block.asks or "", *self.block.choices))
-        return joined((*words, tr("needs your answer")))
-
-    def _words(self, text: str) -> str:
-        """A text of the question; the program's own, about a limit, is translated."""
-        return text if self.block.whole else tr_engine(text)
-
-    def shows(self, leaf: int, block: int) -> bool:
-        """The title and “Something else…” are the program's words."""
-        return super().shows(leaf, block) and 1 <= leaf <= 1 + len(self.block.choices)
-
-    def lay(self, context: ItemContext) -> None:
-        tool, style = self.block, context.style
-        title = (
-            tr("{agent} asks").format(agent=self.agent) if self.agent else tr("A question for you")
-        )
-        y = self.head(title, "", context)
-        left, right = style.px(56), context.width - style.px(16)
-        words, width = self._words(tool.asks or "").replace("\n", "\u2028"), right - left
-        y += self.write(words, QPointF(left, y), context, width, "body", "text1")
-        self.hits = []
-        self._hint = QRectF()
-        if tool.choices:
-            y += style.px(8)
-            for choice in tool.choices:
-                y = self._place_choice(
-                    self._words(choice), (tool.call_id, choice), y, context, "text1"
-                )
-            y = self._place_choice(tr("Something else…"), None, y, context, "text2")
-            self.height = y + style.px(8)
-        else:
-            y += style.px(8)
-            self._hint = QRectF(left, y, right - left, style.px(16))
-            self.height = y + style.px(16) + style.px(12)
-
-    def _place_choice(
-        self, words: str, value: object, y: float, context: ItemContext, color: str
-    ) -> float:
-        """A row for a choice; without a ``value`` it leads to the composer. Returns its end."""
-        style, number = context.style, len(self.hits) + 1
-        left, right, pad = style.px(56), context.width - style.px(16), style.px(12)
-        room = right - left - 2 * pad - style.px(26)
-        inner = self.write(words, QPointF(left + pad, 0), context, room, "ui", color)
-        tall = max(style.theme.height(34), inner + style.px(14))
-        self.places[-1] = QPointF(left + pad, y + (tall - inner) / 2)
-        rect = QRectF(left, y, right - left, tall)
-        key = str(number) if number <= 9 else ""
-        self.hits.append(Hit(rect, "reply" if value else "compose", value, words, keycap=key))
-        return y + tall + style.px(6)
-
-    def paint(self, paint: PaintPass, context: ItemContext) -> None:
-        self._appear(context)
-        style = context.style
-        self.paint_card(paint, "message-circle", context)
-        for hit in self.hits:
-            self._paint_choice(hit, paint, style)
-        self.paint_leaves(paint, context)
-        if not self.hits:
-            words = tr("Answer in the composer.")
-            style.text(paint.painter, self._hint, words, "small", "text2")
-
-    def _paint_choice(self, hit: Hit, paint: PaintPass, style: PaintStyle) -> None:
-        style.card(paint.painter, hit.rect, "button", "control", 8)
-        if hit.same(paint.hover):
-            inside = hit.rect.adjusted(1, 1, -1, -1)
-            over = "press" if hit.same(paint.pressed) else "hover"
-            style.card(paint.painter, inside, over, None, 7)
-        if hit.keycap:
-            paint_keycap(hit, paint, style, primary=False)
-        if hit.same(paint.focus):
-            style.focus_ring(paint.painter, hit.rect.adjusted(2, 2, -2, -2), 9)

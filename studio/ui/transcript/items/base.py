@@ -20,6 +20,7 @@ from studio.domain.sessions import Versions
 from studio.ui.markdown.parser import Block
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import CENTRE, PaintStyle
+from studio.ui.transcript.question_form import QuestionForms
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 from studio.ui.transcript.text.formulas import Formulas
 from studio.ui.transcript.text.highlight import CodeColours
@@ -93,6 +94,8 @@ class ItemContext:
     """Ids of blocks whose long contents are shown whole."""
     formulas: Formulas | None = None
     """Draws formulas; without it they stay as they were written."""
+    forms: QuestionForms = field(default_factory=QuestionForms)
+    """What is answered so far of questions that wait."""
     folder: str = ""
     """The chat's folder, of which answers show pictures; empty for none."""
     thumbnails: Thumbnails = field(default_factory=Thumbnails)
@@ -199,6 +202,17 @@ class Item(Generic[BlockT]):
     def is_shown(self, index: int) -> bool:
         """Whether a leaf can be seen: no closed fold is around it."""
         return True
+
+    def paint_action(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
+        """A button, paler while it cannot be used."""
+        if not self.disabled_reason(hit, context):
+            paint_button(hit, paint, context.style)
+            return
+        hover, paint.hover = paint.hover, None
+        paint.painter.setOpacity(0.5)
+        paint_button(hit, paint, context.style)
+        paint.painter.setOpacity(1.0)
+        paint.hover = hover
 
     # -- text -------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.paint_style import LEFT, RIGHT
 from studio.ui.translation import tr, tr_plural
 
-from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
+from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width
 
 MOST_PATHS = 20
 """Paths listed in an open row before “Show 5 more”."""
@@ -158,20 +158,9 @@ class FilesItem(Item[FilesBlock]):
             if hit.style == "link":
                 self._paint_link(hit, paint, context)
             else:
-                self._paint_action(hit, paint, context)
+                self.paint_action(hit, paint, context)
         if row.same(paint.focus):
             style.focus_ring(painter, head.adjusted(4, 4, -4, -4), 6)
-
-    def _paint_action(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
-        """A button, paler while it cannot be used."""
-        if not self.disabled_reason(hit, context):
-            paint_button(hit, paint, context.style)
-            return
-        hover, paint.hover = paint.hover, None
-        paint.painter.setOpacity(0.5)
-        paint_button(hit, paint, context.style)
-        paint.painter.setOpacity(1.0)
-        paint.hover = hover
 
     def _paint_link(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
         style, painter = context.style, paint.painter

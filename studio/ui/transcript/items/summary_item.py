@@ -12,7 +12,7 @@ from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.text.block_types import leaf
 from studio.ui.translation import tr, tr_later
 
-from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width, paint_button
+from .base import Hit, Item, ItemContext, PaintPass, button_row, button_width
 
 EDITING = {"edit_summary": "edit", "undo_summary": "undo"}
 """What the buttons do, by their action."""
@@ -91,10 +91,7 @@ class SummaryItem(Item[SummaryBlock]):
             style.card(paint.painter, self._box, None, "hair", 8)
         self.paint_leaves(paint, context)
         for hit in self.hits:
-            if self.disabled_reason(hit, context):
-                paint.painter.setOpacity(0.5)
-            paint_button(hit, paint, style)
-            paint.painter.setOpacity(1.0)
+            self.paint_action(hit, paint, context)
 
 
 def _value(action: CardAction, block: SummaryBlock) -> object:
