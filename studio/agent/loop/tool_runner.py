@@ -34,9 +34,8 @@ from studio.domain.events import (
     ToolStarted,
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.tools import APPLY_PATCH, EDIT, Effect, ToolSpec
 from studio.domain.questions import AskedQuestion
-from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, Effect, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, Effect, ToolSpec
 from studio.processes.shell_command import last_states
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
