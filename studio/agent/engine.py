@@ -40,6 +40,7 @@ from .session.sessions import Sessions
 from .telemetry import Telemetry
 
 DEFAULT_AGENT = "Coder"
+DAY = 24 * 3600.0
 NOTIFIED = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
 """Events that other programs with the same data are notified of."""
 
@@ -316,9 +317,11 @@ class Engine:
         return await write_title(self.services, session, self.offered(provider))
 
     async def purge_bin(self) -> None:
-        """Delete for good the chats that are in the bin longer than the person wants."""
-        kept = self.settings.values.bin_days * 24 * 3600.0
-        await self.sessions.empty_bin(time.time() - kept)
+        """Delete for good what is in the bin or recorded for longer than the person wants."""
+        values, now = self.settings.values, time.time()
+        await self.sessions.empty_bin(now - values.bin_days * DAY)
+        before = now - values.exchange_days * DAY
+        await self.services.exchanges.purge(before, values.exchange_megabytes * 1_000_000)
 
     async def close(self) -> None:
         """Stop and save everything. Every part is closed, also if another one fails."""

@@ -27,6 +27,7 @@ from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.permission_rules import RuleStore
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
+from studio.storage.exchanges import ExchangeStore
 from studio.storage.paths import Paths
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore
@@ -87,6 +88,7 @@ class Services(ServiceRegistry):
         self.providers = providers
         self.provider, self.model = providers.provider, catalogue.model
         self.store = SessionStore(database)
+        self.exchanges = ExchangeStore(database)
         self.rules = StandingRules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
         self.usage_costs = UsageCosts(self.store, self.model)

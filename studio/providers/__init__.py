@@ -22,6 +22,8 @@ What they share:
 - ``base``: defines a provider, a request, a reply and its stream.
 - ``stream_driver``: opens a stream, feeds an accumulator, and maps every fault.
 - ``http``: makes the one HTTP client, and imports SDKs one at a time.
+- ``client``: the client that all adapters send with; records what is exchanged.
+- ``recording``: says who gets the exchanges of a task.
 - ``answer_limits``: unpacks what a server sends piece by piece, and reads no more than is of use.
 - ``sse``: posts JSON, and reads server-sent events and JSON lines.
 - ``errors``: turns whatever went wrong into one ``ProviderError`` in plain words.

@@ -53,6 +53,7 @@ class Http:
         import httpx2
 
         from .answer_limits import ENCODINGS, limit_answer
+        from .client import RecordingClient
 
         with ThreadPoolExecutor(1) as beside:  # reading certificates leaves Python free
             context = beside.submit(_context)
@@ -61,7 +62,7 @@ class Http:
             verify = context.result()
         direct = httpx2.AsyncHTTPTransport(verify=verify)
         timeout = httpx2.Timeout(self._read, connect=self._connect)
-        return httpx2.AsyncClient(
+        return RecordingClient(
             verify=verify,
             timeout=timeout,
             headers={"accept-encoding": ENCODINGS},

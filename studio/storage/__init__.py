@@ -4,6 +4,7 @@
 - ``config``: configuration by the person: settings, permission rules, API keys.
 - ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.
 - ``database``: opens one file, writes it in one thread and reads it in a few.
+- ``exchanges``: what went to providers and came back, for a replay (W-27).
 - ``migrations``: numbered steps that make the schema of the program's database.
 - ``paths``: says where data, settings, cache and logs are kept on this computer.
 - ``process_registry``: says which of the programs that opened a database still run.

@@ -426,6 +426,21 @@ def _callers(db: Connection) -> None:
         db.execute(statement)
 
 
+def _exchanges(db: Connection) -> None:
+    """What went to providers and came back, each request by what differs, see ``exchanges``."""
+    for statement in (
+        """CREATE TABLE exchanges (
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            number INTEGER NOT NULL, turn_id TEXT NOT NULL, at REAL NOT NULL, chain TEXT NOT NULL,
+            digest TEXT NOT NULL, method TEXT NOT NULL, url TEXT NOT NULL, head INTEGER NOT NULL,
+            tail INTEGER NOT NULL, request BLOB NOT NULL, status INTEGER NOT NULL,
+            headers TEXT NOT NULL, body BLOB NOT NULL, ending TEXT NOT NULL,
+            setting TEXT NOT NULL, PRIMARY KEY (session_id, number))""",
+        "CREATE INDEX exchanges_at ON exchanges (at)",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -447,5 +462,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _versions,
     _runs,
     _callers,
+    _exchanges,
 )
 LATEST = len(MIGRATIONS)

@@ -10,10 +10,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
+from typing import cast
 
 from studio.agent.budget import Reservation
 from studio.agent.prompts import CALL_BROKEN_OFF
+from studio.domain.codec import encode
 from studio.domain.errors import ProviderError
 from studio.domain.events import (
     CallStarted,
@@ -27,6 +30,7 @@ from studio.domain.events import (
     Silent,
     StepEnded,
 )
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import Sent
 from studio.domain.models import ModelInfo
 from studio.providers.base import Reply, ReplyStream, Request
@@ -160,6 +164,9 @@ class ModelRequests:
 
     async def _send(self, step: int, tokens: int) -> AsyncGenerator[Event | Reply, None]:
         provider, request = self._access.provider, self._request(step)
+        if (recorder := self._context.recorder) is not None:
+            turn_id, chain = self._context.started.turn_id, self._history.chain[-1]
+            recorder.begin(turn_id, chain, partial(request_setting, request))
         if not self._warned and (warning := await provider.warning(request)):
             self._warned = True
             yield Notice(warning)
@@ -304,6 +311,13 @@ class ModelRequests:
             frequency_penalty=generation.frequency_penalty,
             presence_penalty=generation.presence_penalty,
         )
+
+
+def request_setting(request: Request) -> JsonObject:
+    """What a request was made with beside the history, which is stored elsewhere (W-27)."""
+    stored = ("history", "system", "tools", "session")
+    names = [field.name for field in fields(Request) if field.name not in stored]
+    return {name: encode(cast("object", getattr(request, name))) for name in names}
 
 
 def _within(limit: int | None, facts: ModelInfo | None) -> int | None:

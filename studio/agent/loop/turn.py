@@ -12,6 +12,7 @@ import logging
 from studio.agent.budget import OverBudget, OverRate
 from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
+from studio.providers.recording import RECORDER
 
 from .agent_loop import AgentLoop
 from .turn_context import TurnEnd
@@ -70,6 +71,8 @@ class Turn:
             guard.files_changed()
 
     async def _run(self) -> TurnEnd:
+        recorder = self._context.recorder
+        RECORDER.set(recorder.take if recorder is not None else None)
         try:
             end = await self._loop.run()
             await self._context.history.flush()  # or a turn without its record would be done

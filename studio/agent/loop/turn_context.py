@@ -36,6 +36,7 @@ from studio.domain.messages import ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation, Usage
 from studio.domain.tools import Effect
 from studio.providers.base import Reply
+from studio.storage.exchanges import ExchangeRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class TurnContext:
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     opened: Sequence[Event] = ()
     """Events of opening the history; emitted after ``started``."""
+    recorder: ExchangeRecorder | None = None
+    """Keeps what is exchanged with the provider; None where nobody wants that."""
 
 
 @dataclass(slots=True)

@@ -343,6 +343,7 @@ class Session:
     async def flush(self) -> None:
         """Return when everything recorded so far is on disk."""
         await self.state.flush()
+        await self._builder.recorder.settled()
 
     async def close(self) -> None:
         """Stop what runs and save; the session cannot be used afterwards."""
@@ -356,6 +357,7 @@ class Session:
         try:
             await self._builder.history.save()
         finally:
+            await self._builder.recorder.settled()
             await self._journal.close()
 
     def _files_changed(self) -> None:

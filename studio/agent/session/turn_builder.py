@@ -152,6 +152,7 @@ class TurnBuilder:
         """The last notices about the folder's rules and the agent; each is shown once."""
         self._message_budget: Budget | None = None
         self._tasks = BackgroundTasks()
+        self.recorder = services.exchanges.recorder(session.info.id)
 
     async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
         """What the person says as it is kept and sent (T-9).
@@ -220,6 +221,7 @@ class TurnBuilder:
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
             opened=self.opened,
+            recorder=self.recorder if self._services.settings.values.records_exchanges else None,
         )
         state = TurnState(limits)
         wrap_up = WrapUpGuard(budget)

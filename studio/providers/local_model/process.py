@@ -61,7 +61,9 @@ class LoopbackHttp(Http):
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
-        return httpx2.AsyncClient(
+        from studio.providers.client import RecordingClient
+
+        return RecordingClient(
             verify=False,  # nothing is encrypted that stays on this computer
             trust_env=False,
             timeout=httpx2.Timeout(600.0, connect=10.0),

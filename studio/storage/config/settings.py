@@ -172,6 +172,12 @@ class Settings:
     bin_days: int = 30
     """Days that a deleted chat can be brought back; 0 is until the window closes."""
 
+    record_exchanges: bool = True
+    """Keep what goes to models and comes back, so that a chat can be replayed (W-27)."""
+    exchange_days: int = 30
+    exchange_megabytes: int = 1000
+    """How long that is kept, and how much of it in all chats; 0 keeps nothing."""
+
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
 
@@ -190,6 +196,10 @@ class Settings:
 
     unknown: JsonObject = field(default_factory=dict[str, Json])
     """Keys of other versions; written back as they were."""
+
+    @property
+    def records_exchanges(self) -> bool:
+        return self.record_exchanges and self.exchange_days > 0 and self.exchange_megabytes > 0
 
     def use_folder(self, folder: str) -> None:
         """Remember a folder as the last one used."""

@@ -1,0 +1,52 @@
+"""Exchanges: what went to a provider and what came back, byte for byte and without keys (W-27)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+
+WHOLE = ""
+STOPPED = "stopped"
+"""How an exchange ended: the whole answer came, or nobody read on; else the name of an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request to a provider and its answer.
+
+    ``url`` has no key and no password. ``status`` is 0 where no answer came. ``body`` is what was
+    read of the answer, unpacked; ``end`` is how that ended, see ``STOPPED``. ``digest`` names the
+    request.
+    """
+
+    method: str
+    url: str
+    request: bytes
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    end: str = WHOLE
+
+    @property
+    def path(self) -> str:
+        """Path and query: where it was sent to on whatever host."""
+        return path_of(self.url)
+
+    @property
+    def digest(self) -> str:
+        return request_digest(self.method, self.path, self.request)
+
+
+def path_of(url: str) -> str:
+    rest = url.partition("://")[2]
+    _, slash, path = rest.partition("/")
+    return slash + path
+
+
+def request_digest(method: str, path: str, body: bytes) -> str:
+    """The same for requests that mean the same, in whatever order their JSON names things."""
+    with suppress(ValueError, RecursionError):  # it has no body, or none of JSON
+        body = json.dumps(json.loads(body), sort_keys=True).encode()
+    return hashlib.sha256(b"\n".join([method.encode(), path.encode(), body])).hexdigest()
