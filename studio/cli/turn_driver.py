@@ -81,6 +81,11 @@ class TurnDriver:
         self._questions = BackgroundTasks()
         self._question_error: BaseException | None = None
 
+    @property
+    def asks(self) -> bool:
+        """Whether the person is asked something now."""
+        return bool(self._questions)
+
     def stop(self) -> None:
         """Stop the turn, and withdraw the question that is on the screen."""
         self.stopped = True

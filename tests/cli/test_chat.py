@@ -113,6 +113,32 @@ async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path)
         assert len(reply_requests(simulator)) == 1
 
 
+async def test_c25_ctrl_c_stops_the_tool_and_the_chat_goes_on(tmp_path: Path) -> None:
+    """C-25: the model hears what was printed; the next one, with no tool at work, is the turn's."""
+    script = [
+        Turn(run("echo begun; sleep 3600"), stop="tool_use"),
+        Turn(Text("Then not. This answer never ends. " * 20), faults=[stall(at=6)]),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("talk\r")
+            await person.until("Allow? [y]es once")
+            person.type("y\r")
+            await person.until(lambda glass: "  begun" in glass.shown)
+            person.type("\x03")
+            await person.until("The tool is stopped. Ctrl-C again stops the agent.")
+            await person.until("Then not. This answer never ends.")
+            person.type("\x03")
+            await person.until("Stopped.")
+            await person.until(at_rest)
+            person.type("\x04")
+            assert await person.end() == 0
+        heard = str(reply_requests(simulator)[1].json["messages"][-1])
+        assert "begun" in heard and "The person stopped this call, not your turn." in heard
+        assert not simulator.violations
+
+
 async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> None:
     """L-11: the answer would never end by itself; what was queued comes back into the line; twice at the prompt leaves."""
     script = [

@@ -135,6 +135,8 @@ class ToolRunner:
         """What the drafts of this turn change."""
         self._working: dict[str, asyncio.Task[None]] = {}
         """The tasks of calls whose tools work, by the calls' ids."""
+        self._asking: set[str] = set()
+        """Calls of these that wait for an answer of the person."""
         self._stopped: set[str] = set()
         """Calls of these that the person stopped."""
         self.reads = ReadCache()
@@ -142,14 +144,17 @@ class ToolRunner:
     def stop_calls(self, call_id: str = "") -> bool:
         """End the tools that work now, or that of one call; the turn goes on (C-25).
 
-        The model gets what they printed as a failed result. Returns whether there was one.
+        The model gets what they printed as a failed result. Without a name, calls that wait for
+        the person's answer are left alone. Returns whether that call works, or whether there
+        was one that was not stopped before.
         """
-        found = [one for one in self._working if call_id in ("", one)]
-        for one in found:
-            if one not in self._stopped:  # it may need a moment to end
-                self._stopped.add(one)
-                self._working[one].cancel()
-        return bool(found)
+        named = self._working.keys() & {call_id}
+        found = named if call_id else self._working.keys() - self._asking
+        fresh = found - self._stopped  # the others need a moment to end
+        for one in fresh:
+            self._stopped.add(one)
+            self._working[one].cancel()
+        return bool(fresh or named)
 
     def nature(self, name: str) -> tuple[Effect, bool]:
         """The effect of a tool and whether it is steady; an unknown one only reads."""
@@ -348,9 +353,11 @@ class ToolRunner:
 
         async def ask(questions: Sequence[AskedQuestion]) -> str:
             clock.pause()
+            self._asking.add(call.id)
             try:
                 return await self.approvals.ask(call.id, questions)
             finally:
+                self._asking.discard(call.id)
                 clock.resume()
 
         access, workspace = self._access, self._access.workspace

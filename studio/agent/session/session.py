@@ -49,6 +49,9 @@ from .message_queue import MessageQueue
 from .session_state import SessionInUse, SessionState
 from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
 
+AGAIN = 1.0
+"""Seconds after an interruption in which another one ends the turn."""
+
 
 class Session:
     """Made by ``Sessions``; one object for each open session."""
@@ -77,6 +80,8 @@ class Session:
         self._message: TurnOptions | None = None
         """The options of the message that runs, by one tier after the other."""
         self._stop_asked = self._escalating = False
+        self._interrupted_at = -AGAIN
+        """When the person interrupted last, by ``time.monotonic``."""
         self._exclusive = asyncio.Lock()
         self._builder = TurnBuilder(state, services, self.undo, new=new)
         self.queue = MessageQueue(state, self._builder.steering, self._builder.mask_queued)
@@ -279,9 +284,21 @@ class Session:
     def stop_calls(self, call_id: str = "") -> bool:
         """End the tools that work now, or that of one call, and let the turn go on (C-25).
 
-        Returns whether one worked.
+        Returns whether there was one, see ``ToolRunner.stop_calls``.
         """
         return self._turn is not None and self._turn.stop_calls(call_id)
+
+    def interrupt(self) -> bool:
+        """End the tools that work now; or the turn, if none does or this is called again soon.
+
+        Returns whether the turn goes on (C-25). A call that asks the person is no such tool.
+        """
+        now = time.monotonic()
+        again, self._interrupted_at = now - self._interrupted_at < AGAIN, now
+        if not again and self.stop_calls():
+            return True
+        self.stop()
+        return False
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; ``by`` names who answers if not the person."""

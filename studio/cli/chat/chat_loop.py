@@ -48,7 +48,7 @@ class ChatLoop:
         self._spent = ""
         self._queued: dict[str, tuple[str, list[Said]]] = {}
         """The typed text and the files of each queued message, by its id."""
-        screen.interrupt, screen.release = self.stop, self.release
+        screen.interrupt, screen.release = self.interrupt, self.release
         screen.status = self._status
 
     @property
@@ -125,6 +125,18 @@ class ChatLoop:
         else:
             self.session.stop()
         return True
+
+    def interrupt(self) -> bool:
+        """Stop the tools that work, or else what runs; returns whether anything did.
+
+        A question on the screen is answered by that: the turn is stopped.
+        """
+        if self._work is None or self._driver is None or self._driver.asks:
+            return self.stop()
+        if self.session.interrupt():
+            self.screen.say("The tool is stopped. Ctrl-C again stops the agent.")
+            return True
+        return self.stop()
 
     def release(self) -> bool:
         """Let the commands that the agent waits for go on as jobs; returns whether any ran."""

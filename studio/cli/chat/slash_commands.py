@@ -170,8 +170,9 @@ class SlashCommands:
             self._say(*_two_columns(f"{name} {one.shape}".rstrip(), one.about))
         self._say(
             "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.",
-            "What you send while the agent works is queued. Ctrl-C stops the agent. Ctrl-B lets "
-            "the command that it waits for go on in the background.",
+            "What you send while the agent works is queued. Ctrl-C stops the tool that works, else "
+            "or twice the agent. Ctrl-B lets the command that it waits for go on in the "
+            "background.",
         )
 
     async def _model(self, wanted: str) -> None:

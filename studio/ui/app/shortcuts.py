@@ -127,7 +127,7 @@ FIXED: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Enter", tr_later("Send")),
             (tr_later("Shift+Enter"), tr_later("New line")),
             ("Ctrl+Enter", tr_later("Send now, not after this turn")),
-            (tr_later("Esc"), tr_later("Stop")),
+            (tr_later("Esc"), tr_later("Stop the tool that works, else or twice the turn")),
             (tr_later("Up"), tr_later("Edit the last message, from an empty line")),
             ("Ctrl+Up", tr_later("Earlier message, of this chat and then of others")),
             ("Ctrl+Down", tr_later("Later message, at the end what you were writing")),

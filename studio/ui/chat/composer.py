@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from studio.ui.formatting import percent
 from studio.ui.theme import Theme
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import IconButton, MenuButton, PaintedButton, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_ring, paint_rounded, paint_text
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from .spell_check import SpellCheck
 
 MOST_LINES = 10
+STOP_TIP = tr_later(
+    "Stop (Esc). While a tool works, Esc stops it alone, and twice within a second the turn."
+)
 _CASE = QTextDocument.FindFlag.FindCaseSensitively
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -211,7 +214,7 @@ class SendButton(PaintedButton):
         self.stops, self.ready, self.waits = stops, ready, waits
         after = f". {remark}" if remark and not stops else ""
         self.setAccessibleName(tr("Stop") if stops else tr("Send") + after)
-        self.setToolTip(plain_tip(tr("Stop (Esc)") if stops else tr("Send (Enter)") + after))
+        self.setToolTip(plain_tip(tr(STOP_TIP) if stops else tr("Send (Enter)") + after))
         self.setEnabled(stops or ready)
         self.update()
 
@@ -489,7 +492,7 @@ class Composer(PaintedWidget):
     def _escape(self) -> None:
         self._model.input.wait("")
         if self._model.input.state in ("running", "waiting"):
-            self._model.stop()
+            self._model.interrupt()
 
     def check_spelling(self) -> None:
         """Have what is written looked at, as the settings say; see ``spell_check``."""

@@ -204,6 +204,56 @@ async def test_c25_stopping_a_call_leaves_the_turn_and_the_other_calls(tmp_path:
         await goes_on(home, session)
 
 
+async def test_c25_an_interruption_stops_the_tool_and_the_next_one_the_turn(
+    tmp_path: Path,
+) -> None:
+    """C-25: the question beside it still waits, the plan stays, and the turn goes on until then."""
+    calls = [
+        Call("plan", {"items": [{"text": "wait", "status": "active"}]}),
+        Call("run", {"command": "echo begun; sleep 3600", "time_limit": 3600}),
+        Call("ask", {"question": "Which?"}),
+    ]
+    script = [Turn(*calls, stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        going_on: list[bool] = []
+        asked = printed = False
+        async for envelope in session.turn([Text("Go")], rules=[Rule.parse("run")]):
+            event = envelope.event
+            asked |= isinstance(event, AwaitingReply)
+            printed |= isinstance(event, ToolOutput)
+            if asked and printed and not going_on:
+                going_on.append(session.interrupt())
+            if isinstance(event, ToolFinished) and event.text.startswith("begun"):
+                assert session.running and session.transcript.last_calls[2].state == "waiting"
+                going_on.append(session.interrupt())  # only the question is left
+        assert going_on == [True, False]
+        assert isinstance(event, TurnComplete) and event.reason == "cancelled"
+        assert session.transcript.plan is not None and session.transcript.plan.active is not None
+        await goes_on(home, session)
+
+
+async def test_c25_a_second_interruption_does_not_wait_for_the_tool(tmp_path: Path) -> None:
+    """C-25: twice at once is the turn, also where the tool has not ended yet."""
+    calls = Call("run", {"command": "sleep 3600", "time_limit": 3600})
+    script = [Turn(calls, stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+
+        def twice() -> None:
+            assert [session.interrupt(), session.interrupt()] == [True, False]
+
+        events: list[Event] = []
+        async for envelope in session.turn([Text("Go")], rules=[Rule.parse("run")]):
+            events.append(envelope.event)
+            if isinstance(events[-1], ToolStarted):  # one turn of the loop later it works
+                asyncio.get_running_loop().call_soon(twice)
+        end = events[-1]
+        assert isinstance(end, TurnComplete) and end.reason == "cancelled"
+        assert not session.interrupt()  # nothing runs at all
+        await goes_on(home, session)
+
+
 async def test_c25_all_calls_that_work_are_stopped_and_a_turn_can_be_stopped_meanwhile(
     tmp_path: Path,
 ) -> None:

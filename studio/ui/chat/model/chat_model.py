@@ -270,6 +270,11 @@ class ChatModel:
             self.input.wait("")
             self.submit(now=wish == "steer")
 
+    def interrupt(self) -> None:
+        """Stop the tools that work, or else the turn, see ``Session.interrupt``."""
+        if self.session is not None:
+            self.session.interrupt()
+
     def stop(self) -> None:
         if self.session is not None:
             self.session.stop()

@@ -72,7 +72,7 @@ class TryChat(PaintedWidget):
         self.setFocusProxy(self.editor)
         self.editor.submitted.connect(self._submit)
         self.editor.submitted_now.connect(self._submit)
-        self.editor.escaped.connect(self._stop)
+        self.editor.escaped.connect(self._escape)
         self.editor.textChanged.connect(self._show_state)
         self.send.clicked.connect(lambda: self._stop() if self.send.stops else self._submit())
         actions = TranscriptActions(self._open, ExternalChanges(self._open))
@@ -194,11 +194,15 @@ class TryChat(PaintedWidget):
             title=tr("Try {name}").format(name=self._agent),
         )
 
-    def _stop(self) -> None:
+    def _escape(self) -> None:
         if self.session is not None and self.session.running:
-            self.session.stop()
+            self.session.interrupt()
         elif not self.editor.toPlainText():
             self.closed.emit()
+
+    def _stop(self) -> None:
+        if self.session is not None:
+            self.session.stop()
 
     def _leave(self) -> None:
         if self.session is not None:
