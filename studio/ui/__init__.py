@@ -17,5 +17,6 @@
 - ``markdown``: Reads markdown into plain blocks, whole or as it streams in.
 - ``translation``: Translates the texts on screen, and knows the person's locale.
 - ``engine_texts``: Translates what the engine composed.
+- ``plan_text``: Says in words and marks how far an agent's plan is (C-2).
 - ``formatting``: Writes folders, counts, prices, times and dates as a person reads them.
 """

@@ -11,7 +11,7 @@ import pytest
 from studio.agent.usage_costs import request_total
 from studio.domain.ledger import LedgerEntry, Sent
 from studio.domain.models import Usage
-from studio.simulator import Text, Turn, status
+from studio.simulator import Call, Text, Turn, stall, status
 from studio.simulator import Usage as Used
 from studio.ui.inspector.facts import ChatCosts, request_rows
 from studio.ui.inspector.inspector import Inspector
@@ -171,3 +171,41 @@ async def test_events_come_from_what_is_stored_with_their_details(tmp_path: Path
         await until(lambda: window.chat.session is None)
         assert lines(inspector) == []
         window.activateWindow()
+
+
+def plan(why: str, *states: str) -> Turn:
+    items = [{"text": f"step {n}", "status": state} for n, state in enumerate(states)]
+    return Turn(Call("plan", {"items": items, "why": why}), stop="tool_use")
+
+
+@on_window_loop
+async def test_c2_the_whole_plan_is_shown_and_changes_while_a_turn_goes_on(tmp_path: Path) -> None:
+    """C-2: with why it changed last; empty in a new chat, and there again with the old one."""
+    script = [
+        plan("", "active", "pending"),
+        plan("The second is not needed.", "done", "dropped", "active"),
+        Turn(Text("It never ends. " * 20), faults=[stall(at=6)]),
+    ]
+    async with at_window(tmp_path, "openai-compatible", script) as person:
+        shown = (await inspected(person)).plan
+        person.composer.setFocus()
+        low = shown.height()
+        assert shown.plan is None and "None yet" in shown.accessibleName() and low > 20
+        person.say("Go")
+        await until(lambda: shown.plan is not None and len(shown.plan.items) == 3)
+        assert person.session.running and shown.height() > low
+        assert "Plan, 1 of 2 done; step 0, done; step 1, dropped; step 2, being done" in (
+            shown.accessibleName()
+        )
+        assert shown.accessibleDescription() == "The second is not needed."
+        texts = [line.text for line in shown._lines()]
+        assert texts == ["step 0", "step 1", "step 2", "The second is not needed."]
+        assert shown._lines()[-1].place.bottom() < shown.height()
+        title = person.session.info.title
+        person.session.stop()
+        await person.done()
+        person.window.chat.model.start_new().close()
+        await until(lambda: shown.plan is None)
+        assert shown.height() == low
+        await person.open_chat(title)
+        await until(lambda: shown.plan is not None)

@@ -7,10 +7,11 @@ from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.domain.plans import Plan
+from studio.ui.plan_text import progress, spoken_plan
 from studio.ui.theme import Theme, elided
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Label, plain_tip
-from studio.ui.widgets.layouts import row_of
+from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded
 
 from .model.chat_model import ChatModel
@@ -31,7 +32,7 @@ class PlanStrip(PaintedWidget):
         self.progress = Label(theme, "", "small", "text2", parent=self, digits=True)
         self.now = Button(theme, "", "ghost", parent=self)
         self.now.clicked.connect(self._open)
-        self._row = row_of((self.progress, (self.now, 1)), on=self)
+        self._row = row_of((self.progress, self.now, STRETCH), on=self)
         theme.changed.connect(self._restyle)
         model.subscribe(lambda _: self.refresh(), "chat", "event")
         self._restyle()
@@ -46,8 +47,6 @@ class PlanStrip(PaintedWidget):
         self._plan = plan
         shown = plan is not None and bool(plan.open)
         if plan is not None and shown:
-            from studio.ui.transcript.items.plan_item import progress
-
             self.progress.setText(progress(plan))
             self.now.setToolTip(plain_tip("\n".join(plan.lines)))
             self._fit()
@@ -68,8 +67,6 @@ class PlanStrip(PaintedWidget):
         words = item.text if self._plan.active else tr("Next: {item}").format(item=item.text)
         px = self.theme.px
         room = self.width() - self.progress.sizeHint().width() - px(60)
-        from studio.ui.transcript.items.plan_item import spoken_plan
-
         self.now.set_text(elided(self.theme.metrics("ui_medium"), words, max(room, px(80))))
         self.now.setAccessibleName(spoken_plan(self._plan))  # the text gives it another
 

@@ -107,6 +107,7 @@ class InspectorController(QObject):
         session = self._chat.session
         if self.inspector is None or session is None:
             return
+        self.inspector.plan.set(session.transcript.plan)
         for row in event_rows([(time.time(), event)], session):
             if session is self._listed:
                 self.inspector.events.add(row)
@@ -137,6 +138,7 @@ class InspectorController(QObject):
                 summing=summing,
             )
             self.inspector.run.set(facts)
+            self.inspector.plan.set(session.transcript.plan)
             caps = session_caps(session.info, self.engine.settings.values)
             self.inspector.cap.show_cap(caps.dollars)
 

@@ -68,6 +68,7 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, decimal, dollars, short_count, whole_seconds
+from studio.ui.plan_text import progress
 from studio.ui.transcript.items.draft_item import icon_of
 from studio.ui.translation import tr, tr_later, tr_plural
 
@@ -337,10 +338,8 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case ReplyGiven():
             return "message-circle", tr("You answered"), ""
         case PlanChanged():
-            words = tr("{done} of {whole} done")
-            done, whole = event.plan.count
-            progress = words.format(done=done, whole=whole)
-            return "list", tr("Showed its plan: {progress}").format(progress=progress), ""
+            words = tr("Showed its plan: {progress}").format(progress=progress(event.plan))
+            return "list", words, ""
         case DraftCreated():
             about = event.draft.describe()
             added, removed = about.counts()

@@ -1,4 +1,4 @@
-"""The inspector beside a chat: the run, its budget (L-14), its events, the native history."""
+"""The inspector beside a chat: run, budget (L-14), plan (C-2), events and native history."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from studio.ui.widgets.roles import give_role
 
 from .events_page import EventsPage
 from .history_page import HistoryFacts, HistoryPage
+from .plan_list import PlanList
 from .run_page import RequestList, RunFacts, RunPage
 
 
@@ -65,13 +66,15 @@ class Inspector(PaintedWidget):
         self.run = RunPage(theme)
         self.requests = RequestList(theme)
         self.cap = BudgetRow(theme)
-        both = widget_of(column_of([self.run, self.cap, self.requests, STRETCH], spacing=0))
+        self.plan = PlanList(theme)
+        lists = (self.plan, self.requests)
+        whole = widget_of(column_of([self.run, self.cap, *lists, STRETCH], spacing=0))
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(both)
+        area.setWidget(whole)
         area.viewport().setAutoFillBackground(False)
-        both.setAutoFillBackground(False)
+        whole.setAutoFillBackground(False)
         area.setAccessibleName(tr_in("a page about a chat", "Run"))
         OverlayBar(area)
         FocusRing.of(theme).follow(area)
@@ -90,6 +93,7 @@ class Inspector(PaintedWidget):
         """Show nothing of the chat before: this one has not begun."""
         self.run.set(RunFacts())
         self.cap.show_cap(None)
+        self.plan.set(None)
         self.requests.set([])
         self.history.set(HistoryFacts())
         self.events.set([])

@@ -5,38 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import PlanBlock
-from studio.domain.plans import ItemState, Plan
-from studio.ui.theme import joined
+from studio.domain.plans import ItemState
+from studio.ui.plan_text import ITEM_MARKS, item_look, progress, spoken_plan
 from studio.ui.transcript.paint_style import RIGHT
-from studio.ui.translation import tr, tr_later
+from studio.ui.translation import tr
 
 from .base import Item, ItemContext, PaintPass
-
-ITEM_MARKS: dict[ItemState, tuple[str, str]] = {
-    "pending": ("circle", "text3"),
-    "active": ("play", "accent_text"),
-    "done": ("check", "ok"),
-    "dropped": ("x", "text3"),
-}
-"""Icon and colour of an item by its state."""
-ITEM_STATES: dict[ItemState, str] = {
-    "pending": tr_later("to do"),
-    "active": tr_later("being done"),
-    "done": tr_later("done"),
-    "dropped": tr_later("dropped"),
-}
-
-
-def progress(plan: Plan) -> str:
-    """“2 of 5 done”."""
-    done, whole = plan.count
-    return tr("{done} of {whole} done").format(done=done, whole=whole)
-
-
-def spoken_plan(plan: Plan) -> str:
-    """The whole plan as a screen reader says it."""
-    items = (f"{item.text}, {tr(ITEM_STATES[item.status])}" for item in plan.items)
-    return "; ".join([joined((tr("Plan"), progress(plan))), *items])
 
 
 class PlanCard(Item[PlanBlock]):
@@ -61,8 +35,7 @@ class PlanCard(Item[PlanBlock]):
         y = float(style.theme.height(38))
         for item in plan.items:
             self._marks.append((item.status, y + style.px(9)))
-            color = "text1" if item.status in ("pending", "active") else "text2"
-            role = "ui_strong" if item.status == "active" else "ui"
+            role, color = item_look(item.status)
             at, width = QPointF(left, y), context.width - left - right
             y += self.write(item.text, at, context, width, role, color) + style.px(6)
         if plan.why:
