@@ -18,5 +18,6 @@
 - ``translation``: Translates the texts on screen, and knows the person's locale.
 - ``engine_texts``: Translates what the engine composed.
 - ``plan_text``: Says in words and marks how far an agent's plan is (C-2).
+- ``question_form``: Keeps what a person has answered on a card of questions so far (C-24).
 - ``formatting``: Writes folders, counts, prices, times and dates as a person reads them.
 """

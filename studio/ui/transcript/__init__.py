@@ -1,7 +1,6 @@
 """The transcript: a long conversation on one canvas, laid out only where it is visible.
 
 - ``model`` says which items there are and their text, free of Qt.
-- ``question_form`` keeps what was answered on a card of questions, free of Qt.
 - ``canvas`` is the column of items: it lays out those near the window.
 - ``height_index`` sums many heights that change one at a time (a Fenwick tree).
 - ``viewport`` is the visible part of the canvas, with selection and focus.

@@ -16,9 +16,9 @@ from PySide6.QtTest import QTest
 from studio.domain.blocks import ToolBlock
 from studio.domain.questions import AskedQuestion, Choice
 from studio.simulator import Call, Text, Turn
+from studio.ui.question_form import QuestionForm, QuestionForms
 from studio.ui.transcript.items.question_item import QuestionItem
 from studio.ui.transcript.items.tool_item import ToolsItem
-from studio.ui.transcript.question_form import QuestionForm, QuestionForms
 from support.waiting import until
 from support.window import Key, Person, alone, at_window, on_window_loop, place_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.ui.transcript.question_form import QuestionForms
+from studio.ui.question_form import QuestionForms
 from studio.ui.translation import tr
 
 from .attachments import Attachment, AttachmentList

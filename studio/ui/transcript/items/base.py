@@ -18,9 +18,9 @@ from PySide6.QtWidgets import QWidget
 from studio.domain.blocks import TranscriptBlock
 from studio.domain.sessions import Versions
 from studio.ui.markdown.parser import Block
+from studio.ui.question_form import QuestionForms
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import CENTRE, PaintStyle
-from studio.ui.transcript.question_form import QuestionForms
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 from studio.ui.transcript.text.formulas import Formulas
 from studio.ui.transcript.text.highlight import CodeColours

@@ -11,10 +11,10 @@ from PySide6.QtGui import QPainter, QPen
 
 from studio.domain.questions import AskedQuestion, Choice
 from studio.ui.engine_texts import tr_engine
+from studio.ui.question_form import QuestionForm
 from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.paint_style import PaintStyle
-from studio.ui.transcript.question_form import QuestionForm
 from studio.ui.translation import tr, tr_in
 
 from .approval_item import WaitingItem
