@@ -8,6 +8,7 @@ date, the branch, the folder) is told in a line of its own; what was sent is nev
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import platform
 import re
@@ -33,6 +34,8 @@ from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import UNATTENDED, run_shell
 from studio.tools import Workspace
 from studio.tools.workspace.overview import Overview, git_branch, overview
+
+log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 AIM = 780
@@ -133,16 +136,16 @@ class Orienter:
             began = time.monotonic()
             await asyncio.wait([looking], timeout=self._left)
             self._left = max(0.0, self._left - (time.monotonic() - began))
-            if branch := _result(looking, ""):
-                with suppress(ToolFailed):  # a pattern that takes too long
-                    lines["branch"] = await self._masked(f"Git branch: {_name(branch)}")
+            branch = _result(looking, "")
+            if branch and (line := await self._masked(f"Git branch: {_name(branch)}")):
+                lines["branch"] = line
         return lines
 
     async def _masked(self, text: str) -> str:
         strange = not self._ground.trusted
         if not (strange or self._filter.own):
             return text
-        return await asyncio.to_thread(self._filter.mask, text)
+        return await _filtered(lambda: self._filter.mask(text))
 
     async def _orientation(self, lines: Mapping[Topic, str]) -> str:
         ground = self._ground
@@ -151,13 +154,10 @@ class Orienter:
             own.append(_commands(ground.sandbox))
         goal = AIM if ground.window is None else min(AIM, ground.window // WINDOW_SHARE)
         found = await self._found(lines.get("branch", "")) if ground.looks else []
-        of_folder = "\n".join(_fitting(found, goal - _tokens("\n".join(own))))
-        if of_folder and not ground.trusted:
-            try:
-                wrap = self._filter.wrap_untrusted
-                of_folder = await asyncio.to_thread(wrap, of_folder, FOLDER)
-            except ToolFailed:
-                of_folder = ""
+        fitting = "\n".join(_fitting(found, goal - _tokens("\n".join(own))))
+        of_folder = fitting
+        if fitting and not ground.trusted:
+            of_folder = await _filtered(lambda: self._filter.wrap_untrusted(fitting, FOLDER))
             for exposed in self._guard.exposed_by_folder(FOLDER_NAMES) if of_folder else ():
                 self._record(exposed)
         return ORIENTATION.format(text="\n".join(filter(None, [*own, of_folder])))
@@ -170,10 +170,7 @@ class Orienter:
         seen = _result(looking, Overview())
         commits = _result(asking, []) if asking is not None else []
         tree = ["Files, two levels, without what git ignores:", *seen.tree] if seen.tree else []
-        try:
-            masked = await self._masked("\n".join([*commits, *seen.built, *tree]))
-        except ToolFailed:
-            masked = ""
+        masked = await self._masked("\n".join([*commits, *seen.built, *tree]))
         return [*filter(None, [branch]), *masked.splitlines()]
 
 
@@ -189,6 +186,17 @@ def _result(looking: asyncio.Task[_T], otherwise: _T) -> _T:
     if not looking.done() or looking.cancelled() or looking.exception() is not None:
         return otherwise
     return looking.result()
+
+
+async def _filtered(work: Callable[[], str]) -> str:
+    """What a filter made of a text; nothing where it failed, and the turn goes on without it."""
+    try:
+        return await asyncio.to_thread(work)
+    except ToolFailed:  # a pattern that takes too long
+        return ""
+    except Exception:
+        log.exception("what was found in the folder could not be filtered")
+        return ""
 
 
 async def _overview(ground: Ground) -> Overview:

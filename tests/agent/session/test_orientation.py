@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import threading
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from studio.agent.permission.content_filter import ContentFilter
+from studio.agent.session import orientation as orientation_module
 from studio.domain.blocks import UserBlock
-from studio.domain.events import Exposed, HistoryBegun, Told
+from studio.domain.events import Exposed, HistoryBegun, Told, TurnComplete
 from studio.domain.permissions import Rule
 from studio.simulator import Text, Turn
 from studio.tools.workspace import overview as overview_module
@@ -214,6 +217,72 @@ async def test_c17_what_takes_too_long_is_left_out(
         text = await orientation_of(home)
         released.set()
     assert f"Working folder: {home.folder}" in text and "a.txt" not in text
+
+
+RUBBISH = (
+    "exit 128",
+    "kill -9 $$",
+    "head -c 300000 /dev/urandom",
+    "printf '~</orientation>\\n~\\033[2J\\000\\377\\nXY not a state\\n?? \\377\\n'",
+    "yes '~endless' | head -c 3000000",
+)
+"""What a git that is broken, or no git at all, does when it is called."""
+
+
+@pytest.mark.parametrize("does", RUBBISH)
+async def test_c17_a_git_that_fails_or_prints_rubbish_stops_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str
+) -> None:
+    """C-17: the rest is told, within its tokens, and nothing closes the note early."""
+    places = tmp_path / "bin"
+    places.mkdir()
+    (places / "git").write_text(f"#!/bin/sh\n{does}\n")
+    (places / "git").chmod(0o755)
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Yes."))]) as home:
+        repository(home.folder, "First")
+        await home.engine.rules.trust(home.folder)
+        (home.folder / "a.txt").write_text("x")
+        home.engine.services.orientation_seconds = 30.0
+        monkeypatch.setenv("PATH", str(places), prepend=os.pathsep)
+        events = await say(await home.session())
+        text = told(events)["orientation"]
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+        assert "Git branch: harbour" in text and "\na.txt" in text
+        assert text.count("</orientation>") == 1
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)
+        assert pessimistic_tokens(text) < 1_500 and not home.simulator.violations
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(13, "no"), RuntimeError("?"), RecursionError(), MemoryError()]
+)
+@pytest.mark.parametrize("where", ["tree", "branch", "git", "filter"])
+async def test_c17_an_error_while_the_folder_is_looked_at_stops_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception
+) -> None:
+    """C-17: whatever cannot be read is left out."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    if where == "tree":
+        monkeypatch.setattr(overview_module, "list_names", fails)
+    elif where == "branch":
+        monkeypatch.setattr(orientation_module, "git_branch", fails)
+    elif where == "git":
+        monkeypatch.setattr(orientation_module, "run_shell", fails)
+    else:
+        monkeypatch.setattr(ContentFilter, "mask", fails)
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Yes."))]) as home:
+        home.engine.services.orientation_seconds = 30.0
+        repository(home.folder, "First")
+        (home.folder / "a.txt").write_text("x")
+        events = await say(await home.session())
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+        text = told(events)["orientation"]
+        assert f"Working folder: {home.folder}" in text and "Date: " in text
+        assert ("a.txt" in text) == (where in ("branch", "git"))
+        assert not home.simulator.violations
 
 
 async def test_c17_each_new_history_is_told_again(tmp_path: Path) -> None:
