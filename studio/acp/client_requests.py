@@ -160,7 +160,9 @@ class ClientRequests:
         if not question.choices:
             return ""
         options = [
-            PermissionOption(option_id=str(number), name=str(choice), kind="allow_once")
+            PermissionOption(
+                option_id=str(number), name=escape_invisible(str(choice)), kind="allow_once"
+            )
             for number, choice in enumerate(question.choices)
         ]
         if self._forms:
@@ -208,7 +210,11 @@ def _fields(name: str, question: AskedQuestion) -> dict[str, Any]:
     if not question.choices:
         return {name: ElicitationStringPropertySchema(type="string", title=text)}
     options = [
-        EnumOption(const=one.text, title=escape_invisible(one.text), description=one.about or None)
+        EnumOption(
+            const=one.text,
+            title=escape_invisible(one.text),
+            description=escape_invisible(one.about) or None,
+        )
         for one in question.choices
     ]
     if question.several:

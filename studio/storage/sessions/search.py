@@ -82,7 +82,8 @@ class Indexer:
             case ToolFinished():
                 return _passage("result", event.text)
             case AwaitingReply():
-                return _passage("question", "\n".join((event.text, *event.choices)))
+                lines = (line for one in event.asked for line in one.lines)
+                return _passage("question", "\n".join(lines))
             case ReplyGiven():
                 return _passage("reply", event.text)
             case DraftCreated():

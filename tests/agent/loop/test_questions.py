@@ -14,6 +14,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.transcript import Transcript
 from studio.simulator import Call, Text, Turn
+from studio.storage.sessions.search import Indexer
 from support.engine_home import PROTOCOLS, EngineHome, engine_home
 
 BRANCH = {
@@ -89,3 +90,12 @@ def test_c24_a_question_of_an_earlier_version_is_read() -> None:
     transcript = Transcript([event, ReplyGiven("c", "b")])
     (call,) = [block for block in transcript.blocks if isinstance(block, ToolBlock)]
     assert (call.asks, call.reply) == (event.asked, "b")
+
+
+def test_c24_a_search_over_all_chats_finds_each_question_and_choice() -> None:
+    """C-24: also what a choice says of itself, and of several questions."""
+    event = AwaitingReply.of(
+        "c", [AskedQuestion("Which?", (Choice("next", "17 ahead"),)), AskedQuestion("Why?")]
+    )
+    found = str(Indexer().feed(event))
+    assert all(words in found for words in ("Which?", "next", "17 ahead", "Why?"))
