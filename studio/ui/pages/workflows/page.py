@@ -16,6 +16,7 @@ from studio.agent.engine import Engine
 from studio.agent.frontmatter import Problem
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError
+from studio.domain.jsonvalue import Json
 from studio.files.folders import private_folder
 from studio.ui.engine_texts import tr_engine
 from studio.ui.graph.pane import GraphPane
@@ -44,9 +45,13 @@ from studio.ui.widgets import (
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.reader import WorkflowText, read_workflow_text
+from studio.workflows.runner import Runner
 from studio.workflows.workflow_check import KnownNames, check_workflow
 from studio.workflows.workflow_files import WorkflowFile, find_workflows
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
+from .run_graph import graph_of_run
+from .run_strip import RunStrip
 from .workflow_graph import graph_of, place_of, step_at
 from .workflow_rows import rows_of
 
@@ -95,6 +100,9 @@ class WorkflowsPage(Page):
         self.file: OpenFile[WorkflowText] = OpenFile(self.library, self._check, WorkflowText, run)
         self.file.changed.connect(self._show_file)
         self.file.gone.connect(lambda: run(self._load()))
+        self.runner: Runner | None = None
+        """The run that was started here last; its states are in the graph."""
+        self._runs = WorkflowRuns(engine)
         self._list_wanted = False
         self._view = BOTH
         """What the person wants to see; where there is no room for both, the text."""
@@ -145,16 +153,30 @@ class WorkflowsPage(Page):
             icons=("file-text", "layers", "workflow"),
         )
         self.which.chosen.connect(self.show_view)
+        self.run_button = Button(t, tr("Run…"), icon="play", clicked=self.ask_run)
         self.save_button = Button(t, tr("Save"), "primary", clicked=self.save)
         self.copy_button = Button(
             t, tr("Duplicate"), "primary", icon="copy", clicked=self.duplicate
         )
         self.list_button = IconButton(t, "list", tr("All workflows"), clicked=self._toggle_list)
         self._head_row = row_of(
-            [self.list_button, (self.title, 1), self.which, self.save_button, self.copy_button],
-            folding=(self.copy_button, self.which),
+            [
+                self.list_button,
+                (self.title, 1),
+                self.which,
+                self.run_button,
+                self.save_button,
+                self.copy_button,
+            ],
+            folding=(self.run_button, self.copy_button, self.which),
         )
         self._head = widget_of(self._head_row)
+        self.strip = RunStrip(t)
+        self.strip.started.connect(lambda inputs: self._run(self._start(inputs)))
+        self.strip.pause_wanted.connect(lambda: self._run(self._pause()))
+        self.strip.stop_wanted.connect(lambda: self._run(self._stop()))
+        self.strip.answered.connect(lambda id, answer: self._run(self._answer(id, answer)))
+        self.strip.closed.connect(self._leave_run)
         self.notice = Notice(t)
         self.editor = FileEditor(t, tr("Text of the workflow’s file"))
         self.editor.edited.connect(self._edited)
@@ -168,7 +190,7 @@ class WorkflowsPage(Page):
         self._edge = Hairline(t, upright=True)
         both = row_of([(self.editor, 9), self._edge, (self.pane, 11)], spacing=0)
         column_of(
-            [self._head, Hairline(t), self.notice, (both, 1), self.foot],
+            [self._head, Hairline(t), self.strip, self.notice, (both, 1), self.foot],
             spacing=0,
             on=self.centre,
         )
@@ -300,7 +322,9 @@ class WorkflowsPage(Page):
             return
         self.editor.show_problems(found.problems)
         self.foot.show_problems(found.problems, read_only=document.read_only)
-        if found.workflow is not None:  # else the graph stays as it was until the text is right
+        if self._runs_here:
+            self._show_run()
+        elif found.workflow is not None:  # else the graph stays until the text is right
             self.pane.show_graph(graph_of(found, self._agents))
         self._show_state()
         self._caret_moved()
@@ -389,6 +413,81 @@ class WorkflowsPage(Page):
             return
         written = document.text[problem.start : problem.end]
         self.editor.apply(Edit(problem.start, problem.end, quoted(problem.fix, written)))
+
+    # -- runs -------------------------------------------------------------------------------
+
+    def ask_run(self) -> None:
+        """Ask for the inputs of a run of the file as it is saved."""
+        workflow = self.file.checked.workflow
+        if workflow is not None and (self.runner is None or self.runner.run.end is not None):
+            self._leave_run()
+            self.strip.ask(workflow.name, workflow.inputs)
+
+    async def _start(self, inputs: dict[str, Json]) -> None:
+        """Save the file and run it; the graph shows its states from now on."""
+        if self.document is None or (self.runner is not None and self.runner.run.end is None):
+            return
+        if not self.document.read_only and not await self._save():
+            return
+        folder = self._folder or await asyncio.to_thread(self._engine.own_folder)
+        try:
+            runner = await self._runs.start(self.document.path, folder, RunOptions(inputs))
+        except StudioError as error:
+            self.strip.show_error(tr_engine(str(error)))
+            return
+        self.runner = runner
+        runner.subscribe(lambda at, event: self._show_run())
+        self._show_run()
+        await self._carry_out(runner)
+
+    async def _carry_out(self, runner: Runner) -> None:
+        try:
+            await runner.carry_out()
+        finally:
+            if runner.run.end is not None or runner.run.paused is None:
+                await self._runs.close(runner)
+            self._show_run()
+
+    def _show_run(self) -> None:
+        if self.runner is None:
+            return
+        run = self.runner.run
+        self.strip.show_run(run)
+        if self._runs_here:
+            self.pane.show_graph(graph_of_run(self.runner.plan.workflow, run, self._agents))
+
+    @property
+    def _runs_here(self) -> bool:
+        """Whether the run is one of the file that is shown."""
+        started = self.runner.run.started if self.runner is not None else None
+        path = self.document.path if self.document is not None else None
+        return started is not None and started.source == str(path)
+
+    async def _pause(self) -> None:
+        """Pause the run, or let it go on."""
+        if (runner := self.runner) is None:
+            return
+        if runner.run.paused is None:
+            await runner.pause()
+        else:
+            await runner.resume()
+            await self._carry_out(runner)
+
+    async def _stop(self) -> None:
+        if self.runner is not None:
+            await self.runner.stop()
+            await self._runs.close(self.runner)
+
+    async def _answer(self, question: str, answer: Json) -> None:
+        if self.runner is not None:
+            await self.runner.answer(question, answer)
+
+    def _leave_run(self) -> None:
+        """Show the file again."""
+        self.runner = None
+        self.strip.hide()
+        if self.file.checked.workflow is not None:
+            self.pane.show_graph(graph_of(self.file.checked, self._agents))
 
     # -- saving -----------------------------------------------------------------------------
 
@@ -507,3 +606,5 @@ class WorkflowsPage(Page):
 
     async def finish(self) -> None:
         await self.file.finish()
+        if self.runner is not None:
+            await self._runs.close(self.runner)
