@@ -223,7 +223,7 @@ async def test_a_rejected_history_is_built_anew_once(tmp_path: Path, provider: s
         epochs = await home.engine.store.epochs(session.info.id)
         assert [epoch.number for epoch in epochs] == [1, 2] and epochs[1].why
         body = str(home.asked[2].json)
-        assert "Alpha." in body and body.count("Go") == 2
+        assert "Alpha." in body and body.count("'Go'") == 2
         events = await events_of(session)  # and never more than once in a turn
         assert reason(events) == "error" and len(home.asked) == 5
 

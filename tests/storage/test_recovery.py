@@ -119,8 +119,9 @@ Harm = Callable[[Path], None]
 
 
 def cut(path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) * 3 // 4 + 100])
+    """End the file within the rows of a table."""
+    end = middle(path, "transcript") * PAGE + 100
+    path.write_bytes(path.read_bytes()[:end])
 
 
 NOTHING_LOST: dict[str, Harm] = {

@@ -29,6 +29,8 @@ SMALL_WINDOW = 8_192
 """Tokens of the largest window in which tools are described briefly, and instructions are brief."""
 TOOLS_SHARE = 0.25
 """Share of a small window that tools may take, so that there is room for the work."""
+FIRST_TOOLS = ("read", "search", EDIT, "write", "run", "list", "glob")
+"""The tools that most work needs, in the order in which a small window keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +138,12 @@ def _described(
     """What the model is told of the tools, and what the person is told of that.
 
     In a small window spare parameters are left out, and so are tools for which there is no
-    room: those that the agent's file names first come first.
+    room: those that the agent's file names first come first, then ``FIRST_TOOLS``.
     """
     if window is None or window > SMALL_WINDOW:
         return [tool.spec for tool in tools], ""
-    order = {name: number for number, name in enumerate(agent.tools)}
+    names = dict.fromkeys((*agent.tools, *FIRST_TOOLS))
+    order = {name: number for number, name in enumerate(names)}
     order |= {APPLY_PATCH: order[EDIT]} if EDIT in order else {}
     left, without = TOOLS_SHARE * window, set[str]()
     for tool in sorted(tools, key=lambda one: order.get(one.spec.name, len(order))):
@@ -148,8 +151,8 @@ def _described(
             left -= tokens
         else:
             without.add(tool.spec.name)
-    names = ", ".join(sorted(without))
-    notice = f"{model} reads only {window:,} tokens, so it works without: {names}."
+    missing = ", ".join(sorted(without))
+    notice = f"{model} reads only {window:,} tokens, so it works without: {missing}."
     described = [tool.brief for tool in tools if tool.spec.name not in without]
     return described, notice if without else ""
 

@@ -31,7 +31,7 @@ from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 from support.waiting import FOREVER
 
 WINDOW = 8_192
-WIDER = 10_000
+WIDER = 14_000
 """Room for a few exchanges beside all of the agent's tools."""
 LONG = ("This-is-a-rather-long-line-of-words-about-nothing. " + "And-so-on-" * 5) * 24
 """About 600 tokens, which come in few pieces."""

@@ -193,7 +193,7 @@ def copies_at(
             copying.append(asyncio.create_task(stored()))
 
     async def stored() -> None:
-        await session.flush()
+        await session.state.flush()
         copied(home, target)
 
     session.subscribe(look)

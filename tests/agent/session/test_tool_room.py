@@ -75,6 +75,17 @@ async def test_a_small_window_keeps_room(tmp_path: Path, window: int) -> None:
                 assert "first_line" in described and "first_column" not in described
 
 
+async def test_an_agent_that_names_no_tools_keeps_those_that_most_work_needs(
+    tmp_path: Path,
+) -> None:
+    async with engine_home(tmp_path, "anthropic", answer) as home:
+        file = home.engine.paths.agents / "own.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("---\nname: Own\n---\nWork.\n")
+        kept, (notice,) = await offered(home, "Own", 4_096)
+        assert {"read", "search", "edit", "write"} <= kept.keys() and "without: ask" in notice
+
+
 async def test_what_is_not_described_can_still_be_asked_for(tmp_path: Path) -> None:
     """A result may name a spare parameter, to read on; the call is understood."""
 
