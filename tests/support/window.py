@@ -8,7 +8,7 @@ import functools
 import gc
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
 from studio.ui.transcript.items.base import Hit, Item
 from support.engine_home import KEY, PROTOCOLS, give_time
-from support.waiting import HANG, until
+from support.waiting import FOREVER, HANG, until
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -328,6 +328,8 @@ async def at_window(
 
         async def making() -> Engine:
             engine = await build(paths, settings)
+            policy = replace(engine.services.retry_policy, silence=FOREVER, limit=FOREVER)
+            engine.services.retry_policy = policy  # a busy computer tells of no silence
             if provider != "ollama" and key:
                 engine.keychain.keep_for_session(provider, key)
             if debounce is not None:
