@@ -88,7 +88,7 @@ async def test_an_answer_takes_four_writes_and_one_before_its_request(tmp_path: 
 
     async with engine_home(tmp_path, COMPATIBLE, reply) as home:
         await _uses(home)
-        home.engine.settings.values.records_exchanges = False
+        home.engine.settings.values.record_exchanges = False
         for _ in range(2):  # the first finds and notes more
             begun = writes(home.engine.paths.database)
             await answered(responder_of(home), call_of(home, "Go"))
