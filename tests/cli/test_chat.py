@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,12 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
         assert not simulator.violations
 
 
+def asked(question: str, prompt: str) -> Callable[[TerminalEmulator], object]:
+    """Returns whether a question stands above its prompt, with or without the row of its call."""
+    shown = re.compile(rf"{re.escape(question)}\n(?:◌.*\n)?{re.escape(prompt)}")
+    return lambda glass: shown.search(glass.text)
+
+
 async def test_c24_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None:
     """C-24: numbers take choices, more than one where that may be; other words are an answer."""
     questions = [
@@ -75,14 +82,14 @@ async def test_c24_several_questions_are_asked_one_after_the_other(tmp_path: Pat
         async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("hello\r")
-            await person.until("17 ahead\nAnswer:")
+            await person.until(asked("17 ahead", "Answer:"))
             assert "1 of 4. Which branch?\n  1. main\n  2. next: 17 ahead\n" in person.glass.text
             person.type("2\r")
-            await person.until("3. all\nAnswer, or numbers such as 1,2:")
+            await person.until(asked("3. all", "Answer, or numbers such as 1,2:"))
             person.type("3, 1\r")
-            await person.until("3 of 4. What name?\nAnswer:")
+            await person.until(asked("3 of 4. What name?", "Answer:"))
             person.type("7 dwarfs\r")
-            await person.until("4 of 4. And now?\n  1. stop\nAnswer:")
+            await person.until(asked("4 of 4. And now?\n  1. stop", "Answer:"))
             person.type("\x04")  # the end of the input leaves the rest to the agent
             await person.until("Thanks.")
         told = str(reply_requests(simulator)[-1].json["messages"][-1])
