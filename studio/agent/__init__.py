@@ -19,6 +19,7 @@ Modules:
 - ``model_family``: Tells by a model's name how it is spoken to, and how it edits and reads.
 - ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
 - ``agent_parser``: Parses one agent file, a stranger's too.
+- ``agent_keys``: Reads the value of each key of an agent file.
 - ``agent_check``: Finds all that is wrong in the text of an agent file.
 - ``agent_edit``: Changes one value in the text of an agent file, and none of its other words.
 - ``agent_library``: Saves, copies, deletes and restores agent files, and keeps unsaved texts.

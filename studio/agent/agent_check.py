@@ -9,8 +9,9 @@ from itertools import islice
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
 
-from .agent_parser import MOST_PROBLEMS, VERDICTS, AgentText, no_such, read_agent_text
-from .frontmatter import Entry, Frontmatter, Problem, ValueProblem
+from .agent_keys import VERDICTS
+from .agent_parser import MOST_PROBLEMS, AgentText, read_agent_text
+from .frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 
 
 @dataclass(frozen=True, slots=True)

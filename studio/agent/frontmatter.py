@@ -6,8 +6,9 @@ Places are character offsets in the whole text, from 0. They come from the marks
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .permission.invisible_characters import escape_line
@@ -33,7 +34,8 @@ class Problem:
 
     ``words`` names its ``values`` and the ``fix`` in braces. ``fix`` is what to write
     instead of the place, None where that is not known. A ``warning`` does not keep the file
-    from being used.
+    from being used. A ``hint`` is a warning about no mistake: it names what is kept and has
+    no effect.
     """
 
     words: str
@@ -44,6 +46,7 @@ class Problem:
     values: Mapping[str, str] = field(default_factory=dict[str, str])
     fix: str | None = None
     warning: bool = False
+    hint: bool = False
 
     @property
     def message(self) -> str:
@@ -69,6 +72,26 @@ class ProblemFound(ValueError):
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
         self.problem = problem
+
+
+def no_such(
+    words: str, name: str, known: Iterable[str], kind: type[ValueProblem] = ValueProblem
+) -> ValueProblem:
+    """A problem with a ``name`` that does not exist: the nearest one that does, or all."""
+    known = list(known)
+    fix = nearest(name, known)
+    if fix is not None:
+        return kind(words + ". Did you mean “{fix}”?", {"name": name, "fix": fix}, fix)
+    return kind(words + ". Known are {known}", {"name": name, "known": ", ".join(known)})
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
+    by_case = {one.casefold(): one for one in known}
+    wanted = name.casefold()[:100]
+    found = get_close_matches(wanted, by_case, 3, 0.6)
+    found.sort(key=lambda one: sorted(one) != sorted(wanted))  # letters that changed places
+    return by_case[found[0]] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +150,17 @@ class Frontmatter:
         return start + len(self.text[start:end].rstrip())
 
     def problem(
-        self, found: ValueProblem, start: int, end: int, *, warning: bool = False
+        self,
+        found: ValueProblem,
+        start: int,
+        end: int,
+        *,
+        warning: bool = False,
+        hint: bool = False,
     ) -> Problem:
         """What is wrong at a place of the text."""
-        return problem_at(self.text, found, start, end, warning=warning)
+        told = problem_at(self.text, found, start, end, warning=warning or hint)
+        return replace(told, hint=True) if hint else told
 
 
 def problem_at(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from .jsonvalue import Json, JsonObject
 from .models import Effort
 from .permissions import Rule
 
@@ -20,6 +21,8 @@ offered only tools that read."""
 
 Origin: TypeAlias = Literal["shipped", "own", "folder"]
 """Where an agent is from: the program, the person, or the folder that it works in."""
+Memory: TypeAlias = Literal["off", "index", "read", "write"]
+Desk: TypeAlias = Literal["auto", "own", "shared"]
 OWN_TOOLS = "own"
 """In an agent's list of tools: every tool that the person added."""
 
@@ -63,6 +66,37 @@ drafts and notes. ``notes``: tools that read, and notes. ``reads``: tools that r
 
 
 @dataclass(frozen=True, slots=True)
+class Handoff:
+    """What the person may do after an answer: give ``agent`` the ``prompt``.
+
+    With ``send`` it goes out with the choice. ``model`` is empty for the agent's.
+    """
+
+    label: str
+    agent: str
+    prompt: str = ""
+    send: bool = False
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedTool:
+    """A tool that an agent's file defines by one of ``prompt``, ``agent`` and ``workflow`` (W-2).
+
+    ``parameters`` and ``returns`` are JSON Schemas.
+    """
+
+    name: str
+    description: str = ""
+    prompt: str = ""
+    agent: str = ""
+    workflow: str = ""
+    model: str = ""
+    parameters: JsonObject = field(default_factory=dict[str, Json])
+    returns: JsonObject = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """What an agent's markdown file says; ``prompt`` is the body.
 
@@ -73,6 +107,12 @@ class Agent:
     person's setting. ``caps`` apply to one turn. ``mask`` names the kinds of personal data
     that the model does not get (T-9). ``trusted`` is False for an agent of a
     folder that the person does not trust: its ``prompt`` is a stranger's words.
+
+    ``agents`` are those that it may start, ``("*",)`` any; ``children`` at a time and ``depth``
+    of them are 0 for the usual, ``background`` says that it is started to work on the side.
+    ``user_invocable``: the person is offered it. ``model_invocable``: other agents may start it.
+    ``fallback``, ``memory``, ``desk``, ``handoffs`` and ``define`` are kept, and nothing uses
+    them yet (W-1).
     """
 
     name: str
@@ -96,6 +136,18 @@ class Agent:
     source: str = ""
     origin: Origin = "own"
     trusted: bool = True
+    agents: tuple[str, ...] = ()
+    children: int = 0
+    depth: int = 0
+    background: bool = False
+    fallback: tuple[str, ...] = ()
+    memory: Memory = "off"
+    desk: Desk = "auto"
+    handoffs: tuple[Handoff, ...] = ()
+    define: tuple[DefinedTool, ...] = ()
+    user_invocable: bool = True
+    model_invocable: bool = True
+    argument_hint: str = ""
 
     @property
     def whose(self) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
-from studio.agent.agent_parser import MOST_PROBLEMS, no_such, read_rules
-from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem
+from studio.agent.agent_keys import read_rules
+from studio.agent.agent_parser import MOST_PROBLEMS
+from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 from studio.agent.yaml_text import YamlError, construct_yaml
 from studio.domain.jsonvalue import Json, JsonObject
 

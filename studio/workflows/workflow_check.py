@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from studio.agent.agent_parser import MOST_PROBLEMS, no_such
-from studio.agent.frontmatter import Frontmatter, Problem, ValueProblem
+from studio.agent.agent_parser import MOST_PROBLEMS
+from studio.agent.frontmatter import Frontmatter, Problem, ValueProblem, no_such
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule

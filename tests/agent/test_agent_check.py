@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+
+import pytest
 
 from studio.agent.agent_check import KnownNames, check_agent
-from studio.agent.agent_parser import MOST_PROBLEMS
+from studio.agent.agent_parser import MOST_PROBLEMS, parse_agent
 from studio.agent.frontmatter import Problem
+from studio.domain.agents import Agent
 
 KNOWN = KnownNames(
     ["list", "read", "search", "run"], ["anthropic", "ollama"], ["bot", "feather"], ["coder"]
@@ -135,3 +139,102 @@ def test_w8_no_change_of_a_good_file_raises_or_leaves_the_text() -> None:
         for one in check_agent("".join(text), KNOWN).problems:
             assert 0 <= one.start <= one.end <= len(text) and one.line >= 1, "".join(text)
             assert str(one).startswith("line ")
+
+
+KEYS = """\
+agents: [Researcher, Tester]
+children: 4
+depth: 3
+background: true
+ask: [run, "fetch(*)"]
+model: ollama/qwen3:8b
+user-invocable: false
+disable-model-invocation: true
+argument-hint: a file
+fallback: [ollama/qwen3, claude-haiku-5-5]
+memory: off
+desk: own
+handoffs:
+  - {label: Review, agent: Reviewer, prompt: Look at it., send: true, model: m}
+  - agent: Tester
+define:
+  - name: summarise
+    description: Sums up
+    parameters: {type: object, properties: {text: {type: string}, style: {enum: [a, b]}}}
+    prompt: Sum up {text}.
+    returns: {type: string}
+    model: ollama/qwen3
+  - {name: ship, workflow: release.md}
+"""
+
+
+def agent_of(head: str, *, trusted: bool = True) -> Agent:
+    return parse_agent(f"---\nname: X\n{head}---\nWork.\n", Path("x.md"), trusted=trusted)
+
+
+def test_w1_the_keys_of_agents_that_start_others_are_read() -> None:
+    agent = agent_of(KEYS)
+    assert (agent.agents, agent.children, agent.depth) == (("Researcher", "Tester"), 4, 3)
+    assert agent.background and not agent.user_invocable and not agent.model_invocable
+    assert (agent.provider, agent.model) == ("ollama", "qwen3:8b")
+    assert [(r.verdict, str(r)) for r in agent.permissions] == [("ask", "run"), ("ask", "fetch")]
+    assert agent.fallback == ("ollama/qwen3", "claude-haiku-5-5")
+    assert (agent.memory, agent.desk, agent.argument_hint) == ("off", "own", "a file")
+    first, second = agent.handoffs
+    assert (first.label, first.agent, first.prompt) == ("Review", "Reviewer", "Look at it.")
+    assert first.send and first.model == "m" and (second.label, second.send) == ("Tester", False)
+    assert [one.name for one in agent.define] == ["summarise", "ship"]
+    assert agent.define[0].returns == {"type": "string"}
+    assert agent.define[1].workflow == "release.md"
+
+
+def test_w1_what_nothing_uses_yet_is_named_in_one_hint_and_is_no_mistake() -> None:
+    found = check_agent(f"---\nname: X\n{KEYS}---\nWork.\n", KNOWN)
+    (hint,) = found.problems
+    assert hint.hint and not found.errors
+    assert hint.message == (
+        "kept, and without effect so far: fallback, memory, desk, handoffs, define"
+    )
+
+
+def test_w1_an_agent_without_the_keys_starts_nobody() -> None:
+    agent = agent_of("hue: blue\n")
+    assert not agent.agents and not agent.background and not agent.define
+    assert agent.user_invocable and agent.model_invocable and agent.memory == "off"
+    slash = agent_of("provider: openai-compatible\nmodel: qwen/qwen3\n")
+    assert (slash.provider, slash.model) == ("openai-compatible", "qwen/qwen3")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("agnets: [a]", "Did you mean “agents”?"),
+        ("agents: 3", "agents is a list of names, or “*” for all"),
+        ("children: 0", "children is a whole number above 0 up to 32"),
+        ("depth: 6", "depth is a whole number above 0 up to 5"),
+        ("background: perhaps", "background is true or false"),
+        ("memory: wirte", "Did you mean “write”?"),
+        ("desk: shraed", "Did you mean “shared”?"),
+        ("ask: ['run(']", "is not a rule"),
+        ("handoffs: Tester", "handoffs is a list of “key: value” blocks"),
+        ("handoffs: [{label: x}]", "handoffs: “agent” is missing"),
+        ("handoffs: [{agnet: x}]", "Did you mean “agent”?"),
+        ("handoffs: [{agent: x, send: soon}]", "send is true or false"),
+        ("define: [{name: a b, prompt: x}]", "define: “a b” is no name of a tool"),
+        ("define: [{name: a}]", "a has one of prompt, agent and workflow"),
+        ("define: [{name: a, prompt: x, agent: y}]", "a has one of prompt, agent and workflow"),
+        ("define: [{name: a, prompt: x, returns: 3}]", "returns is a JSON Schema"),
+        ("define: [{name: a, prmopt: x}]", "Did you mean “prompt”?"),
+    ],
+)
+def test_w1_a_wrong_value_is_told_with_its_line(line: str, words: str) -> None:
+    (problem,) = check_agent(f"---\nname: X\n{line}\n---\nWork.\n", KNOWN).errors
+    assert problem.line == 3 and words in problem.message
+
+
+def test_w4_a_stranger_s_keys_start_nobody_and_choose_no_provider() -> None:
+    agent = agent_of(KEYS, trusted=False)
+    assert (agent.agents, agent.children, agent.depth, agent.background) == ((), 0, 0, False)
+    assert (agent.provider, agent.model, agent.fallback) == ("", "", ())
+    assert (agent.memory, agent.desk, agent.handoffs, agent.define) == ("off", "auto", (), ())
+    assert [str(rule) for rule in agent.permissions] == ["run", "fetch"], "what forbids stays"

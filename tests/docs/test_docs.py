@@ -124,14 +124,17 @@ def test_defaults_in_the_tables_are_the_programs() -> None:
 
 async def test_every_key_of_an_agents_file_in_the_page_is_read(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "agents.md").read_text()
-    table = text[text.index("| Key |") : text.index("[Models](models.md)")]
+    table = text[text.index("| Key |") : text.index("`model` may name")]
     keys = [
         key for row in table.strip().splitlines()[2:] for key in WORD.findall(row.split("|")[1])
     ]
     samples = {
         "provider": "ollama", "model": "m", "mode": "inline", "steps": "3", "seconds": "9",
         "parallel_tools": "2", "tokens": "9", "dollars": "1", "role": "notes", "effort": "low", "temperature": "1",
-        "mask": "[email]",
+        "mask": "[email]", "agents": "[Writer]", "children": "2", "depth": "1", "background": "true",
+        "ask": "[run]", "user-invocable": "false", "disable-model-invocation": "true", "argument-hint": "a file",
+        "fallback": "[ollama/m]", "memory": "off", "desk": "own", "handoffs": "[{agent: Writer}]",
+        "define": "[{name: t, prompt: x}]",
     }  # fmt: skip
     head = "\n".join(f"{key}: {samples[key]}" for key in keys)
     (tmp_path / "own.md").write_text(f"---\nname: Own\n{head}\n---\nWork.\n")

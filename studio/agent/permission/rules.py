@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from studio.agent.agent_files import Agents
-from studio.agent.agent_parser import read_rules
+from studio.agent.agent_keys import read_rules
 from studio.agent.folder_files import (
     MAX_FILE_BYTES,
     PROJECT_CHECKS,

@@ -15,6 +15,7 @@ from studio.domain.errors import ConfigurationError
 if TYPE_CHECKING:
     from studio.agent.agent_check import KnownNames
     from studio.agent.engine import Engine
+    from studio.agent.frontmatter import Problem
     from studio.cli.console import Console
     from studio.domain.agents import Agent, Origin
 
@@ -164,6 +165,7 @@ async def _check(
     from studio.providers.registry import PROVIDER_TITLES
 
     problems: list[str] = []
+    hints: list[str] = []
     count = 0
     names = KnownNames(engine.tools(), list(PROVIDER_TITLES))
     for place in (engine.paths.resources / "agents", engine.paths.agents, folder / PROJECT_AGENTS):
@@ -171,14 +173,18 @@ async def _check(
         count += await asyncio.to_thread(_files, place)
         problems += found.problems
         for one in found.by_name.values():
-            problems += await asyncio.to_thread(_mistakes, one, names)
+            for problem in await asyncio.to_thread(_mistakes, one, names):
+                told = hints if problem.hint else problems
+                told.append(f"{one.source}, {problem}")
     known = await engine.agents(folder)  # also a name that another agent has
     problems = list(dict.fromkeys([*problems, *known.problems]))
     if options.json:
-        console.write_json({"files": count, "problems": problems})
+        console.write_json({"files": count, "problems": problems, "hints": hints})
         return USAGE if problems else DONE
     for problem in problems:
         console.row(problem)
+    for hint in hints:
+        console.say(f"Hint: {hint}")
     if problems:
         return USAGE
     console.say(f"{count} agent files, no mistakes.")
@@ -189,12 +195,11 @@ def _files(folder: Path) -> int:
     return len(list(folder.glob("*.md")))
 
 
-def _mistakes(one: Agent, known: KnownNames) -> list[str]:
+def _mistakes(one: Agent, known: KnownNames) -> tuple[Problem, ...]:
     """Find what an agent names and what does not exist."""
     from studio.agent.agent_check import check_agent
 
-    found = check_agent(Path(one.source).read_text("utf-8-sig"), known)
-    return [f"{one.source}, {problem}" for problem in found.problems]
+    return check_agent(Path(one.source).read_text("utf-8-sig"), known).problems
 
 
 def _tools(engine: Engine, one: Agent) -> list[str]:

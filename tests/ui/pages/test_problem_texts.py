@@ -7,7 +7,7 @@ import inspect
 import random
 import re
 
-from studio.agent import agent_check, agent_parser, frontmatter
+from studio.agent import agent_check, agent_keys, agent_parser, frontmatter
 from studio.agent.agent_check import KnownNames, check_agent
 from studio.ui.pages.files.problem_texts import PROBLEMS, problem_text
 from studio.ui.translation import tr
@@ -16,7 +16,7 @@ from studio.workflows.workflow_check import KnownNames as Known
 from studio.workflows.workflow_check import check_workflow
 from support.languages import language
 
-NAMES = ("words", "NO_DASHES", "NO_MAPPING", "_HIDDEN")
+NAMES = ("words", "NO_DASHES", "NO_MAPPING", "HIDDEN")
 ENDS = (". Did you mean “{fix}”?", ". Known are {known}")
 """What ``no_such`` puts behind its words."""
 
@@ -45,7 +45,7 @@ def written(tree: ast.Module) -> set[str]:
 
 def test_all_words_of_the_engine_are_known_and_no_others() -> None:
     found = set[str]()
-    for module in (agent_check, agent_parser, frontmatter):
+    for module in (agent_check, agent_keys, agent_parser, frontmatter):
         found |= written(ast.parse(inspect.getsource(module)))
     assert found == set(PROBLEMS)
 
