@@ -47,6 +47,7 @@ UNATTENDED = {
     **dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "AWS_PAGER"), "cat"),
     **dict.fromkeys(("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), "true"),
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # also where a desktop or an editor has set one
     "GCM_INTERACTIVE": "never",
     "SSH_ASKPASS_REQUIRE": "never",
     "DEBIAN_FRONTEND": "noninteractive",

@@ -204,6 +204,23 @@ async def test_nobody_has_to_leave_a_pager_or_an_editor(tmp_path: Path) -> None:
     assert short.startswith("0\n1\n") and short.endswith("\n9999")
 
 
+@pytest.mark.parametrize("variable", ["GIT_ASKPASS", "SSH_ASKPASS", "configured"])
+async def test_git_opens_no_window_for_a_password(tmp_path: Path, variable: str) -> None:
+    """C-15: also where a desktop or an editor has set a program that would."""
+    asks = tmp_path / "asks"
+    asks.write_text("#!/bin/sh\necho asked\n")
+    asks.chmod(0o755)
+    set_up = f"-c core.askPass={asks}" if variable == "configured" else ""
+    command = (
+        "printf 'protocol=https\\nhost=example.com\\n\\n' | "
+        f"git -c credential.helper= {set_up} credential fill"
+    )
+    environment = {**ENVIRONMENT, variable: str(asks)}
+    asked = Context(Workspace(tmp_path), emit=lambda text: None, environment=environment)
+    told = await run.call(asked, {"command": command})
+    assert told.is_error and "asked" not in told.text and "prompts disabled" in told.text
+
+
 def test_capture_keeps_both_ends() -> None:
     capture = OutputCapture(lambda: None, kept=100)
     for number in range(100):
