@@ -35,7 +35,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.questions import AskedQuestion
-from studio.domain.tools import APPLY_PATCH, EDIT, Effect, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
 from studio.processes.shell_command import last_states
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
@@ -399,7 +399,8 @@ class ToolRunner:
         task = asyncio.current_task()
         assert task is not None, "each call is run by a task of its own"
         self._working[call.id] = task
-        untimed = self._commands_free and tool.spec.target == COMMAND
+        waits = tool.spec.target == COMMAND or (tool.built_in and tool.spec.name == JOB)
+        untimed = self._commands_free and waits
         if untimed:
             self.approvals.clock.pause()
         try:

@@ -21,6 +21,7 @@ from studio.domain.events import (
     StepStarted,
     Told,
     ToolFinished,
+    ToolStarted,
     TurnComplete,
     TurnStarted,
 )
@@ -30,6 +31,7 @@ from studio.simulator import Call, RequestView, Turn, Usage, stall
 from studio.simulator import Text as Words
 from studio.storage.config.settings import Settings
 from support.engine_home import EngineHome, engine_home
+from support.job_story import results_in
 
 
 def look(number: int, **more: object) -> Turn:
@@ -222,6 +224,36 @@ async def test_c1_commands_and_questions_take_no_time(tmp_path: Path) -> None:
         assert ran.seconds > 1.0
         end = end_of(events)
         assert end.reason == "done" and end.seconds < ran.seconds
+
+
+async def test_c1_waiting_for_a_job_takes_no_time(tmp_path: Path) -> None:
+    """C-1, C-13: a command that takes longer goes on in the background, and is still a command."""
+
+    def script(view: RequestView) -> Turn:
+        jobs = home.engine.services.jobs.of()
+        match len(results_in(view)):
+            case 0:
+                command = "until [ -e ready ]; do sleep 0.05; done"
+                return Turn(Call("run", {"command": command, "background": True}))
+            case 1:
+                return Turn(Call("job", {"id": jobs[0].id, "wait": 600}))
+            case _:
+                return Turn(Words("Done."))
+
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        await session.change(permission_mode="auto")
+        events: list[Event] = []
+        began, starts = time.monotonic(), 0
+        async for envelope in session.turn([Text("Go")], rules=[Rule.parse("run")]):
+            events.append(envelope.event)
+            starts += isinstance(envelope.event, ToolStarted)
+            if isinstance(envelope.event, ToolStarted) and starts == 2:
+                await asyncio.sleep(1 + 2 * (time.monotonic() - began))
+                (home.folder / "ready").touch()
+        waited = [event for event in events if isinstance(event, ToolFinished)][1]
+        assert waited.seconds > 1.0 and "is over" in waited.text
+        assert end_of(events).reason == "done" and end_of(events).seconds < waited.seconds
 
 
 @pytest.mark.parametrize(("answer", "least"), [("yes, all day long", 2.0), (NO, 1.0)])
