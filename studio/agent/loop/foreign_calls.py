@@ -175,7 +175,7 @@ PARAMETERS: dict[str, dict[str, Counterpart]] = {
         **_PATH,
         **_OLD,
         **_NEW,
-        **_parameters("replace_all", "replaceAll"),
+        **_parameters("replace_all", "replaceAll", "all"),  # as in a pair of ours
         **_parameters("edits", "edits", change=_list_of(_edit_item)),
         "expected_replacements": Counterpart(change=_only(1)),
     },

@@ -98,6 +98,12 @@ UNDERSTOOD: list[tuple[str, JsonObject, str, JsonObject]] = [
     ),
     (
         "edit",
+        {"path": "a", "old": "x", "new": "y", "all": True},
+        "edit",
+        {"path": "a", "old": "x", "new": "y", "replace_all": True},
+    ),
+    (
+        "edit",
         {"filePath": "a", "oldString": "x", "newString": "y"},
         "edit",
         {"path": "a", "old": "x", "new": "y"},
