@@ -116,6 +116,13 @@ class Jobs:
             job.released.set()
         return bool(found)
 
+    def interrupt(self, chat: str, call_id: str) -> bool:
+        """Begin to end the command that a call waits for; False if there is none."""
+        found = [one for one in self.awaited(chat) if one.call_id == call_id]
+        for job in found:
+            self._tasks.start(job.command.end())
+        return bool(found)
+
     def keep(self, job: Job) -> bool:
         """Let a command go on in the background; False if too many do."""
         if self.full(job.chat):

@@ -144,16 +144,17 @@ class ToolRunner:
     def stop_calls(self, call_id: str = "") -> bool:
         """End the tools that work now, or that of one call; the turn goes on (C-25).
 
-        The model gets what they printed as a failed result. Without a name, calls that wait for
-        the person's answer are left alone. Returns whether that call works, or whether there
-        was one that was not stopped before.
+        The model gets what they printed as a failed result, and hears of what a command wrote.
+        Without a name, calls that wait for the person's answer are left alone. Returns whether
+        that call works, or whether there was one that was not stopped before.
         """
         named = self._working.keys() & {call_id}
         found = named if call_id else self._working.keys() - self._asking
         fresh = found - self._stopped  # the others need a moment to end
         for one in fresh:
             self._stopped.add(one)
-            self._working[one].cancel()
+            if not self._services.jobs.interrupt(self._access.session_id, one):
+                self._working[one].cancel()
         return bool(fresh or named)
 
     def nature(self, name: str) -> tuple[Effect, bool]:
@@ -407,10 +408,12 @@ class ToolRunner:
             stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
             async with self._track_changes() if acts else nullcontext(), timer:
                 result = await tool.call(context, call.arguments or {})
+            if call.id in self._stopped and not task.cancelling():  # its command was ended
+                result = _stopped(result.text)
             return await asyncio.to_thread(_naming_changed, result, seen, workspace, stamps)
         except asyncio.CancelledError as error:
             if call.id in self._stopped and task.uncancel() == 0:  # else the turn is stopped too
-                return _stopped(printed)
+                return _stopped(last_states("".join(printed)).strip("\n"))
             if task.cancelling():
                 raise
             raise ToolFailed(f"{call.name} gave up: it was cancelled from inside.") from error
@@ -515,9 +518,8 @@ def _naming_changed(
     return replace(result, value=f"{result.text}\n[Files changed that you have read: {names}.]")
 
 
-def _stopped(printed: Sequence[str]) -> Result:
-    """The result of a call that the person stopped: what it printed until then."""
-    output = last_states("".join(printed)).strip("\n")
+def _stopped(output: str) -> Result:
+    """The result of a call that the person stopped, with its output until then."""
     text = CALL_STOPPED_AFTER.format(output=output) if output else CALL_STOPPED
     return Result(text, "stopped by you", is_error=True, keeps_end=True)
 

@@ -102,7 +102,12 @@ async def run(
             if at_once:
                 raise ToolFailed(_too_many(context.jobs, context.session_id))
             patience = _EVER
-        return await _result(context, drafts, command, started.result, time_limit, network=network)
+        stopped = started.stopped
+        return await _result(
+            *(context, drafts, command, started.result, time_limit),
+            network=network,
+            stopped=stopped,
+        )
     finally:
         if job is None:
             await asyncio.shield(drafts.remove())
@@ -118,12 +123,17 @@ async def _result(
     time_limit: float | None,
     *,
     network: bool,
+    stopped: bool = False,
 ) -> Result:
-    """The result of a command that has ended."""
+    """The result of a command that has ended; ``stopped``: somebody else says why."""
     failed = ended.timed_out or ended.code != 0
-    about_drafts = await drafts.report(failed=failed)
+    about_drafts = await drafts.report(failed=failed and not stopped)
     code = ending(ended.code)
-    output = last_states(ended.output).rstrip("\n") or "(no output)"
+    output = last_states(ended.output).rstrip("\n")
+    if stopped:
+        lines = [output, f"[{about_drafts}]" if about_drafts else ""]
+        return Result("\n".join(filter(None, lines)), "stopped", (command,), True, keeps_end=True)
+    output = output or "(no output)"
     if ended.timed_out:
         output += (
             f"\n[Stopped after {time_limit:g} s, the time limit. This is the output until then.]"

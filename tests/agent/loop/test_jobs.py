@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from studio.domain.events import AwaitingPermission, Event, Told, ToolFinished, TurnComplete
+from studio.agent.prompts import CALL_STOPPED
+from studio.domain.events import (
+    AwaitingPermission,
+    Event,
+    Told,
+    ToolFinished,
+    ToolOutput,
+    TurnComplete,
+)
+from studio.domain.messages import Text as Said
 from studio.domain.permissions import Rule
 from studio.simulator import Call, RequestView, Text, Turn, stall
 from support.command import Command, at_provider
@@ -97,6 +106,50 @@ async def test_what_a_job_wrote_becomes_drafts_but_for_what_changed_meanwhile(
         assert "changed meanwhile: own.txt" in ended.text
         assert (home.folder / "own.txt").read_text() == "the person's\n"
         assert not desk.root.exists() and not (home.folder / "made.txt").exists()
+
+
+async def test_what_a_stopped_command_wrote_becomes_drafts(tmp_path: Path) -> None:
+    """C-12, C-25: what it did until then stays done, also on a copy of the folder."""
+    script = [
+        Turn(Call("write", {"path": "draft.txt", "content": "1\n"})),
+        Turn(Call("run", {"command": "echo made > made.txt; echo begun; sleep 3600"})),
+        Turn(Text("Done.")),
+    ]
+    async with engine_home(tmp_path, "ollama", script) as home:
+        if not (await home.engine.sandbox()).desks:
+            pytest.skip("there is no sandbox for that here")
+        session = await home.session()
+        events: list[Event] = []
+        async for envelope in session.turn([Said("Go")], rules=[RUN]):
+            events.append(envelope.event)
+            if isinstance(envelope.event, ToolOutput):
+                assert session.interrupt()
+        stopped = finished(events)[1]
+        assert stopped.is_error and stopped.summary == "stopped by you"
+        assert stopped.text.startswith("begun\n") and CALL_STOPPED in stopped.text
+        assert "waits as drafts: made.txt" in stopped.text and "exit" not in stopped.text
+        drafts = {draft.path: draft.after for draft in session.drafts.waiting_files()}
+        assert drafts == {"draft.txt": "1\n", "made.txt": "made\n"}
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+        assert not (home.folder / "made.txt").exists()
+
+
+async def test_files_that_a_stopped_command_changed_are_named(tmp_path: Path) -> None:
+    """C-7, C-25."""
+    script = [
+        Turn(Call("read", {"path": "a.txt"})),
+        Turn(Call("run", {"command": "echo two >> a.txt; echo begun; sleep 3600"})),
+        Turn(Text("Done.")),
+    ]
+    async with engine_home(tmp_path, "ollama", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        session = await home.session()
+        events: list[Event] = []
+        async for envelope in session.turn([Said("Go")], rules=[RUN]):
+            events.append(envelope.event)
+            if isinstance(envelope.event, ToolOutput):
+                assert session.interrupt()
+        assert finished(events)[1].text.endswith("[Files changed that you have read: a.txt.]")
 
 
 async def test_looking_is_free_and_input_is_asked_about(tmp_path: Path) -> None:
