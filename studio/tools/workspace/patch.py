@@ -46,11 +46,16 @@ _WRAPPED = re.compile(
     r"\s*(?:```\w*|<<-?\s*(['\"]?)(?P<mark>\w+)\1)\n(?P<patch>.*)\n(?:```|(?P=mark))\s*", re.S
 )
 
-
+_APOSTROPHE = r"""'"'"'|'\\''"""
+_QUOTED = rf"'(?P<quoted>[^']*(?:(?:{_APOSTROPHE})[^']*)*)'"
+"""What a shell takes as it stands; ``_unquoted`` has what it takes it for."""
+_SHELL = re.compile(rf"\s*(?:/(?:usr/)?bin/)?(?:ba|z)?sh\s+-l?c\s+{_QUOTED}\s*", re.S)
+"""A command line that another shell runs."""
 _COMMAND = re.compile(
     r"""\s*(?:cd\s+(?:'(?P<folder>[^']+)'|"(?P<double>[^"$`\\]+)"|(?P<plain>[\w./@+-]+))\s*(?:&&|;)\s*)?
     apply_?patch\s*(?:<<(?P<tabs>-?)\s*(?P<quote>['"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n
-    (?P<patch>.*)\n[ \t]*(?P=mark)|'(?P<single>[^']*)')\s*""",
+    (?P<patch>.*)\n[ \t]*(?P=mark)|"""
+    rf"{_QUOTED})\s*",
     re.S | re.X,
 )
 """A command line that hands a patch to a program of this name, and does nothing else."""
@@ -66,15 +71,20 @@ def patch_in_command(command: str, place: str = "") -> str:
     Models write it so because they were trained on that; there is no such program. Empty for
     any other command.
     """
-    found = _COMMAND.fullmatch(command)
+    shell = _SHELL.fullmatch(command)
+    found = _COMMAND.fullmatch(_unquoted(shell["quoted"]) if shell else command)
     if found is None:
         return ""
-    patch = found["patch"] or found["single"] or ""
+    patch = found["patch"] or _unquoted(found["quoted"] or "")
     if found["tabs"]:
         patch = re.sub(r"(?m)^\t+", "", patch)
     folder = found["folder"] or found["double"] or found["plain"] or ""
     joined = posixpath.join(place, folder)
     return _PATH_LINE.sub(lambda line: line[1] + posixpath.join(joined, ""), patch)
+
+
+def _unquoted(words: str) -> str:
+    return re.sub(_APOSTROPHE, "'", words)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from difflib import SequenceMatcher
 
 import pytest
@@ -239,6 +240,17 @@ def test_a_command_that_does_more_is_none_for_the_tool(command: str) -> None:
     assert patch_in_command(command) == ""
 
 
+@pytest.mark.parametrize("shell", [[], ["bash", "-lc"], ["sh", "-c"], ["/bin/zsh", "-lc"]])
+def test_a_patch_is_found_in_the_words_of_a_command(shell: list[str]) -> None:
+    """C-8, C-21: as models give them that were trained on lists of words."""
+    patch = "*** Begin Patch\n*** Update File: f\n@@\n-it's\n+it \\'' is\n*** End Patch"
+    for line in (f"apply_patch <<'EOF'\n{patch}\nEOF", shlex.join(["apply_patch", patch])):
+        assert patch_in_command(shlex.join([*shell, line]) if shell else line) == patch
+        assert patch_in_command(f"{shlex.join([*(shell or ['sh', '-c']), line])}; ls") == ""
+    backslash = patch.replace("'", "'\\''")
+    assert patch_in_command(f"apply_patch '{backslash}'") == patch
+
+
 @pytest.mark.parametrize("blanks", ["\n", " ", "\n "])
 def test_any_command_is_looked_through_in_linear_time(blanks: str) -> None:
     """C-8: on the event loop; a quadratic search would not come to its end."""
@@ -246,6 +258,9 @@ def test_any_command_is_looked_through_in_linear_time(blanks: str) -> None:
     assert patch_in_command(command) == ""
     patch = "*** Begin Patch\n*** Delete File: f\n*** End Patch"
     assert patch_in_command(f"apply_patch <<EOF\n{patch}\n \tEOF\n\n") == patch
+    for quoted in ("x'\"'\"'" * 300_000, f"{blanks}'\\''" * 300_000, "x" * 1_000_000):
+        assert patch_in_command(f"bash -lc 'apply_patch '{quoted}") == ""
+        assert patch_in_command(f"apply_patch '{quoted}") == ""
 
 
 def test_anchors_that_fit_every_line_lead_nowhere() -> None:
