@@ -23,6 +23,8 @@ MOST_LINES = 60
 """Lines of the tree."""
 MOST_TOP = 36
 """Of those, entries of the folder itself."""
+_NET = re.compile(r"[\\/]{2}|[\\/]net[\\/]")
+"""Begins a path that may lead to another computer: to look there tells it who looks."""
 _MOST_NAMES = 4_000
 _MOST_BYTES = 100_000
 
@@ -105,7 +107,9 @@ def git_branch(folder: Path) -> str:
         git = place / ".git"
         if git.is_file():  # a worktree or a submodule: a line says where the rest is
             there = _beginning(git).removeprefix("gitdir:").strip()
-            git = place / there if there and "\0" not in there else git
+            if _NET.match(there) or "\0" in there:
+                return ""
+            git = place / there if there else git
         head = _beginning(git / "HEAD").strip() if git.is_dir() else ""
         if head:
             name = head.removeprefix("ref:").strip()

@@ -365,3 +365,12 @@ def test_c17_the_branch_is_read_without_git(tmp_path: Path, head: str, branch: s
     (tmp_path / "in" / "side").mkdir(parents=True)
     (tmp_path / "in" / ".git").write_text(f"gitdir: {tmp_path / 'there'}\n")
     assert git_branch(tmp_path / "in" / "side") == branch
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there the two slashes are a computer's name")
+def test_c17_no_folder_leads_to_another_computer(tmp_path: Path) -> None:
+    """C-17: on Windows a look there sends the person's name and what proves it."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "HEAD").write_text("ref: refs/heads/a\n")
+    (tmp_path / ".git").write_text(f"gitdir: /{tmp_path / 'there'}\n")
+    assert git_branch(tmp_path) == ""
