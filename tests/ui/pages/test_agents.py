@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from studio.agent.agent_files import AgentFiles
+from studio.agent.agent_library import AgentLibrary, StoredText
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.theme.icons import Icons
@@ -226,6 +227,34 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
         await until(lambda: not page.title.accessibleName().endswith("Edited"))
         file.write_text(good)  # nothing is unsaved: it is shown at once
         await until(lambda: page.editor.text() == good)
+
+
+@on_window_loop
+async def test_w11_a_change_right_after_the_file_was_read_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when another program had put a new file in place just before."""
+    file = write_files(tmp_path)
+    good = PROOF.replace("modle", "model").replace("serach", "search")
+    file.write_text(good)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Proofreader")
+        read = AgentLibrary.read
+        written = [good.replace("Finds", "Finds 0")]
+
+        def read_and_change(self: AgentLibrary, path: Path) -> StoredText | None:
+            found = read(self, path)
+            if found is not None and found.text in written and len(written) < 5:
+                written.append(good.replace("Finds", f"Finds {len(written)}"))
+                file.write_text(written[-1])
+            return found
+
+        monkeypatch.setattr(AgentLibrary, "read", read_and_change)
+        other = tmp_path / "other.md"
+        other.write_text(written[0])
+        other.replace(file)
+        await until(lambda: len(written) == 5 and page.editor.text() == written[-1])
 
 
 @on_window_loop

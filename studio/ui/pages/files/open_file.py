@@ -78,6 +78,7 @@ class OpenFile(QObject, Generic[CheckedT]):
 
     async def load(self, path: Path, origin: Origin) -> FileDocument:
         """Open a file, with what was written and not saved in it; raises StudioError."""
+        self._watch(path)
         stored = await asyncio.to_thread(self._library.read, path)
         unsaved = (await asyncio.to_thread(self._library.unsaved)).get(path)
         await self._keep_all()
@@ -89,7 +90,6 @@ class OpenFile(QObject, Generic[CheckedT]):
                 document.stored = replace(stored, text=unsaved.base)
             document.text = unsaved.text
         self.document, self.checked = document, self._nothing()
-        self._watch()
         return document
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class OpenFile(QObject, Generic[CheckedT]):
         document.outside = None  # what was seen meanwhile is what was written
         if text == document.text:
             await asyncio.to_thread(self._library.forget_unsaved, document.path)
-        self._watch()
+        await self.look_outside()  # the file is another one now, and to be watched anew
         return True
 
     async def rewrite(self, change: Callable[[str], str]) -> None:
@@ -178,11 +178,13 @@ class OpenFile(QObject, Generic[CheckedT]):
 
     # Changes of other programs
 
-    def _watch(self) -> None:
+    def _watch(self, path: Path) -> None:
+        """Hear of changes from now on; ahead of a reading, so that none is missed in between.
+
+        A file that is put in another one's place is not watched until this is called again.
+        """
         known = {*self._watcher.files(), *self._watcher.directories()}
-        wanted: set[str] = set()
-        if self.document is not None:
-            wanted = {str(self.document.path), str(self.document.path.parent)}
+        wanted = {str(path), str(path.parent)}
         if gone := sorted(known - wanted):
             self._watcher.removePaths(gone)
         if new := sorted(wanted - known):
@@ -193,10 +195,10 @@ class OpenFile(QObject, Generic[CheckedT]):
         document = self.document
         if document is None or document.read_only:
             return
+        self._watch(document.path)
         now = await asyncio.to_thread(self._library.read, document.path)
         if document is not self.document:
             return
-        self._watch()
         if document.is_known(now):
             return
         if now is None:
