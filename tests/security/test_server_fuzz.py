@@ -38,7 +38,7 @@ NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 ATTACKS = 20_000 if NIGHTLY else 1_000
 SEARCHED = 240 if NIGHTLY else 8
 """Seconds that requests are tried for; how many they are is no verdict."""
-NO_KEY = re.compile(r"sk-|as-[\w-]{20}|Traceback|File \"|/studio/")
+NO_KEY = re.compile(r"(?<![\w-])(?:sk-|as-[\w-]{20})|Traceback|File \"|/studio/")
 """What no answer may show."""
 
 

@@ -221,6 +221,7 @@ def test_read_only_places_are_named(tmp_path: Path) -> None:
     from studio.domain.errors import StorageError
     from studio.storage.database import Database
     from studio.storage.migrations import MIGRATIONS
+    import studio.storage.read_only  # which nobody may read in the superuser's own folder
     async def attempt(path):
         db = Database(path, MIGRATIONS)
         try:

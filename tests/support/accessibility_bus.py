@@ -180,7 +180,8 @@ async def screen(folder: Path) -> AsyncIterator[dict[str, str]]:
     assert xvfb and daemon and launcher, f"screen readers are tried with {NEEDED}"
     env = environment(folder)
     size = ("-screen", "0", "1440x900x24", "-nolisten", "tcp")
-    async with _running(xvfb, "-displayfd", "1", *size, env=env) as server:
+    kept = ("-noreset",)  # when its first client goes, which may be the bus
+    async with _running(xvfb, "-displayfd", "1", *size, *kept, env=env) as server:
         assert server.stdout is not None
         env["DISPLAY"] = ":" + (await server.stdout.readline()).decode().strip()
         async with _running(daemon, "--session", "--nofork", "--print-address", env=env) as bus:

@@ -48,7 +48,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if shutil.which("Xvfb") is None or shutil.which("xdotool") is None:
         pytest.skip("xvfb and xdotool are needed")
     read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp", "-noreset"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, pass_fds=[write], stdout=quiet, stderr=quiet) as server:
         os.close(write)

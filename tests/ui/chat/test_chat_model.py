@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import subprocess
 import sys
@@ -249,6 +250,32 @@ async def test_a_folder_with_rules_is_asked_about_until_it_is_put_off_or_trusted
         await chat.model.start_new(COMPATIBLE)
         assert chat.model.status is not None  # put off for one chat only
         chat.model.trust.trust(str(folder))
+        await until(lambda: chat.model.status is None)
+
+
+async def test_trust_that_is_given_while_the_folder_is_read_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pane(tmp_path, []) as chat:
+        folder, rules = chat.home.folder / "strange", chat.home.engine.rules
+        (folder / ".agents").mkdir(parents=True)
+        (folder / ".agents" / "permissions.yaml").write_text("allow:\n  - run(ls *)\n")
+        chat.model.options.choose_folder(str(folder))
+        await until(lambda: chat.model.status is not None)
+        was_read, go_on, trusted = asyncio.Event(), asyncio.Event(), rules.trusted
+
+        async def slow(path: Path) -> str:
+            found = await trusted(path)
+            was_read.set()
+            await go_on.wait()
+            return found
+
+        monkeypatch.setattr(rules, "trusted", slow)
+        chat.model.trust.refresh()
+        await was_read.wait()
+        await rules.trust(folder)
+        chat.model.trust.refresh()
+        go_on.set()
         await until(lambda: chat.model.status is None)
 
 

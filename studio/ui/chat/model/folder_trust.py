@@ -19,6 +19,8 @@ class FolderTrust:
     def __init__(self, chat: OpenChat, options: SessionOptions) -> None:
         self._chat, self._options = chat, options
         self._task: asyncio.Task[None] | None = None
+        self._stale = False
+        """Whether what the task reads may have changed since it began."""
         self.folder = ""
         """The folder that was read last."""
         self._found: Trust = "nothing"
@@ -43,19 +45,21 @@ class FolderTrust:
 
     def refresh(self) -> None:
         """Read again what is in the folder."""
+        self._stale = True
         if self._chat.engine is not None and (self._task is None or self._task.done()):
             self._task = self._chat.run(self._refresh())
 
     async def _refresh(self) -> None:
         engine = self._chat.engine
         assert engine is not None
-        while True:
+        folder, found, offer = "", self._found, self.offer
+        while self._stale:
+            self._stale = False
             folder = self._options.folder
-            found: Trust = await engine.rules.trusted(Path(folder)) if folder else "nothing"
+            found = await engine.rules.trusted(Path(folder)) if folder else "nothing"
             asks = found in ("untrusted", "changed")
             offer = await engine.trust_offer(Path(folder)) if asks else None
-            if folder == self._options.folder:
-                break
+            self._stale = self._stale or folder != self._options.folder
         self.offer = offer
         if (folder, found) != (self.folder, self._found):
             self.folder, self._found = folder, found
