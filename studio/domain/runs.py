@@ -63,6 +63,7 @@ class RunStarted:
 
     ``source`` is the file's path, ``number`` how many runs the workflow had before it, plus one.
     ``provider`` and ``model`` answer in steps that name none; empty for the person's setting.
+    ``forked_from`` is the run that this one repeats from some step on, empty for none.
     """
 
     run_id: str
@@ -76,6 +77,41 @@ class RunStarted:
     provider: str = ""
     model: str = ""
     permission_mode: str = ""
+    forked_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEdited:
+    """The person changed what a step does, for this run alone; what is None stays as it was."""
+
+    step: str
+    prompt: str | None = None
+    agent: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepLinked:
+    """A step, or an item of it, has its result from the run ``run_id`` and does not run (W-30).
+
+    The fields are those of its end there: what it used counts there, not here. ``session_id`` is
+    where it worked. ``edited``: the person wrote the outputs.
+    """
+
+    step: str
+    item: str
+    run_id: str
+    state: EndState = "done"
+    reason: str = ""
+    text: str = ""
+    outputs: Json = field(default=None, hash=False)
+    fault: Fault = ""
+    tokens: int = 0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+    exposed: tuple[Exposed, ...] = ()
+    session_id: str = ""
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +257,8 @@ class RunFinished:
 
 RunEvent: TypeAlias = (
     RunStarted
+    | StepEdited
+    | StepLinked
     | ItemsFound
     | StepQueued
     | StepStarted
@@ -243,7 +281,10 @@ RunEvent: TypeAlias = (
 
 @dataclass(slots=True)
 class Try:
-    """One try of a step or an item. Times are seconds since the epoch; ``ended`` is 0 before."""
+    """One try of a step or an item. Times are seconds since the epoch; ``ended`` is 0 before.
+
+    ``linked`` is the run that it was made in and counts in, empty for this one.
+    """
 
     round: int
     attempt: int
@@ -259,6 +300,7 @@ class Try:
     dollars: float | None = 0.0
     seconds: float = 0.0
     exposed: tuple[Exposed, ...] = ()
+    linked: str = ""
 
 
 @dataclass(slots=True)
@@ -301,13 +343,18 @@ class StepRun:
 
     @property
     def tokens(self) -> int:
-        """Of all tries."""
-        return sum(one.tokens for one in self.tries)
+        """Of all tries of this run."""
+        return sum(one.tokens for one in self.tries if not one.linked)
 
     @property
     def dollars(self) -> float:
-        """Of all tries, as far as prices are known."""
-        return sum(one.dollars or 0.0 for one in self.tries)
+        """Of all tries of this run, as far as prices are known."""
+        return sum(one.dollars or 0.0 for one in self.tries if not one.linked)
+
+    @property
+    def linked(self) -> str:
+        """The run that its result is from; empty where it has its own, or none."""
+        return self.tries[-1].linked if self.tries else ""
 
 
 def item_keys(items: Iterable[Json]) -> list[str]:
@@ -341,6 +388,8 @@ class Run:
         """The present round of steps that were gone back to."""
         self.redone: dict[str, int] = {}
         """How often each step sent the run back."""
+        self.edits: dict[str, StepEdited] = {}
+        """What the person changed of steps; see ``studio.workflows.fork``."""
         self.caps: dict[str, Caps] = {}
         """Caps that the person raised, by step; that of the run under an empty name."""
         self.answers: dict[str, Json] = {}
@@ -408,6 +457,10 @@ class Run:
             case RunStarted():
                 self.started, self.began = event, at
                 self.caps[""] = event.caps
+            case StepEdited():
+                self._edit(event)
+            case StepLinked():
+                self._link(at, event)
             case ItemsFound():
                 self.items[event.step] = dict(zip(item_keys(event.items), event.items, strict=True))
                 self._of(event.step).state = "running"
@@ -462,6 +515,26 @@ class Run:
         last.tokens, last.dollars, last.seconds = event.tokens, event.dollars, event.seconds
         last.exposed = event.exposed
         one.state, one.reason, one.question, one.due = event.state, event.reason, None, 0.0
+
+    def _edit(self, event: StepEdited) -> None:
+        known = self.edits.get(event.step, StepEdited(event.step))
+        self.edits[event.step] = StepEdited(
+            event.step,
+            known.prompt if event.prompt is None else event.prompt,
+            known.agent if event.agent is None else event.agent,
+            known.model if event.model is None else event.model,
+        )
+
+    def _link(self, at: float, event: StepLinked) -> None:
+        one = self._of(event.step, event.item)
+        one.state, one.reason, one.question, one.due = event.state, event.reason, None, 0.0
+        one.tries.append(
+            Try(
+                *(self.round_of(event.step), 1, event.session_id, at, at),
+                *(event.state, event.reason, event.text, event.outputs, event.fault),
+                *(event.tokens, event.dollars, event.seconds, event.exposed, event.run_id),
+            )
+        )
 
     def _redo(self, event: StepsRedone) -> None:
         self.redone[event.by] = self.redone.get(event.by, 0) + 1

@@ -14,6 +14,7 @@ from studio.domain.runs import Run, RunEvent, RunQuestion
 ASKED = RunQuestion("q", "ask", "Which?", form={"type": "object"}, choices=("a", "b"))
 SAMPLES: list[RunEvent] = [
     runs.RunStarted("r", "Release", "d", "a.md", "/tmp", {"tag": "v1"}, Caps(10, 2.5), 3),
+    runs.StepEdited("each", "Look again.", model="big"),
     runs.StepQueued("plan"),
     runs.StepStarted("plan", session_id="s1"),
     runs.StepAsked("plan", "", ASKED),
@@ -35,6 +36,15 @@ SAMPLES: list[RunEvent] = [
     runs.StepFinished("each", runs.item_keys(["a"])[0], "failed", "broke", dollars=None),
     runs.RetryPlanned("each", runs.item_keys(["a"])[0], 99.0),
     runs.StepsRedone("plan", "each", ("plan", "each")),
+    runs.StepLinked(
+        *("told", "", "before", "done", "", "Told.", {"ok": True}),
+        tokens=9,
+        dollars=1.0,
+        seconds=3.0,
+        exposed=(Exposed("private", "a file"),),
+        session_id="s3",
+        edited=True,
+    ),
     runs.RunFinished("stopped", "You stopped it.", {"x": None}),
 ]
 
@@ -50,15 +60,29 @@ def test_w18_the_fold_tells_states_and_costs() -> None:
     for number, event in enumerate(SAMPLES):
         run.apply(float(number), event)
         states.append(run.state)
-    assert states[:6] == ["running", "running", "running", "needs_you", "running", "running"]
-    assert states[9:11] == ["paused", "paused"] and states[-1] == "stopped"
+    assert states[1:7] == ["running", "running", "running", "needs_you", "running", "running"]
+    assert states[10:12] == ["paused", "paused"] and states[-1] == "stopped"
     assert (run.tokens, run.dollars, run.reason) == (7, 0.5, "You stopped it.")
     plan, (first, second) = run.step("plan"), runs.item_keys(["a", "b"])
     assert (plan.text, plan.outputs) == ("Two parts.", {"parts": ["a", "b"]})
-    assert (plan.tries[0].began, plan.tries[0].ended, plan.session_id) == (2.0, 5.0, "s1")
+    assert (plan.tries[0].began, plan.tries[0].ended, plan.session_id) == (3.0, 6.0, "s1")
     assert (plan.state, run.round_of("plan"), run.redone) == ("waiting", 2, {"each": 1})
     assert run.step("each", first).last is not None and not run.step("each", second).tries
     assert run.caps == {"": Caps(20, 5.0)} and run.answers == {"q": {"which": ["a"]}}
+
+
+def test_w30_what_is_linked_has_its_result_and_counts_elsewhere() -> None:
+    run = Run(enumerate(SAMPLES))
+    told = run.step("told")
+    assert (told.state, told.text, told.outputs, told.linked) == (
+        *("done", "Told.", {"ok": True}),
+        "before",
+    )
+    assert told.last is not None and (told.last.tokens, told.last.dollars) == (9, 1.0)
+    assert (told.tokens, told.dollars) == (0, 0.0)
+    edited = runs.StepEdited("each", agent="Coder")
+    run.apply(100.0, edited)
+    assert run.edits == {"each": runs.StepEdited("each", "Look again.", "Coder", "big")}
 
 
 def test_equal_items_have_their_own_keys() -> None:
