@@ -30,6 +30,8 @@ RunState: TypeAlias = Literal[
 Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid"]
 """Why a step failed, as ``retry.on`` names it."""
 RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour"]
+Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork"]
+"""What began a run: a person, a time, a change of files, or a person from a step of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class RunStarted:
     model: str = ""
     permission_mode: str = ""
     forked_from: str = ""
+    trigger: Trigger = "manual"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, cast
 from studio.domain.codec import decode_run_event, encode_event
 from studio.domain.errors import StorageError
 from studio.domain.ledger import canonical_json
-from studio.domain.runs import Run, RunEvent, RunStarted, RunState
+from studio.domain.runs import Run, RunEvent, RunStarted, RunState, Trigger
 
 from .database import Database
 from .sessions.search import sanitise_text
@@ -52,6 +52,7 @@ class RunInfo:
     dollars: float
     created: float
     updated: float
+    trigger: Trigger = "manual"
     live: bool = False
 
 
@@ -103,13 +104,13 @@ class RunStore:
 
         await self._db.write(write)
 
-    async def events(self, run_id: str) -> list[tuple[float, RunEvent]]:
-        """What is stored of a run, each event with its time; empty if there is no such run.
+    async def events(self, run_id: str, after: int = 0) -> list[tuple[float, RunEvent]]:
+        """The events of a run after the first ``after``, each with its time, in order.
 
         Raises StorageError if an event cannot be read: what a run did must not be guessed.
         """
-        query = "SELECT at, body FROM run_events WHERE run_id = ? ORDER BY seq"
-        rows = await self._db.rows(query, run_id)
+        query = "SELECT at, body FROM run_events WHERE run_id = ? AND seq > ? ORDER BY seq"
+        rows = await self._db.rows(query, run_id, after)
         try:
             return [(at, decode_run_event(json.loads(body))) for at, body in rows]
         except (ValueError, TypeError, RecursionError) as error:
@@ -122,13 +123,21 @@ class RunStore:
             raise StorageError("The workflow of this run is not stored.")
         return str(rows[0][0])
 
-    async def list(self, most: int = 50, start: str = "") -> list[RunInfo]:
-        """The runs whose id begins so, the one that changed last first."""
+    async def list(self, most: int = 50, start: str = "", source: str = "") -> list[RunInfo]:
+        """The runs whose id begins so, the one that changed last first.
+
+        With ``source`` only those of this workflow's file.
+        """
         rows = await self._db.rows(
-            f"""SELECT {_COLUMNS}, owner FROM runs WHERE substr(id, 1, ?1) = ?2
-            ORDER BY updated DESC, id LIMIT ?3""",
+            f"""SELECT {_COLUMNS}, coalesce((
+                SELECT json_extract(body, '$.trigger') FROM run_events
+                WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
+            ), 'manual'), owner FROM runs
+            WHERE substr(id, 1, ?1) = ?2 AND (?3 = '' OR source = ?3)
+            ORDER BY updated DESC, id LIMIT ?4""",
             len(start),
             start,
+            sanitise_text(source),
             most,
         )
         living = await self._db.alive({str(owner) for *_, owner in rows} - {""})

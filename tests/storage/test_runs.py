@@ -104,3 +104,19 @@ async def test_files_that_no_run_has_go_with_the_last(tmp_path: Path) -> None:
         await runs.delete("b")
         assert await database.rows("SELECT * FROM run_files") == []
         assert await database.rows("SELECT * FROM run_events") == []
+
+
+async def test_w66_the_runs_of_a_file_say_what_began_them(tmp_path: Path) -> None:
+    async with store(tmp_path) as (runs, database):
+        for run_id, source, trigger in (("a", "x.md", "manual"), ("b", "x.md", "schedule")):
+            started = RunStarted(run_id, "Notes", "d", source, trigger=trigger)
+            await runs.create(started, 5.0 + ord(run_id), "steps")
+        await begin(runs, "c")
+        assert [(one.id, one.trigger) for one in await runs.list(source="x.md")] == [
+            ("b", "schedule"),
+            ("a", "manual"),
+        ]
+        # A run of an older version says nothing of it: a person began it.
+        await database.execute("UPDATE run_events SET body = json_remove(body, '$.trigger')")
+        assert {one.trigger for one in await runs.list()} == {"manual"}
+        assert len(await runs.events("a")) == 1 and not await runs.events("a", 1)
