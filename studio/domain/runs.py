@@ -32,6 +32,8 @@ Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid"]
 RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour"]
 Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork"]
 """What began a run: a person, a time, a change of files, or a person from a step of another."""
+Moment: TypeAlias = Literal["before", "after"]
+"""When a breakpoint stops the run: before a try of its step begins, or after one has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,46 @@ class RunPaused:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """A paused run goes on."""
+    """A paused run goes on; with ``one`` only until the step after the next would begin."""
+
+    one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointSet:
+    """The run stops at this step, if the expression ``when`` is true or empty (W-65)."""
+
+    step: str
+    moment: Moment = "before"
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointCleared:
+    """The run does not stop there any more."""
+
+    step: str
+    moment: Moment = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointReached:
+    """The run is stopped at a step, as if it were paused; ``reason`` is in words."""
+
+    step: str
+    item: str = ""
+    moment: Moment = "before"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEdited:
+    """The person changed what came of a step, or an item of it, for the steps after it."""
+
+    step: str
+    item: str
+    text: str
+    outputs: Json = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +317,10 @@ RunEvent: TypeAlias = (
     | RunPaused
     | RunResumed
     | RunFinished
+    | BreakpointSet
+    | BreakpointCleared
+    | BreakpointReached
+    | ResultEdited
 )
 
 
@@ -399,6 +444,14 @@ class Run:
         self.paused: str | None = None
         """Why nothing begins; None if the run is not paused."""
         self.end: RunFinished | None = None
+        self.breakpoints: dict[tuple[str, Moment], str] = {}
+        """The conditions of breakpoints; empty for those that always stop."""
+        self.stopped: BreakpointReached | None = None
+        """The breakpoint that the run is stopped at."""
+        self.passed: set[tuple[str, str, int]] = set()
+        """Steps, items and rounds that the run has stopped before, and may begin now."""
+        self.may_begin: int | None = None
+        """How many other tries may begin until the run stops; None if it goes on."""
         for at, event in events:
             self.apply(at, event)
 
@@ -473,6 +526,8 @@ class Run:
                 one = self._of(event.step, event.item)
                 one.state, one.reason, one.question, one.due = "running", "", None, 0.0
                 one.tries.append(Try(event.round, event.attempt, event.session_id, at))
+                if self.may_begin and (event.step, event.item, event.round) not in self.passed:
+                    self.may_begin -= 1
             case StepResumed():
                 one = self._of(event.step, event.item)
                 one.state, one.reason, one.question = "running", event.reason, None
@@ -498,9 +553,22 @@ class Run:
             case RunPaused():
                 self.paused = event.reason
             case RunResumed():
-                self.paused = None
+                before = self.stopped is not None and self.stopped.moment == "before"
+                self.may_begin = (0 if before else 1) if event.one else None
+                self.paused = self.stopped = None
             case RunFinished():
-                self.end, self.paused = event, None
+                self.end, self.paused, self.stopped = event, None, None
+            case BreakpointSet():
+                self.breakpoints[event.step, event.moment] = event.when
+            case BreakpointCleared():
+                self.breakpoints.pop((event.step, event.moment), None)
+            case BreakpointReached():
+                self.paused, self.stopped = event.reason, event
+                if event.moment == "before":
+                    self.passed.add((event.step, event.item, self.round_of(event.step)))
+            case ResultEdited():
+                if (last := self._of(event.step, event.item).last) is not None:
+                    last.text, last.outputs = event.text, event.outputs
             case _:
                 assert_never(event)
 

@@ -31,8 +31,12 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Answer
 from studio.domain.runs import (
+    BreakpointCleared,
+    BreakpointReached,
+    BreakpointSet,
     CapRaised,
     CapReached,
+    ResultEdited,
     Run,
     RunEvent,
     RunFinished,
@@ -49,7 +53,8 @@ from studio.domain.runs import (
 from studio.domain.workflows import Step
 from studio.storage.runs import RunStore
 
-from .expressions import ExpressionError, as_words
+from .breakpoints import begin_or_stop, stop_after
+from .expressions import ExpressionError, as_words, parse_expression
 from .plan import INSTANT, Plan, Start
 from .step_work import Held, Interrupted, Outcome, StepWork, failed_start
 
@@ -115,10 +120,23 @@ class Runner:
         if self.run.end is None and self.run.paused is None:
             await self._record(RunPaused(reason))
 
-    async def resume(self) -> None:
-        """Let a paused run go on."""
+    async def resume(self, *, one: bool = False) -> None:
+        """Let a paused run go on; with ``one`` it stops again before the step after the next."""
         if self.run.paused is not None:
-            await self._record(RunResumed())
+            await self._record(RunResumed(one))
+
+    async def debug(self, event: BreakpointSet | BreakpointCleared | ResultEdited) -> None:
+        """Set or clear a breakpoint, or change what came of a step (W-65).
+
+        Raises ConfigurationError for a condition that is no expression.
+        """
+        if isinstance(event, BreakpointSet) and event.when:
+            try:
+                parse_expression(event.when)
+            except ExpressionError as error:
+                raise ConfigurationError(f"“{event.when}” is no condition: {error}.") from error
+        if self.run.end is None:
+            await self._record(event)
 
     async def raise_cap(self, caps: Caps, step: str = "") -> None:
         """Let the run, or one of its steps, use this much in all."""
@@ -188,7 +206,11 @@ class Runner:
             await self._record(*decision.events)
             return False
         if decision.starts:
-            await self._start(decision.starts)
+            match begin_or_stop(self.plan, self.run, decision.starts):
+                case BreakpointReached() as reached:
+                    await self._record(reached)
+                case starts:
+                    await self._start(starts)
             return False
         if self.run.paused is None and await self._go_on():
             return False
@@ -254,6 +276,9 @@ class Runner:
         now = time.time()
         for event in events:
             self.run.apply(now, event)
+        if (reached := stop_after(self.plan, self.run, events)) is not None:
+            self.run.apply(now, reached)
+            events = (*events, reached)
         await self._store.append(self.run, now, events)
         for event in events:
             for listener in tuple(self._listeners):
@@ -311,10 +336,9 @@ class Runner:
         exposed = self._exposed(step)
         budget = Budget([*self._step_account(step), self._account])
         if session is not None and not session.transcript.blocks:
-            prompt = as_words(
-                self.plan.fill(step.prompt, self.plan.names(self.run, step, one.item))
+            return await self._work.run(
+                *(step, one.item, session, self.prompt(step, one.item), budget, exposed)
             )
-            return await self._work.run(step, one.item, session, prompt, budget, exposed)
         if session is None:
             if await self._engine.store.get(session_id) is None:  # killed before it was stored
                 session = await self._work.session(step, one.item)
@@ -328,6 +352,10 @@ class Runner:
         if (ended := await self._work.ended(step, one.item, session, before)) is not None:
             return ended
         return await self._work.run(step, one.item, session, "", budget, exposed, before)
+
+    def prompt(self, step: Step, item: str) -> str:
+        """What a step's agent is told; raises ExpressionError."""
+        return as_words(self.plan.fill(step.prompt, self.plan.names(self.run, step, item)))
 
     def _instant(self, step: Step, item: str) -> list[RunEvent]:
         """What comes of a step that takes no time: its end, or a question."""

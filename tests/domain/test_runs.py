@@ -45,6 +45,10 @@ SAMPLES: list[RunEvent] = [
         session_id="s3",
         edited=True,
     ),
+    runs.BreakpointSet("plan", "after", "outputs.x > 1"),
+    runs.BreakpointCleared("plan", "after"),
+    runs.BreakpointReached("plan", "", "before", "Stopped before plan."),
+    runs.ResultEdited("plan", "", "Three parts.", {"parts": ["a", "b", "c"]}),
     runs.RunFinished("stopped", "You stopped it.", {"x": None}),
 ]
 
@@ -64,7 +68,8 @@ def test_w18_the_fold_tells_states_and_costs() -> None:
     assert states[10:12] == ["paused", "paused"] and states[-1] == "stopped"
     assert (run.tokens, run.dollars, run.reason) == (7, 0.5, "You stopped it.")
     plan, (first, second) = run.step("plan"), runs.item_keys(["a", "b"])
-    assert (plan.text, plan.outputs) == ("Two parts.", {"parts": ["a", "b"]})
+    assert (plan.text, plan.outputs) == ("Three parts.", {"parts": ["a", "b", "c"]})
+    assert run.passed == {("plan", "", 2)} and run.stopped is None and not run.breakpoints
     assert (plan.tries[0].began, plan.tries[0].ended, plan.session_id) == (3.0, 6.0, "s1")
     assert (plan.state, run.round_of("plan"), run.redone) == ("waiting", 2, {"each": 1})
     assert run.step("each", first).last is not None and not run.step("each", second).tries
