@@ -42,11 +42,12 @@ class RunQuestion:
 
     ``approve`` takes true or false, ``ask`` what fits ``form`` or a text. ``permission`` and
     ``reply`` are questions of a step's session ``session_id`` and are answered there; ``choices``
-    are the answers that a ``reply`` suggests. ``unsure`` takes one of ``UNSURE``.
+    are the answers that a ``reply`` suggests. ``unsure`` takes one of ``UNSURE``. ``conflict``
+    takes one of its ``choices`` or the whole text of the file (W-25).
     """
 
     id: str
-    kind: Literal["approve", "ask", "permission", "reply", "unsure"]
+    kind: Literal["approve", "ask", "permission", "reply", "unsure", "conflict"]
     text: str
     detail: str = ""
     choices: tuple[str, ...] = ()
@@ -54,6 +55,8 @@ class RunQuestion:
     session_id: str = ""
 
 
+MERGE = ""
+"""In place of a step: the end of a run, where the changes of its steps meet."""
 UNSURE = ("happened", "again", "stop")
 """The answers to “This may have happened”: it did, do it again, stop the step."""
 
@@ -204,6 +207,47 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file before and after a step, by the SHA-256 hex of its bytes; empty where there is none.
+
+    ``path`` is relative to the folder, with forward slashes. Before is as the step found it.
+    """
+
+    path: str
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepChanged:
+    """What a step did on its desk until now: the folder is as it was (W-23).
+
+    ``left`` names what is not kept: links, rights, and files that are too big.
+    """
+
+    step: str
+    item: str
+    files: tuple[ChangedFile, ...]
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepInTurns:
+    """A step has no desk, and works in the folder itself when no other one does."""
+
+    step: str
+    item: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunDrafted:
+    """What the steps changed waits as drafts, in this session (W-26)."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPlanned:
     """A try that failed is repeated at the time ``due``, in seconds since the epoch."""
 
@@ -310,6 +354,9 @@ RunEvent: TypeAlias = (
     | StepAsked
     | StepAnswered
     | StepFinished
+    | StepChanged
+    | StepInTurns
+    | RunDrafted
     | RetryPlanned
     | StepsRedone
     | CapReached
@@ -356,7 +403,7 @@ class StepRun:
     """A step of a run, or one item of it, as it is now.
 
     ``question`` is the one that waits for the person, ``due`` when its next try begins, 0 if
-    none is planned.
+    none is planned. ``in_turns`` says why it takes turns with others in the folder, if it does.
     """
 
     step: str
@@ -366,6 +413,7 @@ class StepRun:
     tries: list[Try] = field(default_factory=list[Try])
     question: RunQuestion | None = None
     due: float = 0.0
+    in_turns: str = ""
 
     @property
     def last(self) -> Try | None:
@@ -440,6 +488,10 @@ class Run:
         """What the person changed of steps; see ``studio.workflows.fork``."""
         self.caps: dict[str, Caps] = {}
         """Caps that the person raised, by step; that of the run under an empty name."""
+        self.changes: dict[tuple[str, str], StepChanged] = {}
+        """What each step, or item of one, changed on its desk."""
+        self.drafts = ""
+        """The session in which all that waits as drafts; empty before the end."""
         self.answers: dict[str, Json] = {}
         self.paused: str | None = None
         """Why nothing begins; None if the run is not paused."""
@@ -541,6 +593,12 @@ class Run:
                 one.state, one.reason, one.question = "running", "", None
             case StepFinished():
                 self._finish(at, event)
+            case StepChanged():
+                self.changes[event.step, event.item] = event
+            case StepInTurns():
+                self._of(event.step, event.item).in_turns = event.reason
+            case RunDrafted():
+                self.drafts = event.session_id
             case RetryPlanned():
                 one = self._of(event.step, event.item)
                 one.state, one.due = "queued", event.due

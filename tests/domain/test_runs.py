@@ -49,6 +49,9 @@ SAMPLES: list[RunEvent] = [
     runs.BreakpointCleared("plan", "after"),
     runs.BreakpointReached("plan", "", "before", "Stopped before plan."),
     runs.ResultEdited("plan", "", "Three parts.", {"parts": ["a", "b", "c"]}),
+    runs.StepChanged("plan", "", (runs.ChangedFile("a.py", "", "12"),), ("link",)),
+    runs.StepInTurns("plan", "", "The folder is too large."),
+    runs.RunDrafted("s9"),
     runs.RunFinished("stopped", "You stopped it.", {"x": None}),
 ]
 
