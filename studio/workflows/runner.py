@@ -187,7 +187,7 @@ class Runner:
             case "ask":
                 finish = StepFinished(*(one.step, one.item), text=as_words(answer), outputs=answer)
                 await self._record(answered, *self._finished(finish))
-            case "unsure":
+            case "unsure" | "conflict":
                 await self._record(answered)
 
     # The loop
