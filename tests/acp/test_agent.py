@@ -37,6 +37,7 @@ from studio.simulator import Text as Words
 from support.acp_editor import CHAT, editor
 from support.command import Command
 from support.engine_home import is_locked, reply_requests
+from support.model_calls import reading
 from support.sample_files import picture
 from support.waiting import until, within
 
@@ -269,6 +270,26 @@ async def test_c24_a_choice_can_be_answered_otherwise(tmp_path: Path) -> None:
         session = await person.agent.new_session(cwd=str(person.folder))
         await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
         assert "green" in str(reply_requests(person.simulator)[-1].json["messages"][-1])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "asked", "end"), [(0, 5, "end_turn"), (1, 4, "max_turn_requests")]
+)
+async def test_c1_the_editor_asks_ahead_of_a_limit(
+    tmp_path: Path, chosen: int, asked: int, end: str
+) -> None:
+    """C-1: with the answers as buttons, while the agent works on."""
+
+    def choices(_: object, options: list[str]) -> str:
+        return options[chosen]
+
+    async with editor(tmp_path, reading(5, tmp_path / "work"), choices, long_steps=4) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        ended = await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        ((call, options),) = person.questions
+        assert call.title == "The agent is at step 3 of the 4 of this turn. May it go on?"
+        assert options == ["0", "1"] and ended.stop_reason == end
+        assert len(reply_requests(person.simulator)) == asked
 
 
 async def test_the_editor_sees_how_full_the_context_is_and_what_it_cost(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from studio.simulator import Call, Text, Turn, stall
 from support.command import ROOT, Command, at_provider
 from support.engine_home import KEY, reply_requests
-from support.model_calls import run
+from support.model_calls import reading, run
 from support.terminal_emulator import TerminalEmulator, at_terminal
 from support.waiting import HANG, within
 
@@ -95,6 +95,29 @@ async def test_c24_several_questions_are_asked_one_after_the_other(tmp_path: Pat
         told = str(reply_requests(simulator)[-1].json["messages"][-1])
         pairs = ("branch?\\nAnswer: next", "tests?\\nAnswer: all; unit", "name?\\nAnswer: 7 dwarfs")
         assert all(pair in told for pair in pairs) and "now?\\nAnswer: No answer: decide" in told
+        assert not simulator.violations
+
+
+@pytest.mark.parametrize(("typed", "end"), [("1", "All done."), ("2", "all 4 steps")])
+async def test_c1_the_person_is_asked_ahead_of_a_limit(
+    tmp_path: Path, typed: str, end: str
+) -> None:
+    """C-1: by number as any question; the agent goes on, or its turn ends at the limit."""
+    async with at_provider(tmp_path, "ollama", reading(5, tmp_path / "work")) as (
+        terminal,
+        simulator,
+    ):
+        terminal.change(long_steps=4)
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("hello\r")
+            await person.until(asked("2. No, come to an end", "Answer:"))
+            text = person.glass.text
+            assert "of the 4 of this turn. May it go on?\n  1. Yes, 4 more steps\n" in text
+            person.type(f"{typed}\r")
+            await person.until(end)
+            await person.until(at_rest)
+        assert len(reply_requests(simulator)) == (5 if typed == "1" else 4)
         assert not simulator.violations
 
 

@@ -15,8 +15,9 @@ import pytest
 from studio.cli.console import FIRST_BYTE_SECONDS
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall
 from studio.simulator.request_view import Said
-from support.command import Command, at_provider, finish, session_of
+from support.command import Command, at_provider, finish, screen, session_of
 from support.engine_home import engine_home, reply_requests, say
+from support.model_calls import reading
 from support.waiting import HANG
 
 BASE = ("run", "--provider", "ollama", "--model", "m")
@@ -168,8 +169,40 @@ async def test_a_turn_has_bounds_of_its_own(tmp_path: Path) -> None:
         for wrong in ("free", "0", "-1", "10 euros"):
             refused = await terminal(*BASE, f"--budget={wrong}", "Loop")
             assert refused.code == 1 and "a budget is dollars" in refused.err
-        refused = await terminal(*BASE, "--max-steps", "0", "Loop")
-        assert refused.code == 1 and "from 1 to" in refused.err
+        for option in ("--max-steps", "--seconds"):
+            refused = await terminal(*BASE, option, "0", "Loop")
+            assert refused.code == 1 and "from 1 to" in refused.err
+
+
+async def test_c1_seconds_bound_a_turn(tmp_path: Path) -> None:
+    """C-1: a provider that says nothing is left after as many as the person gave."""
+    script = [Turn(faults=[stall("headers")])]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        ended = await terminal(*BASE, "--seconds", "1", "Go")
+        assert ended.code == 3 and "reached its limit of 1 s" in ended.err, ended
+        assert len(reply_requests(simulator)) == 1
+
+
+@pytest.mark.parametrize("typed", ["1", "2", ""])
+async def test_c1_who_is_there_is_asked_ahead_of_a_limit(tmp_path: Path, typed: str) -> None:
+    """C-1: at a terminal by number, as any question; without one the turn ends at the limit."""
+    async with at_provider(tmp_path, "ollama", reading(5, tmp_path / "work")) as (
+        terminal,
+        simulator,
+    ):
+        terminal.change(long_steps=4)
+        if not typed:
+            ended = await terminal(*BASE, "Go")
+            assert ended.code == 3 and "all 4 steps" in ended.err, ended
+        else:
+            async with screen(terminal, *BASE, "Go") as shown:
+                await shown.until("of the 4 of this turn. May it go on?")
+                await shown.until("2. No, come to an end\nAnswer: ")
+                shown.type(f"{typed}\n")
+                await shown.until("All done." if typed == "1" else "all 4 steps")
+                assert await shown.end() == (0 if typed == "1" else 3)
+        assert len(reply_requests(simulator)) == (5 if typed == "1" else 4)
+        assert not simulator.violations
 
 
 async def test_how_hard_to_think_reaches_the_model(tmp_path: Path) -> None:

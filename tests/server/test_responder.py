@@ -14,7 +14,8 @@ from typing import Any
 import PIL.Image
 import pytest
 
-from studio.domain.blocks import UserBlock
+from studio.agent.prompts import LAST_STEP, NOBODY_ANSWERS
+from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.tools import ToolSpec
@@ -24,6 +25,7 @@ from studio.simulator import Call, RequestView, Said, Script, Think, Turn, stall
 from studio.simulator import Text as Says
 from studio.simulator import Usage as Counted
 from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home, is_locked
+from support.model_calls import reading
 from support.responder_calls import (
     ALICE,
     Answer,
@@ -486,6 +488,19 @@ async def test_the_agents_question_finds_nobody(tmp_path: Path) -> None:
     script = [Turn(Call("ask", {"question": "Which one?"})), Turn(Says("Then the first."))]
     answer = await one(tmp_path, script)
     assert answer.text == "Then the first."
+
+
+async def test_c1_a_question_ahead_of_a_limit_finds_nobody(tmp_path: Path) -> None:
+    """C-1: the answer ends at the limit, and the model is told to come to an end there."""
+    async with engine_home(tmp_path, COMPATIBLE, reading(5, tmp_path / "work")) as home:
+        await _uses(home)
+        home.engine.settings.values.long_steps = 4
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
+        assert answer.outcome.stop == "limit" and "all 4 steps" in answer.text
+        session = await home.engine.sessions.open(answer.place.session_id)
+        (asked,) = [b for b in session.transcript.blocks if isinstance(b, ToolBlock) and b.asks]
+        assert (asked.state, asked.reply) == ("done", NOBODY_ANSWERS)
+        assert LAST_STEP in str(home.asked[-1].json) and len(home.asked) == 4
 
 
 async def test_only_reading_clients_are_not_asked_for_the_webs_search(tmp_path: Path) -> None:
