@@ -46,6 +46,8 @@ class Job:
     looked: float = field(default_factory=time.monotonic)
     read: int = 0
     """How far the agent has read its output."""
+    closing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by who takes over what it wrote after its end."""
 
     @property
     def output(self) -> str:

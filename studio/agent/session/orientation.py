@@ -183,9 +183,12 @@ def dated(today: date) -> str:
 
 def _result(looking: asyncio.Task[_T], otherwise: _T) -> _T:
     """What was found; something else where it was not found in time, or could not be."""
-    if not looking.done() or looking.cancelled() or looking.exception() is not None:
+    if not looking.done() or looking.cancelled():
         return otherwise
-    return looking.result()
+    error = looking.exception()
+    if error is not None and not isinstance(error, OSError):
+        log.error("a part of the folder could not be looked at", exc_info=error)
+    return otherwise if error is not None else looking.result()
 
 
 async def _filtered(work: Callable[[], str]) -> str:

@@ -13,6 +13,8 @@ from studio.tools.sdk.result import plural, size
 from studio.tools.workspace.glob_pattern import glob_matcher
 
 LIMIT = 500
+LAST = 1_000_000
+"""File that an answer may begin with."""
 
 
 @tool(effect="read", target="path", verb="Listing", done="Listed", icon="folder")
@@ -70,8 +72,8 @@ async def glob(context: Context, pattern: str, path: str = ".", first: int = 1) 
     path: The folder to look in; the pattern is relative to it.
     first: The file to begin with, to go on.
     """
-    if first < 1:
-        raise NothingRead("“first” counts from 1.")
+    if not 1 <= first <= LAST:
+        raise NothingRead(f"“first” counts from 1 to {LAST:,}. Use a narrower pattern instead.")
     matches = glob_matcher(pattern)
     workspace = context.workspace
 
@@ -90,7 +92,8 @@ async def glob(context: Context, pattern: str, path: str = ".", first: int = 1) 
         further = f" from the file {first} on" if first > 1 else ""
         text = f"No file{where} matches {pattern}{further}."
         return Result(text, "no files", (f"{name}: {pattern}",))
-    note = f"[… more follow: go on with first {first + LIMIT}, or use a narrower pattern …]"
+    go_on = f"go on with first {first + LIMIT}, or " if first + LIMIT <= LAST else ""
+    note = f"[… more follow: {go_on}use a narrower pattern …]"
     lines = [*found, note] if more else found
     count = f"{plural(len(found), 'file')}{' or more' if more else ''}"
     return Result(lines, count, (f"{name}: {pattern}",))

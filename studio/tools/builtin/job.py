@@ -69,7 +69,9 @@ async def job(
     text = f"{output}\n[Job {id} is over: {how} after {spent}.]"
     if failed and (why := explain_failure(context.sandbox, output, network=found.network)):
         text += f"\n[{why}]"
-    if found.desk is not None:
-        text += f"\n[{await DraftDesk(context, found.desk, found.drafts).report(failed=failed)}]"
-    await asyncio.shield(jobs.forget(found))
+    async with found.closing:  # two looks at once tell once what it wrote
+        if found.desk is not None:
+            desk = DraftDesk(context, found.desk, found.drafts)
+            text += f"\n[{await desk.report(failed=failed)}]"
+        await asyncio.shield(jobs.forget(found))
     return Result(text, how, (found.line,), failed, keeps_end=True)

@@ -116,7 +116,8 @@ async def search(
     text = _joined(result.matches, lines, part, query)
     after = first + shown
     if more := after <= len(hits):
-        text += f"\n\n[… more follow: go on with first {after}, or narrow it with path or glob …]"
+        go_on = f"go on with first {after}, or " if after <= LAST else ""
+        text += f"\n\n[… more follow: {go_on}narrow it with path or glob …]"
     elif result.skipped.unreadable:
         text += f"\n\n[Not searched: {left_out}.]"
     count = f"{plural(shown, *kinds)}{' or more' if more else ''}"

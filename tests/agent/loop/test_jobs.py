@@ -108,6 +108,37 @@ async def test_what_a_job_wrote_becomes_drafts_but_for_what_changed_meanwhile(
         assert not desk.root.exists() and not (home.folder / "made.txt").exists()
 
 
+async def test_two_looks_at_once_tell_once_what_a_job_wrote(tmp_path: Path) -> None:
+    """C-12, C-13: both hear of its end."""
+
+    def model(view: RequestView) -> Turn:
+        results = results_in(view)
+        if not results:
+            return Turn(Call("write", {"path": "draft.txt", "content": "1\n"}))
+        if len(results) == 1:
+            return Turn(Call("run", {"command": command, "background": True}))
+        if "is over" in results[-1].text:
+            return Turn(Text("Done."))
+        look = {"id": job_id(home, session.info.id)}
+        if not any(one.text.startswith("up") for one in results):
+            return Turn(Call("job", {**look, "wait": 0.2}))
+        return Turn(*[Call("job", {**look, "wait": 600, "stop": stop}) for stop in (False, True)])
+
+    command = "for n in 1 2 3 4 5 6 7 8 9; do echo $n > made$n.txt; done; echo up; sleep 3600"
+    async with engine_home(tmp_path, "ollama", model) as home:
+        if not (await home.engine.sandbox()).desks:
+            pytest.skip("there is no sandbox for that here")
+        home.engine.services.jobs.settles = 0.0
+        session = await home.session()
+        events = await say(session, rules=(RUN,))
+        looks = [one.text for one in finished(events)[-2:]]
+        assert all("is over: stopped" in one for one in looks)
+        told = "".join(looks)
+        assert told.count("made1.txt") == 1 and "Not kept" not in told
+        paths = {draft.path for draft in session.drafts.waiting_files()}
+        assert paths == {"draft.txt", *(f"made{n}.txt" for n in range(1, 10))}
+
+
 async def test_what_a_stopped_command_wrote_becomes_drafts(tmp_path: Path) -> None:
     """C-12, C-25: what it did until then stays done, also on a copy of the folder."""
     script = [

@@ -258,9 +258,13 @@ async def test_c17_a_git_that_fails_or_prints_rubbish_stops_no_turn(
 )
 @pytest.mark.parametrize("where", ["tree", "branch", "git", "filter"])
 async def test_c17_an_error_while_the_folder_is_looked_at_stops_no_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    where: str,
+    error: Exception,
 ) -> None:
-    """C-17: whatever cannot be read is left out."""
+    """C-17: whatever cannot be read is left out, and a fault of the program is logged."""
 
     def fails(*_: object, **__: object) -> None:
         raise error
@@ -282,6 +286,9 @@ async def test_c17_an_error_while_the_folder_is_looked_at_stops_no_turn(
         text = told(events)["orientation"]
         assert f"Working folder: {home.folder}" in text and "Date: " in text
         assert ("a.txt" in text) == (where in ("branch", "git"))
+        logged = {one.exc_info[1] for one in caplog.records if one.exc_info}
+        unreadable = isinstance(error, OSError) and where != "filter"
+        assert logged == (set() if unreadable else {error})
         assert not home.simulator.violations
 
 

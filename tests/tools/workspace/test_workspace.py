@@ -288,6 +288,19 @@ async def test_glob(folder: Path) -> None:
     assert (await call(glob, folder, pattern="*.log", first=501)).text == "n500.log"
     none = await call(glob, folder, pattern="*.log", first=502)
     assert none.text == "No file matches *.log from the file 502 on."
+    for first in (0, 10**30):
+        with pytest.raises(ToolFailed, match="“first” counts from 1 to 1,000,000"):
+            await call(glob, folder, pattern="*.log", first=first)
+
+
+async def test_c19_no_answer_names_a_continuation_that_is_refused(folder: Path) -> None:
+    """C-19: where the last page there may be is full, it says to narrow the search."""
+    (folder / "many.txt").write_text("hit\n" * 10_300)
+    asked = {"pattern": "hit", "path": "many.txt"}
+    page = await call(search, folder, **asked, first=9_800)
+    assert "go on with first 10000, or" in page.text
+    page = await call(search, folder, **asked, first=10_000)
+    assert page.text.endswith("[… more follow: narrow it with path or glob …]")
 
 
 WITHOUT = {"PATH": "/nowhere"}
