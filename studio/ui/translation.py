@@ -77,22 +77,34 @@ def locales_of_person() -> list[str]:
     return list(dict.fromkeys([locale().name(), *desktop]))
 
 
-def use(wanted: str, app: QCoreApplication | None = None) -> None:
-    """Write all texts in the language ``wanted`` from now on; "system" is the one of the desktop.
+def found_language(wanted: str) -> str:
+    """The key in ``LANGUAGES`` of what is wanted; "system" is the language of the desktop."""
+    from PySide6.QtCore import QLocale
 
-    It is for the start: what is on screen already stays. Texts of Qt's own dialogs change
-    with those of ``app``. The person's own way with numbers stays where it is of that language.
+    if wanted in LANGUAGES:
+        return wanted
+    known = [name.partition("-")[0] for name in QLocale.system().uiLanguages()]
+    return next((name for name in known if name in LANGUAGES), "en")
+
+
+def use(wanted: str, app: QCoreApplication | None = None) -> None:
+    """Write all texts in the language ``wanted`` from now on, see ``found_language``.
+
+    What is on screen already stays: windows are made anew for it. Texts of Qt's own dialogs
+    change with those of ``app``. The person's own way with numbers stays where it is of that
+    language.
     """
     global _catalogue, _language, _locale
     from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
 
     system = QLocale.system()
-    if wanted not in LANGUAGES:
-        known = [name.partition("-")[0] for name in system.uiLanguages()]
-        wanted = next((name for name in known if name in LANGUAGES), "en")
-    _language = wanted
+    _language = wanted = found_language(wanted)
     usual = QLocale(_USUAL[wanted])
     _locale = system if system.language() == usual.language() else usual
+    if app is not None:
+        for earlier in app.findChildren(QTranslator):
+            app.removeTranslator(earlier)
+            earlier.deleteLater()
     if wanted == "en":
         _catalogue = gettext.NullTranslations()
         return

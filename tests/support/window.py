@@ -237,12 +237,13 @@ class Person:
             QTest.keyClick(menu.field, Qt.Key.Key_Return)
         else:
             assert isinstance(menu, QMenu)
-            self._pick(menu, words)
+            self.pick(menu, words)
         await until(lambda: QApplication.activePopupWidget() is None)
         button.window().activateWindow()  # the offscreen platform forgets who was active
         await until(button.window().isActiveWindow)
 
-    def _pick(self, menu: QMenu, words: str) -> None:
+    def pick(self, menu: QMenu, words: str) -> None:
+        """Click the line of a menu that begins like this."""
         action = next(a for a in menu.actions() if a.text().startswith(words))
         QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
 

@@ -47,7 +47,7 @@ class Settings:
     """Per cent."""
     motion: Motion = "system"
     language: LanguageName = "system"
-    """Of the window, from its next start on."""
+    """Of the window."""
     accent: Accent = "blue"
     contrast: Contrast = "system"
     density: Literal["comfortable", "compact"] = "comfortable"

@@ -187,10 +187,13 @@ class MainWindow(QMainWindow):
         # The new chat has to look up at once what it runs on.
         self.chat.model.attach(engine)
 
-    async def begin(self) -> None:
-        """Show a new chat."""
-        await self.chat.model.start_new()
-        self._show_new()
+    async def begin(self, session_id: str = "") -> None:
+        """Show a chat, or a new one."""
+        if session_id:
+            await self._open(session_id)
+        else:
+            await self.chat.model.start_new()
+            self._show_new()
         self._show_ready()
 
     def show_welcome(self) -> None:
@@ -548,7 +551,9 @@ class MainWindow(QMainWindow):
         save_window(self, self.sides, self.settings.values, self.number)
 
     async def finish(self) -> None:
-        """Save what was written here, and stop what was begun."""
+        """Save what was written here, and stop what was begun; the second call does nothing."""
+        if self.done:
+            return
         self.done = True
         self.chat_list.stop()
         self._inspector.stop()

@@ -51,6 +51,12 @@ class PageStack(QStackedWidget):
     def shows_chat(self) -> bool:
         return self.currentWidget() is self._chat
 
+    @property
+    def shown(self) -> str:
+        """The key of the page on screen; empty for the chat."""
+        shown = self.currentWidget()
+        return next((key for key, page in self._made.items() if page is shown), "")
+
     def show_chat(self) -> None:
         """The chat that is open, or the new one."""
         self.setCurrentWidget(self._chat)

@@ -21,6 +21,7 @@ from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
+from studio.ui import translation
 from studio.ui.chat.model.unsent import UnsentBuffer
 from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
@@ -71,6 +72,7 @@ class Program(QObject):
         self._leaving = BackgroundTasks()
         """Windows that are being closed: what is written in them is saved also at the end."""
         self._closing: asyncio.Task[None] | None = None
+        self._translating: asyncio.Task[None] | None = None
         self.runner = TurnRunner(self._show_error, self._on_event)
         self.server = ServerController(settings)
         self.preferences = SettingsController(
@@ -118,7 +120,11 @@ class Program(QObject):
         """Make a window; it is to be shown, and to be given the engine if that is there."""
         numbers = {window.number for window in self.windows}
         number = next(n for n in range(len(numbers) + 1) if n not in numbers)
-        beside = self.current if self.windows else None
+        window = self._make_window(number, self.current if self.windows else None)
+        self.windows.append(window)
+        return window
+
+    def _make_window(self, number: int, beside: MainWindow | None) -> MainWindow:
         window = MainWindow(self._shared, number)
         window.restore(beside)
         window.remote_approvals = self.remote_approvals
@@ -130,7 +136,6 @@ class Program(QObject):
         window.chat.deleting.connect(self._leave_chat)
         window.chat_list.ended.connect(self._refresh_chats)
         window.chat.opened.connect(self._notifications.seen)
-        self.windows.append(window)
         return window
 
     def new_window(self, session_id: str = "") -> None:
@@ -145,10 +150,7 @@ class Program(QObject):
 
     async def _fill(self, window: MainWindow, engine: Engine, session_id: str) -> None:
         await window.take_engine(engine)
-        if session_id:
-            window.open_session(session_id)
-        else:
-            await window.begin()
+        await window.begin(session_id)
 
     def _activated(self, window: MainWindow) -> None:
         self._last_active = window
@@ -182,15 +184,78 @@ class Program(QObject):
         window.save_place()
         window.hide()
         await self.preferences.leave(window)
+        await window.finish()
+        await self._drop(window)
+        await self.settings.save()
+
+    async def _drop(self, window: MainWindow) -> None:
+        """Delete a window that is finished; what other programs ask is shown in another one."""
         remote = self.remote_approvals
         moved = remote is not None and remote.window is window
         if moved and remote is not None:
             remote.stop()
-        await window.finish()
         window.deleteLater()
         if moved and self.engine is not None:
             await self._watch_other_programs(self.engine)
-        await self.settings.save()
+
+    # The language
+
+    def _follow_language(self) -> None:
+        """Make the windows anew if the settings name another language than they have."""
+        wanted = translation.found_language(self.settings.values.language)
+        if wanted != translation.language() and self._translating is None:
+            self._translating = self.later(self._translate())
+
+    async def _translate(self) -> None:
+        """Put a window in the new language in the place of each; turns go on meanwhile."""
+        app, dialog = QApplication.instance(), self.preferences.dialog
+        page = dialog.page if dialog is not None and dialog.isVisible() else ""
+        try:
+            translation.use(self.settings.values.language, app)
+            if self.quick_ask is not None:
+                self.quick_ask.deleteLater()
+                self.quick_ask = None
+            used = self.windows.index(self.current)
+            for number in range(len(self.windows)):
+                await self._replace(number)
+            self.windows[used].activateWindow()
+            if page:
+                self.preferences.open(page, "language")
+        finally:
+            self._translating = None
+        self._follow_language()  # it may have been changed meanwhile
+
+    async def _replace(self, at: int) -> None:
+        """Make a window anew, with the chat and the page that it shows."""
+        assert self.engine is not None
+        before = self.windows[at]
+        chat, page, hidden = before.chat.session, before.pages.shown, before.isHidden()
+        before.setEnabled(False)  # what would be typed from here on is not taken over
+        before.save_place()
+        await self.preferences.leave(before)
+        await before.finish()
+        window = self.windows[at] = self._make_window(before.number, None)
+        window.setWindowIcon(before.windowIcon())
+        if not before.windowState() & (
+            Qt.WindowState.WindowMaximized | Qt.WindowState.WindowFullScreen
+        ):
+            window.setGeometry(before.geometry())  # to the pixel: a place may be a little off
+        try:
+            await window.take_engine(self.engine)
+            await self._begin(window, self.engine, chat.info.id if chat is not None else "")
+            if page:
+                window.pages.show_page(page)
+        finally:
+            window.setVisible(not hidden)
+            before.hide()
+            await self._drop(before)
+
+    async def _begin(self, window: MainWindow, engine: Engine, session_id: str = "") -> None:
+        """Show a chat or a new one; before the first of all, the ways to begin."""
+        if session_id or engine.settings.values.first_run_done or await engine.sessions.list():
+            await window.begin(session_id)
+        else:
+            window.show_welcome()
 
     def quit(self) -> None:
         """End, unless turns or commands run: then the person is asked."""
@@ -290,10 +355,7 @@ class Program(QObject):
         engine.on_problem(self._show_problem)
         await engine.look_for_providers()
         await window.take_engine(engine)
-        if engine.settings.values.first_run_done or await engine.sessions.list():
-            await window.begin()
-        else:
-            window.show_welcome()
+        await self._begin(window, engine)
         for name in engine.connected:
             self.later(engine.refresh_models(name))
         if not self.ready.done():
@@ -301,6 +363,7 @@ class Program(QObject):
         self._open_links()
         self.preferences.applied.connect(self.global_key.apply)
         self.global_key.apply()
+        self.preferences.applied.connect(self._follow_language)
         self.later(self._wishes.follow())
         self.server.set_keychain(engine.keychain)
         self.server.apply_settings()

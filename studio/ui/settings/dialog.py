@@ -267,6 +267,12 @@ class SettingsDialog(QDialog):
         if isinstance(page, SettingsPage) and now is not None and page.isAncestorOf(now):
             page.reveal(now)
 
+    @property
+    def page(self) -> str:
+        """The key of the page that is shown."""
+        key: str = self.list.currentIndex().data(_KEY)
+        return key
+
     def open_page(self, key: str = "general", at: str = "") -> None:
         """Show the window at a page; ``at`` names a part of it, see ``SettingsPage.show_at``."""
         self.list.choose(key)

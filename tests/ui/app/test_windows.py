@@ -13,8 +13,10 @@ from shiboken6 import isValid
 from studio.simulator import Call, Text, Turn
 from studio.ui.app.main_window import MainWindow
 from studio.ui.transcript.items.approval_item import ApprovalItem
+from studio.ui.settings.pages.general import GeneralPage
+from support.languages import language
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, row_of
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, popup, row_of
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -173,3 +175,63 @@ async def test_windows_that_close_at_once_end_the_program(tmp_path: Path) -> Non
         person.window.close()
         await until(person.program.closed.done)
         assert second.done  # what was written in it is saved
+
+
+@on_window_loop
+async def test_another_language_at_once_while_a_turn_runs(tmp_path: Path) -> None:
+    """Every window is made anew with its chat, page and message; the turn goes on."""
+    ask = Turn(Text("First."), Call("run", {"command": "true"}), stop="tool_use")
+    script = [ask, Turn(Text("Second."))]
+    with language("en"):
+        async with at_window(tmp_path, "openai-compatible", script) as person:
+            program, first = person.program, person.window
+            person.say("Hello")
+            await until(lambda: person.composer.state == "waiting")
+            session = person.session
+            first.chat.composer.set_text("not sent yet")
+            second = await another(person)
+            second.chat.composer.set_text("of the second")
+            second.pages.show_page("drafts")
+            places = [window.geometry() for window in program.windows]
+            first.activateWindow()
+            await until(first.isActiveWindow)
+            first.preferences.open("general")
+            dialog = first.preferences.dialog
+            assert dialog is not None
+            general = dialog.pages["general"]
+            assert isinstance(general, GeneralPage)
+            person.click(general._language)
+            person.pick(await until(popup), "Deutsch")
+
+            await until(lambda: not isValid(first) and not isValid(second))
+            german, other = program.windows
+            await until(lambda: program.preferences.dialog is not dialog)
+            shown = await until(lambda: program.preferences.dialog)
+            assert shown.parentWidget() is german and shown.windowTitle() == "Einstellungen"
+            page = shown.pages["general"]
+            assert isinstance(page, GeneralPage)
+            await until(page._language.hasFocus)
+            assert [window.geometry() for window in program.windows] == places
+            assert german.isVisible() and other.isVisible()
+            assert german.sidebar.field.placeholderText() == "Chats suchen"
+            assert german.chat.session is session and says(german, "First.")
+            assert german.chat.composer.text == "not sent yet"
+            assert german.chat.composer.state == "waiting"
+            assert other.pages.shown == "drafts"
+            assert other.chat.composer.text == "of the second"
+
+            card = next(i for i in german.chat.view.canvas.items if isinstance(i, ApprovalItem))
+            assert "will einen Befehl ausführen" in card.name
+            session.answer_permission(card.question.id, "once")
+            await until(lambda: not session.running)
+            assert says(german, "Second.")
+
+            person.click(page._language)
+            person.pick(await until(popup), "English")  # and back
+            await until(lambda: not isValid(german) and not isValid(other))
+            english = program.windows[0]
+            assert english.sidebar.field.placeholderText() == "Search chats"
+            assert english.chat.composer.text == "not sent yet"
+            await until(lambda: program.preferences.dialog is not shown)
+            box = await until(lambda: program.preferences.dialog)
+            assert box.windowTitle() == "Settings"

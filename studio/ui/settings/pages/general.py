@@ -168,7 +168,7 @@ class GeneralPage(SettingsPage):
         names += [MenuItem(*one) for one in LANGUAGES.items()]
         self._language = Combo(self.theme, tr("Language"), "", 220, names)
         self._language.chosen.connect(self._language_chosen)
-        rows.add(tr("Language"), self._language, tr("From the next start on."))
+        rows.add(tr("Language"), self._language)
         self._spelling = Combo(self.theme, tr("Spelling"), "", 220, self._spelling_items([]))
         self._spelling.chosen.connect(self._spelling_chosen)
         self._spelling_line = rows.add(
@@ -200,7 +200,9 @@ class GeneralPage(SettingsPage):
         self.changed.emit()
 
     def show_at(self, name: str) -> None:
-        """Load the lists of agents and dictionaries again."""
+        """Load the lists of agents and dictionaries again; "language" gets the keyboard."""
+        if name == "language":
+            self._language.setFocus()
         self._services.tasks.start(self._load_agents())
         self._services.tasks.start(self._load_dictionaries())
 
