@@ -18,16 +18,13 @@ from PySide6.QtWidgets import (
     QMenu,
     QMenuBar,
     QPlainTextEdit,
-    QProxyStyle,
-    QStyle,
-    QStyleHintReturn,
-    QStyleOption,
     QTextEdit,
     QWidget,
 )
 from shiboken6 import isValid
 
 from studio.ui.translation import tr, tr_later
+from studio.ui.widgets.letters import LetterStyle
 
 Std = QKeySequence.StandardKey
 
@@ -273,31 +270,13 @@ def _raise(window: QMainWindow) -> None:
         window.activateWindow()
 
 
-class _LetterStyle(QProxyStyle):
-    """Draws the letters of menus underlined only when ``shown``; Fusion always does."""
-
-    shown = False
-
-    def styleHint(
-        self,
-        hint: QStyle.StyleHint,
-        option: QStyleOption | None = None,
-        widget: QWidget | None = None,
-        returnData: QStyleHintReturn | None = None,
-    ) -> int:
-        if hint == QStyle.StyleHint.SH_UnderlineShortcut:
-            return int(self.shown)
-        return super().styleHint(hint, option, widget, returnData)
-
-
 class MenuLetters(QObject):
     """Underlines the letters of a window's menus while Alt is held or the keyboard is in them."""
 
     def __init__(self, bar: QMenuBar) -> None:
         super().__init__(bar)
         self._bar = bar
-        self._style = _LetterStyle("Fusion")
-        self._style.setParent(self)
+        self._style = LetterStyle(self)
         bar.setStyle(self._style)
         bar.installEventFilter(self)
         for menu in bar.findChildren(QMenu):

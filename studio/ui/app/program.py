@@ -20,8 +20,8 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
-from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui import translation
+from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.model.unsent import UnsentBuffer
 from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme

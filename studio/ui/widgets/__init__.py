@@ -12,6 +12,7 @@ screen readers find what they expect.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
 - ``announcement``: Lets a screen reader speak what happened.
 - ``roles``: Tells screen readers another role of a widget than that of its class.
+- ``letters``: Underlines the letters of menus and buttons only while they are of use.
 - ``lone_letter``: Waits whether a letter stands alone, before it presses a button.
 - ``plain_text``: Shows the words of others in boxes and tool tips as they are.
 - ``thumbnails``: Makes small versions of pictures in a thread, and caches the latest.

@@ -6,9 +6,12 @@ could then look like words of the program, or show a picture.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtGui import Qt as TextFunctions
 from PySide6.QtWidgets import QMessageBox, QWidget
+
+from .letters import LetterStyle
 
 
 def plain_tip(text: str) -> str:
@@ -26,7 +29,7 @@ def message_box(
     icon: QMessageBox.Icon = QMessageBox.Icon.Question,
 ) -> QMessageBox:
     """A box over the window of ``parent``, to be given buttons and opened; deleted when closed."""
-    box = QMessageBox(parent.window())
+    box = _MessageBox(parent.window())
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIcon(icon)
     box.setWindowTitle(title)
@@ -34,3 +37,35 @@ def message_box(
     box.setText(text)
     box.setInformativeText(more)
     return box
+
+
+class _MessageBox(QMessageBox):
+    """Underlines the letters of its buttons only while Alt is held."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._letters = LetterStyle(self)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        for button in self.buttons():
+            button.setStyle(self._letters)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._underline(event.key() == Qt.Key.Key_Alt)
+        super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        self._underline(False)
+        super().keyReleaseEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.ActivationChange:
+            self._underline(False)  # Alt may be released in another window
+        super().changeEvent(event)
+
+    def _underline(self, shown: bool) -> None:
+        if shown != self._letters.shown:
+            self._letters.shown = shown
+            for button in self.buttons():
+                button.update()

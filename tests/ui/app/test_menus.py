@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMainWindow, QMenu
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMessageBox
 
 from studio.simulator import Text, Turn
 from studio.ui.app.actions import Action, install
 from studio.ui.app.menus import EditMenu, with_letters
+from studio.ui.widgets import message_box
 from support.languages import language
 from support.waiting import until
 from support.window import ALT, Key, alone, at_window, on_window_loop
@@ -136,3 +137,23 @@ async def test_letters_are_underlined_only_for_who_uses_the_keyboard(
         assert file.grab().toImage() != by_mouse, "the letters are there to be read"
         file.close()
         await until(lambda: bar.grab().toImage() == plain)
+
+
+@on_window_loop
+async def test_letters_of_a_box_are_underlined_while_alt_is_held(
+    alone: object, tmp_path: Path
+) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        box = message_box(person.window, "Remove", "Remove it?")
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        cancel.setText("&Cancel")  # as some desktops write it
+        box.addButton("Remove", QMessageBox.ButtonRole.AcceptRole)
+        box.open()
+        await until(box.isVisible)
+        plain = cancel.grab().toImage()
+        QTest.keyPress(cancel, Key.Key_Alt)
+        held = cancel.grab().toImage()
+        assert held != plain
+        QTest.keyRelease(cancel, Key.Key_Alt)
+        assert cancel.grab().toImage() == plain
+        box.close()

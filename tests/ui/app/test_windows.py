@@ -12,8 +12,8 @@ from shiboken6 import isValid
 
 from studio.simulator import Call, Text, Turn
 from studio.ui.app.main_window import MainWindow
-from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.settings.pages.general import GeneralPage
+from studio.ui.transcript.items.approval_item import ApprovalItem
 from support.languages import language
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, popup, row_of
