@@ -45,6 +45,11 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{reason} Name a model, or choose one in the settings."),
     tr_later("Lists, reads and searches files, in English. Often wrong; it changes nothing."),
     tr_later("No model is chosen. Choose one below the message."),
+    # What the first line of a call says
+    tr_later(
+        "{name} is there already, and you have not read it in this chat. Read it first, "
+        "or give it another name. Nothing was changed."
+    ),
     # What a chat was exposed to
     tr_later("files in the folder"),
     tr_later("names in the folder"),

@@ -64,7 +64,10 @@ async def test_first_run_one_key_starts_the_demo(tmp_path: Path) -> None:
         person.press(Key.Key_Return)
         await person.done()
         assert person.window.chat.header.demo.isVisible()
-        assert person.says("Simulated") and person.blocks(ToolBlock)
+        assert person.says("Simulated")
+        calls = person.blocks(ToolBlock)
+        assert {call.state for call in calls} == {"done"}, "it reads and lists, and nothing fails"
+        assert [call.name for call in calls] == ["list", "read", "read"]
         assert person.session.info.provider == "simulator" and not person.asked
     async with at_window(tmp_path, COMPATIBLE, [], first_run=True) as person:
         assert person.window.pages.currentWidget() is person.window.chat  # asked only once

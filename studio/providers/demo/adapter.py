@@ -17,3 +17,7 @@ class DemoProvider(CompatibleProvider):
 
     async def models(self) -> list[ModelInfo]:
         return [model for model in await super().models() if model.id.startswith("demo-")]
+
+    def takes_orientation(self, model: str) -> bool:
+        """Its rules would take it for the words of the person."""
+        return False

@@ -35,7 +35,7 @@ from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComp
 from studio.providers.registry import PROVIDER_TITLES, PROVIDERS
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, duration, whole_seconds
-from studio.ui.translation import tr, tr_later, tr_plural
+from studio.ui.translation import tr, tr_in, tr_later, tr_plural
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "plan", "files",
@@ -196,6 +196,28 @@ def explored(calls: Sequence[ToolBlock]) -> str:
     return ", ".join(filter(None, counts))
 
 
+def _infinitives() -> dict[str, str]:
+    """The first words of calls of our tools that wait or never ran."""
+    return {
+        "apply_patch": tr_in("what a tool is to do", "Apply patch"),
+        "ask": tr_in("what a tool is to do", "Ask"),
+        "delete": tr_in("what a tool is to do", "Delete"),
+        "edit": tr_in("what a tool is to do", "Edit"),
+        "fetch": tr_in("what a tool is to do", "Fetch"),
+        "glob": tr_in("what a tool is to do", "Find"),
+        "job": tr_in("what a tool is to do", "Check"),
+        "list": tr_in("what a tool is to do", "List"),
+        "move": tr_in("what a tool is to do", "Move"),
+        "outline": tr_in("what a tool is to do", "Outline"),
+        "plan": tr_in("what a tool is to do", "Plan"),
+        "read": tr_in("what a tool is to do", "Read"),
+        "run": tr_in("what a tool is to do", "Run"),
+        "search": tr_in("what a tool is to do", "Search"),
+        "web_search": tr_in("what a tool is to do", "Search the web"),
+        "write": tr_in("what a tool is to do", "Write"),
+    }
+
+
 def verb(call: ToolBlock) -> str:
     """The first word of a row: “Running” while it goes on, “Ran” after.
 
@@ -205,6 +227,7 @@ def verb(call: ToolBlock) -> str:
     plain = call.name.replace("_", " ").capitalize()
     if call.external:
         return plain  # its words are the client's, and it has none
+    plain = _infinitives().get(call.name, plain)
     if call.state == "running":
         return tr_engine(call.verb) or plain
     if call.state == "done" or (call.finished and call.started and call.effect == "act"):
