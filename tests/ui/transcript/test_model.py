@@ -37,16 +37,6 @@ def call(target: str = "a", **values: object) -> ToolBlock:
     st.lists(WHOLE),
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.lists(WHOLE, max_size=90))),
 )
-def test_a_call_that_waits_or_never_ran_says_what_it_was_to_do() -> None:
-    failed = ToolBlock("c", "write", state="error", effect="draft", done="Drafted")
-    assert model.verb(failed) == "Write"
-    assert model.verb(ToolBlock("c", "my_tool", state="queued")) == "My tool"
-    with language("de"):
-        assert model.verb(failed) == "Schreiben"
-        assert model.verb(ToolBlock("c", "read", state="queued", done="Read")) == "Lesen"
-        assert model.verb(ToolBlock("c", "read", state="done", done="Read")) == "Gelesen"
-
-
 def test_heights_are_sums(values: list[float], splices: list[tuple[int, int, list[float]]]) -> None:
     heights = HeightIndex(values)
     for start, length, fresh in splices:
@@ -101,6 +91,16 @@ def test_adjacent_finished_reads_merge() -> None:
     rows = model.rows(calls)
     assert [[c.target for c in row.calls] for row in rows] == [["a", "b", "c"], ["d"], ["e"], ["f"]]
     assert model.explored(rows[0].calls) == "2 files, 1 search"
+
+
+def test_a_call_that_waits_or_never_ran_says_what_it_was_to_do() -> None:
+    failed = ToolBlock("c", "write", state="error", effect="draft", done="Drafted")
+    assert model.verb(failed) == "Write"
+    assert model.verb(ToolBlock("c", "my_tool", state="queued")) == "My tool"
+    with language("de"):
+        assert model.verb(failed) == "Schreiben"
+        assert model.verb(ToolBlock("c", "read", state="queued", done="Read")) == "Lesen"
+        assert model.verb(ToolBlock("c", "read", state="done", done="Read")) == "Gelesen"
 
 
 def test_words_of_rows() -> None:
