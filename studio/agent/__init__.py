@@ -20,11 +20,12 @@ Modules:
 - ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
 - ``agent_parser``: Parses one agent file, a stranger's too.
 - ``agent_keys``: Reads the value of each key of an agent file.
+- ``foreign_agents``: Reads the agent files of Claude Code, and of VS Code and Copilot.
 - ``agent_check``: Finds all that is wrong in the text of an agent file.
 - ``agent_edit``: Changes one value in the text of an agent file, and none of its other words.
 - ``agent_library``: Saves, copies, deletes and restores agent files, and keeps unsaved texts.
 - ``frontmatter``: Splits a markdown file, and finds its keys and values with their places.
-- ``folder_files``: Reads what a folder brings in its ``.agents``, with a digest for trust.
+- ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
 - ``look_alikes``: Finds names that a reader may take for each other.
 - ``yaml_text``: Loads YAML, also a stranger's.
 - ``prompts``: The words that models read.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
 
 from .agent_keys import VERDICTS
 from .agent_parser import MOST_PROBLEMS, AgentText, read_agent_text
+from .foreign_agents import dialect_of
 from .frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 
 
@@ -27,13 +29,14 @@ class KnownNames:
     taken: Collection[str] = ()
 
 
-def check_agent(text: str, known: KnownNames) -> AgentText:
+def check_agent(text: str, known: KnownNames, path: Path = Path()) -> AgentText:
     """Read a text and find all that is wrong, in the order of the places; may take 50 ms.
 
-    A name of what does not exist is a warning: the agent works without it.
+    A name of what does not exist is a warning: the agent works without it. Files of other
+    programs have hints only.
     """
-    found = read_agent_text(text)
-    if found.frontmatter is None:
+    found = read_agent_text(text, path)
+    if found.frontmatter is None or dialect_of(path):
         return found
     more = islice(_unknown_names(found, found.frontmatter, known), MOST_PROBLEMS)
     problems = sorted((*found.problems, *more), key=lambda one: one.start)

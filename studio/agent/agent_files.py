@@ -1,10 +1,10 @@
 """Agent files: which agents there are, each a markdown file, see ``agent_parser``.
 
-Agents come from three places: those that ship with the program, the person's own folder,
-and the project's ``.agents/agents/``. The person's own replace shipped ones of the same
-name, and so do the project's once the person trusts the folder. Until then a project's
-file is a stranger's: it takes no name that exists or that looks like one, chooses no
-provider, model or effort, and its ``allow`` rules are ignored. ``create_agent_file``
+Agents come from three kinds of places: those that ship with the program, the person's own folders,
+and the project's (``.agents/agents/``, and those of Claude Code and Copilot). The person's own
+replace shipped ones of the same name, and so do the project's once the person trusts the folder.
+Until then a project's file is a stranger's: it takes no name that exists or that looks like one,
+chooses no provider, model or effort, and its ``allow`` rules are ignored. ``create_agent_file``
 writes a commented template.
 """
 
@@ -26,7 +26,6 @@ from .agent_parser import MAX_NAME_LENGTH, parse_agent
 from .folder_files import (
     MAX_AGENTS,
     MAX_FILE_BYTES,
-    PROJECT_AGENTS,
     FolderFiles,
     agent_paths,
     describe_problem,
@@ -82,14 +81,16 @@ def place(agent: Agent) -> str:
 
 
 def _below_folder(path: Path) -> str:
-    return escape_line((PROJECT_AGENTS / path.name).as_posix())
+    return escape_line(Path(*path.parts[-3:]).as_posix())
 
 
 class AgentFiles:
     """Reads the folders at each call, so that saved changes apply at once."""
 
-    def __init__(self, shipped: Path, own: Path) -> None:
-        self._places: tuple[tuple[Path, Origin], ...] = ((shipped, "shipped"), (own, "own"))
+    def __init__(self, shipped: Path, *own: Path) -> None:
+        self._places: list[tuple[Path, Origin]] = [(shipped, "shipped")]
+        for one in own:
+            self._places.append((one, "own"))
         self._parsed: dict[tuple[Path, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
 
@@ -136,7 +137,7 @@ class AgentFiles:
     ) -> Iterator[Agent]:
         """The agents of a folder; adds what is wrong with its files to ``problems``."""
         if project.crowded:
-            where = project.folder / PROJECT_AGENTS
+            where = project.folder
             problems.append(_line(f"{where}: more than {MAX_AGENTS} agent files, none is read"))
         for file in project.agents:
             if file.problem:

@@ -103,12 +103,13 @@ class AgentLibrary:
     def _target(self, path: Path) -> Path:
         return path.resolve() if path.parent == self.own else path
 
-    def unused_path(self, name: str) -> Path:
-        """A file of the person's own that is not there yet, named after an agent."""
+    def unused_path(self, name: str, folder: Path | None = None) -> Path:
+        """A file that is not there yet, named after an agent, by default of the person's own."""
+        folder = folder or self.own
         stem = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60] or "agent"
-        path, number = self.own / f"{stem}.md", 2
+        path, number = folder / f"{stem}.md", 2
         while path.exists():
-            path = self.own / f"{stem}-{number}.md"
+            path = folder / f"{stem}-{number}.md"
             number += 1
         return path
 

@@ -13,8 +13,10 @@ from studio.domain.permissions import Rule
 from studio.providers.registry import PROVIDER_TITLES
 
 from .agent_keys import HIDDEN, KEYS, UNBUILT, VERDICTS
+from .foreign_agents import dialect_of, read_foreign, stem_of
 from .frontmatter import (
     NO_MAPPING,
+    WITHOUT_EFFECT,
     Entry,
     Frontmatter,
     Problem,
@@ -59,7 +61,7 @@ class AgentText:
 
     def agent(self, path: Path) -> Agent:
         """The agent, from the keys that are right."""
-        values: dict[str, Any] = {"name": path.stem, **self.values}
+        values: dict[str, Any] = {"name": stem_of(path), **self.values}
         caps = Caps(values.pop("tokens", 0), values.pop("dollars", 0.0))
         values["permissions"] = (*values.get("permissions", ()), *values.pop("ask", ()))
         head, _, rest = str(values.get("model", "")).partition("/")
@@ -71,8 +73,10 @@ class AgentText:
         return Agent(**values, prompt=self.prompt, caps=caps, source=str(path))
 
 
-def read_agent_text(text: str) -> AgentText:
-    """Read all that can be read, and find all that is wrong."""
+def read_agent_text(text: str, path: Path = Path()) -> AgentText:
+    """Read all that can be read, and find all that is wrong; ``path`` tells the format."""
+    if dialect := dialect_of(path):
+        return AgentText(*read_foreign(text, dialect))
     try:
         found = read_frontmatter(text)
     except ProblemFound as error:
@@ -109,7 +113,7 @@ def unbuilt(found: Frontmatter, values: Mapping[str, Any]) -> list[Problem]:
     if not kept:
         return []
     names = ", ".join(dict.fromkeys(one.key for one in kept))
-    later = ValueProblem("kept, and without effect so far: {names}", {"names": names})
+    later = ValueProblem(WITHOUT_EFFECT, {"names": names})
     return [found.problem(later, kept[0].start, kept[0].key_end, hint=True)]
 
 
@@ -118,7 +122,7 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
 
     Without trust it is a stranger's: what would widen rights or spend money is left out.
     """
-    found = read_agent_text(text)
+    found = read_agent_text(text, path)
     if found.errors:
         raise ValueError(str(found.errors[0]))
     agent = found.agent(path)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.session.event_channel import EventEnvelope
+from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete, TurnStarted
 from studio.domain.messages import Said
@@ -30,7 +31,7 @@ from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
 from .local_models import LocalModels
-from .model_names import ModelNames
+from .model_names import FoundModel, ModelNames
 from .permission.policy import Policy
 from .permission.rulebook import Decision
 from .provider_factory import ProviderFactory
@@ -274,6 +275,8 @@ class Engine:
                 "folder. Choose an agent, or trust the folder."
             )
         if not model and (not provider or found.provider in ("", provider)):
+            if found.fallback and (one := await self._reachable(found, provider)) is not None:
+                return SessionDefaults(found.name, one.provider, one.model)
             model, provider = found.model, provider or found.provider
         if model:
             one = await self.model_names.find(model, provider)
@@ -281,6 +284,15 @@ class Engine:
         provider = provider or await self.providers.default()
         default = await self.default_model(provider)
         return SessionDefaults(found.name, provider, default, model_named=False)
+
+    async def _reachable(self, agent: Agent, provider: str) -> FoundModel | None:
+        """The first of an agent's models whose provider is connected, or is ``provider``."""
+        own = "/".join(filter(None, (agent.provider, agent.model))) if agent.model else ""
+        for name in filter(None, (own, *agent.fallback)):
+            one = await self.model_names.reachable(name)
+            if one is not None and provider in ("", one.provider):
+                return one
+        return None
 
     async def default_model(self, provider: str) -> str:
         """The person's choice for a provider, else the first it lists.

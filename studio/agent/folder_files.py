@@ -1,4 +1,4 @@
-"""Folder files: reads what a folder brings in its ``.agents``, once, with a digest for trust.
+"""Folder files: reads what a folder brings for agents, once, with a digest for trust.
 
 What is trusted and what is used are the same bytes: a file that changes in between
 cannot slip in.
@@ -15,6 +15,10 @@ from itertools import islice
 from pathlib import Path
 
 PROJECT_AGENTS = Path(".agents") / "agents"
+CLAUDE_AGENTS = Path(".claude") / "agents"
+GITHUB_AGENTS = Path(".github") / "agents"
+AGENT_PLACES = ((CLAUDE_AGENTS, ".md"), (GITHUB_AGENTS, ".agent.md"), (PROJECT_AGENTS, ".md"))
+"""Where a folder has its agents, and how their files end; a later place wins by name."""
 PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
 PROJECT_CHECKS = Path(".agents") / "checks.yaml"
 MAX_FILE_BYTES = 200_000
@@ -62,15 +66,15 @@ def read_folder_files(folder: Path) -> FolderFiles:
     """Read the files; a file that cannot be read is part of the result. Blocks."""
     rules = _whole_file(folder / PROJECT_PERMISSIONS)
     checks = _whole_file(folder / PROJECT_CHECKS)
-    paths = list(islice(agent_paths(folder / PROJECT_AGENTS), MAX_AGENTS + 1))
+    paths = list(islice(project_agent_paths(folder), MAX_AGENTS + 1))
     crowded = len(paths) > MAX_AGENTS
-    agents = () if crowded else tuple(_agent_file(path, folder) for path in sorted(paths))
+    agents = () if crowded else tuple(_agent_file(path, folder) for path in paths)
     total = hashlib.sha256()
     for name, data in (
         ("permissions.yaml", rules),
         # Left out where there are none: folders that are trusted already stay so.
         *([("checks.yaml", checks)] if checks is not None else []),
-        *((one.path.name, None if one.problem else one.data) for one in agents),
+        *((_told(one.path), None if one.problem else one.data) for one in agents),
     ):
         content = data or b""
         head = f"{name}\n{data is not None}\n{len(content)}\n"
@@ -79,12 +83,24 @@ def read_folder_files(folder: Path) -> FolderFiles:
     return FolderFiles(folder, rules, agents, total.hexdigest(), crowded, gone, checks)
 
 
-def agent_paths(folder: Path) -> Iterator[Path]:
+def _told(path: Path) -> str:
+    """What the digest calls a file. Those of ``.agents`` are called as they always were."""
+    folder = Path(*path.parts[-3:-1])
+    return path.name if folder == PROJECT_AGENTS else (folder / path.name).as_posix()
+
+
+def project_agent_paths(folder: Path) -> Iterator[Path]:
+    """The agent files that a folder brings, in the order in which they count."""
+    for place, ending in AGENT_PLACES:
+        yield from sorted(agent_paths(folder / place, ending))
+
+
+def agent_paths(folder: Path, ending: str = ".md") -> Iterator[Path]:
     """The agent files in a folder, in no order; none if it cannot be listed."""
     try:
         with os.scandir(folder) as found:
             for entry in found:
-                if os.path.normcase(entry.name).endswith(".md"):
+                if os.path.normcase(entry.name).endswith(ending):
                     yield folder / entry.name
     except OSError:  # none there, no folder, a link to itself
         return

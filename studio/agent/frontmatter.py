@@ -25,6 +25,7 @@ MOST_SHOWN = 300
 """Characters of a wrong value that are told."""
 NO_DASHES = "an agent file begins with a line of three dashes"
 NO_MAPPING = "the frontmatter is a list of “key: value” lines"
+WITHOUT_EFFECT = "kept, and without effect so far: {names}"
 _LINE = re.compile(r"[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
 
 

@@ -96,6 +96,27 @@ class ModelNames:
                     return FoundModel(other, wanted)
         return await self._at(head, head, rest, wanted)
 
+    async def reachable(self, name: str) -> FoundModel | None:
+        """The model of this name at a provider that is connected; None if there is none.
+
+        A name that ends with ``*`` stands for the first listed model that begins so.
+        """
+        if name.endswith("*"):
+            wanted, connected = name[:-1].casefold(), await self._connected("")
+            await self._list([one for one in connected if not self._ids(one)])
+            found = (
+                FoundModel(provider, id_)
+                for provider in connected
+                for id_ in self._ids(provider)
+                if id_.casefold().startswith(wanted)
+            )
+            return next(found, None)
+        try:
+            one = await self.find(name)
+        except UnknownModel:
+            return None
+        return one if await self._providers.is_connected(one.provider) else None
+
     async def close(self) -> None:
         """Ask for no more lists; who is waiting for one goes on without it."""
         await self._tasks.aclose()

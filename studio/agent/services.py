@@ -98,7 +98,7 @@ class Services(ServiceRegistry):
             BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
         )
         self.web = Web(lambda: settings.values, keychain.get)
-        self.agent_files = AgentFiles(paths.resources / "agents", paths.agents)
+        self.agent_files = AgentFiles(paths.resources / "agents", *paths.agent_places)
         self.keeper = Keeper()
         """What starts commands, so that they end with the program."""
         self.jobs = Jobs()

@@ -111,8 +111,8 @@ class Agent:
     ``agents`` are those that it may start, ``("*",)`` any; ``children`` at a time and ``depth``
     of them are 0 for the usual, ``background`` says that it is started to work on the side.
     ``user_invocable``: the person is offered it. ``model_invocable``: other agents may start it.
-    ``fallback``, ``memory``, ``desk``, ``handoffs`` and ``define`` are kept, and nothing uses
-    them yet (W-1).
+    ``fallback`` are models that new chats begin with where ``model`` cannot be reached.
+    ``memory``, ``desk``, ``handoffs`` and ``define`` are kept, and nothing uses them yet (W-1).
     """
 
     name: str

@@ -27,6 +27,8 @@ class Paths:
     logs: Path
     resources: Path
     """The files that ship with the program: icons, built-in agents."""
+    home: Path
+    """Where other programs have their folders, such as ``.claude``."""
 
     @classmethod
     def default(cls) -> Paths:
@@ -40,12 +42,13 @@ class Paths:
             cache=Path(platformdirs.user_cache_dir(APP, appauthor=False)),
             logs=Path(platformdirs.user_log_dir(APP, appauthor=False)),
             resources=resources(),
+            home=Path.home(),
         )
 
     @classmethod
     def below(cls, home: Path) -> Paths:
         """Everything in one folder."""
-        return cls(home, home, home / "cache", home / "logs", resources())
+        return cls(home, home, home / "cache", home / "logs", resources(), home)
 
     @property
     def database(self) -> Path:
@@ -89,6 +92,11 @@ class Paths:
     def agents(self) -> Path:
         """The person's own agents, one markdown file each."""
         return self.config / "agents"
+
+    @property
+    def agent_places(self) -> tuple[Path, ...]:
+        """Where the person's agents are, also those for other programs; a later place wins."""
+        return (self.agents, self.home / ".agents" / "agents", self.home / ".claude" / "agents")
 
     @property
     def workflows(self) -> Path:

@@ -285,6 +285,34 @@ async def test_the_same_name_is_the_same_model_at_every_door(
         assert not capsys.readouterr().err
 
 
+async def test_w1_fallback_models_begin_chats_where_the_first_cannot_be_reached(
+    tmp_path: Path,
+) -> None:
+    """In their order; where none can be reached the person's own choice answers."""
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        engine = home.engine
+        mine = engine.paths.agents / "mine.md"
+        mine.parent.mkdir(parents=True, exist_ok=True)
+
+        async def chosen(head: str) -> tuple[str, str, bool]:
+            mine.write_text(f"---\nname: Mine\n{head}\n---\nHelp.\n")
+            choice = await engine.choose(agent="Mine", folder=home.folder)
+            return choice.provider, choice.model, choice.model_named
+
+        first = "model: openai/gpt-5.5\nfallback: "
+        assert await chosen(first + "[gemini-9, claude-sonnet-5]") == (
+            *("anthropic", "claude-sonnet-5"),
+            True,
+        )
+        assert (await chosen('fallback: ["claude-opus-*"]'))[1].startswith("claude-opus-")
+        usual = await chosen("fallback: [gpt-5.5, gemini-9]")
+        assert usual == await chosen("") and not usual[2]
+        assert await chosen("model: claude-sonnet-5\nfallback: [claude-opus-5-5]") == (
+            *("anthropic", "claude-sonnet-5"),
+            True,
+        )
+
+
 async def test_who_named_nothing_is_told_that_the_small_model_is_often_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

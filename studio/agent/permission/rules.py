@@ -213,9 +213,11 @@ def _effect(agent: Agent, *, replaced: bool) -> str:
     """What an agent of a folder does with trust."""
     allowed = ", ".join(str(rule) for rule in agent.permissions if rule.verdict == "allow")
     model = "/".join(filter(None, (agent.provider, agent.model)))
+    model = ", else on ".join(filter(None, (model, *agent.fallback)))
     facts = (
         "takes the place of the one you have" if replaced else "",
         f"begins chats on {model}" if model else "",
+        f"may start {', '.join(agent.agents)}" if agent.agents else "",
         f"allows without asking you: {allowed}" if allowed else "",
     )
     told = "; ".join(filter(None, facts)) or "can be chosen"

@@ -161,16 +161,19 @@ async def _check(
 
     from studio.agent.agent_check import KnownNames
     from studio.agent.agent_files import AgentFiles
-    from studio.agent.folder_files import PROJECT_AGENTS
+    from studio.agent.folder_files import AGENT_PLACES
     from studio.providers.registry import PROVIDER_TITLES
 
     problems: list[str] = []
     hints: list[str] = []
     count = 0
     names = KnownNames(engine.tools(), list(PROVIDER_TITLES))
-    for place in (engine.paths.resources / "agents", engine.paths.agents, folder / PROJECT_AGENTS):
-        found = await AgentFiles(place, place / "nowhere").load()
-        count += await asyncio.to_thread(_files, place)
+    own = (engine.paths.resources / "agents", *engine.paths.agent_places)
+    places = [(place, ".md") for place in own]
+    places += [(folder / place, ending) for place, ending in AGENT_PLACES]
+    for place, ending in dict.fromkeys(places):
+        found = await AgentFiles(place).load()
+        count += await asyncio.to_thread(_files, place, ending)
         problems += found.problems
         for one in found.by_name.values():
             for problem in await asyncio.to_thread(_mistakes, one, names):
@@ -191,15 +194,16 @@ async def _check(
     return DONE
 
 
-def _files(folder: Path) -> int:
-    return len(list(folder.glob("*.md")))
+def _files(folder: Path, ending: str) -> int:
+    return len(list(folder.glob(f"*{ending}")))
 
 
 def _mistakes(one: Agent, known: KnownNames) -> tuple[Problem, ...]:
     """Find what an agent names and what does not exist."""
     from studio.agent.agent_check import check_agent
 
-    return check_agent(Path(one.source).read_text("utf-8-sig"), known).problems
+    path = Path(one.source)
+    return check_agent(path.read_text("utf-8-sig"), known, path).problems
 
 
 def _tools(engine: Engine, one: Agent) -> list[str]:

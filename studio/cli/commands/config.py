@@ -290,7 +290,7 @@ def _key_command(name: str, words: list[str]) -> None:
 def _agent(name: str, paths: Paths) -> None:
     from studio.agent.agent_files import AgentFiles
 
-    found = AgentFiles(paths.resources / "agents", paths.agents).read()
+    found = AgentFiles(paths.resources / "agents", *paths.agent_places).read()
     if name and found.get(name) is None:
         known = ", ".join(sorted(found.by_name))
         raise ConfigurationError(f"There is no agent {name}. Known are {known}.")

@@ -202,7 +202,7 @@ class LocalChecks:
         return _loaded("Tools", len(found.tools), found.problems)
 
     def agents(self) -> Finding:
-        library = AgentFiles(self._paths.resources / "agents", self._paths.agents)
+        library = AgentFiles(self._paths.resources / "agents", *self._paths.agent_places)
         found = library.read(read_folder_files(Path.cwd()))
         if not found.by_name:
             text = f"none, not even in {self._paths.resources}"

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.agent.agent_files import AgentFiles
 from studio.agent.agent_library import AgentLibrary, StoredText
+from studio.agent.agent_parser import parse_agent
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.theme.icons import Icons
@@ -227,6 +228,33 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
         await until(lambda: not page.title.accessibleName().endswith("Edited"))
         file.write_text(good)  # nothing is unsaved: it is shown at once
         await until(lambda: page.editor.text() == good)
+
+
+@on_window_loop
+async def test_w4_an_agent_of_another_program_is_read_and_converted(tmp_path: Path) -> None:
+    """Its file stays as it was; a folder's agent is converted beside it, and counts from then on."""
+    write_files(tmp_path)
+    theirs = tmp_path / "work" / ".claude" / "agents" / "look.md"
+    theirs.parent.mkdir(parents=True)
+    text = (
+        "---\nname: look\ndescription: Looks: and says\ntools: Read, Bash\nhooks: {}\n---\nLook.\n"
+    )
+    theirs.write_text(text)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await page._engine.rules.trust(tmp_path / "work")
+        await page._load()
+        await choose(page, "look")
+        assert page.editor.isReadOnly() and "Written for another program" in page.notice.text
+        assert "without effect so far: hooks" in page.foot.first.message
+        assert page.copy_button.text() == "Convert"
+        person.click(page.copy_button)
+        ours = tmp_path / "work" / ".agents" / "agents" / "look.md"
+        await until(lambda: page.document is not None and page.document.path == ours)
+        assert theirs.read_text() == text
+        agent = parse_agent(ours.read_text(), ours)
+        assert (agent.name, agent.tools, agent.prompt) == ("look", ("read", "run"), "Look.")
+        assert agent.description == "Looks: and says"
 
 
 @on_window_loop

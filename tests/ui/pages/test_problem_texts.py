@@ -16,7 +16,7 @@ from studio.workflows.workflow_check import KnownNames as Known
 from studio.workflows.workflow_check import check_workflow
 from support.languages import language
 
-NAMES = ("words", "NO_DASHES", "NO_MAPPING", "HIDDEN")
+NAMES = ("words", "NO_DASHES", "NO_MAPPING", "HIDDEN", "WITHOUT_EFFECT")
 ENDS = (". Did you mean “{fix}”?", ". Known are {known}")
 """What ``no_such`` puts behind its words."""
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from studio.agent.agent_check import KnownNames, check_agent
 from studio.agent.agent_library import AgentLibrary
-from studio.agent.folder_files import PROJECT_AGENTS, agent_paths
+from studio.agent.folder_files import agent_paths, project_agent_paths
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent, Origin
 from studio.domain.errors import StudioError
 from studio.providers.registry import PROVIDER_TITLES
+from studio.storage.paths import Paths
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.pages.files.problem_texts import problem_text
@@ -29,8 +30,8 @@ SECTIONS: tuple[tuple[Origin, str], ...] = (
 class AgentIndex:
     """The agents as they were read last; ``tools`` are those that one may name."""
 
-    def __init__(self, library: AgentLibrary, resources: Path, tools: Sequence[str]) -> None:
-        self._library, self._resources, self._tools = library, resources, tools
+    def __init__(self, library: AgentLibrary, paths: Paths, tools: Sequence[str]) -> None:
+        self._library, self._paths, self._tools = library, paths, tools
         self._icons: tuple[str, ...] = ()
         self.agents: Mapping[Path, Agent] = {}
 
@@ -60,18 +61,17 @@ class AgentIndex:
     def rows(self, agents: Mapping[Path, Agent], folder: Path | None) -> list[FileRow]:
         """The rows of all files, of the ``agents`` and of what cannot be used. Blocks."""
         self.agents = agents
-        self._icons = tuple(one.stem for one in (self._resources / "icons").glob("*.svg"))
+        self._icons = tuple(one.stem for one in (self._paths.resources / "icons").glob("*.svg"))
         unsaved = self._library.unsaved()
         places: dict[Origin, list[FileRow]] = {key: [] for key, _ in SECTIONS}
         for path, one in agents.items():
             row = FileRow(path, one.name, tr_engine(one.description), one.icon, one.hue, one.origin)
             places[one.origin].append(_marked(row, trusted=one.trusted, unsaved=path in unsaved))
         own = {path for path in unsaved if path.parent == self._library.own}
-        others: list[tuple[Origin, set[Path]]] = [
-            ("own", own | set(agent_paths(self._library.own)))
-        ]
+        own.update(*(agent_paths(place) for place in self._paths.agent_places))
+        others: list[tuple[Origin, set[Path]]] = [("own", own)]
         if folder is not None:
-            others.append(("folder", set(agent_paths(folder / PROJECT_AGENTS))))
+            others.append(("folder", set(project_agent_paths(folder))))
         for origin, paths in others:
             for path in paths - agents.keys():
                 name = escape_line(path.name, 80)
@@ -93,7 +93,7 @@ class AgentIndex:
             return tr_engine(str(error))
         if stored is None:
             return tr("Not saved yet")
-        errors = check_agent(stored.text, self.known(path)).errors
+        errors = check_agent(stored.text, self.known(path), path).errors
         return problem_text(errors[0]) if errors else tr("Left out: its name is taken")
 
 

@@ -25,6 +25,8 @@ from studio.agent.agent_files import agent_template
 from studio.agent.agent_library import AgentLibrary
 from studio.agent.agent_parser import AgentText
 from studio.agent.engine import Engine
+from studio.agent.folder_files import PROJECT_AGENTS
+from studio.agent.foreign_agents import own_text, stem_of
 from studio.agent.frontmatter import Problem
 from studio.domain.agents import OWN_TOOLS, Agent, Mode
 from studio.domain.errors import StudioError
@@ -76,10 +78,10 @@ class AgentsPage(Page):
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
         super().__init__(theme, engine, run)
         self.library = AgentLibrary(engine.paths.agents, engine.paths.data)
-        self.index = AgentIndex(self.library, engine.paths.resources, sorted(engine.tools()))
+        self.index = AgentIndex(self.library, engine.paths, sorted(engine.tools()))
         self.file = OpenFile(
             self.library,
-            lambda path, text: check_agent(text, self.index.known(path)),
+            lambda path, text: check_agent(text, self.index.known(path), path),
             AgentText,
             run,
         )
@@ -113,7 +115,7 @@ class AgentsPage(Page):
     @property
     def agent_name(self) -> str:
         """The name of the agent whose file is open."""
-        stem = self.document.path.stem if self.document else ""
+        stem = stem_of(self.document.path) if self.document else ""
         return str(self.file.checked.values.get("name", stem))
 
     @property
@@ -344,6 +346,7 @@ class AgentsPage(Page):
         self.save_button.setVisible(not document.read_only)
         self.save_button.setEnabled(edited)
         self.copy_button.setVisible(document.read_only)
+        self.copy_button.set_text(tr("Convert") if document.foreign else tr("Duplicate"))
         self.gallery.mark_unsaved(document.path, edited)
 
     def _show_place(self) -> None:
@@ -368,6 +371,9 @@ class AgentsPage(Page):
                 "chooses no provider, model or effort."
             )
             self.notice.show_text(text, warns=True)
+        elif document.foreign:
+            text = tr("Written for another program, and never changed here. Convert copies it.")
+            self.notice.show_text(text)
         elif document.read_only:
             self.notice.show_text(tr("Comes with the studio. Duplicate it to change it."))
         else:
@@ -513,15 +519,14 @@ class AgentsPage(Page):
         self.properties.name.setFocus(Qt.FocusReason.TabFocusReason)
         self.properties.name.selectAll()
 
-    async def _add(self, name: str, text: str) -> None:
+    async def _add(self, name: str, text: str, folder: Path | None = None) -> None:
         def write() -> Path:
-            private_folder(self.library.own)
-            path = self.library.unused_path(name)
+            private_folder(folder or self.library.own)
+            path = self.library.unused_path(name, folder)
             self.library.save(path, text, None)
             return path
 
-        path = await asyncio.to_thread(write)
-        await self._load(path)
+        await self._load(await asyncio.to_thread(write))
 
     def duplicate(self) -> None:
         document = self.document
@@ -544,6 +549,12 @@ class AgentsPage(Page):
     async def _duplicate(self, document: FileDocument) -> None:
         """Copy the text as it is shown. A shipped agent keeps its name: the copy replaces it."""
         text, name = document.text, self.agent_name
+        if document.foreign:
+            found = self.file.checked
+            text = own_text(name, found.values, found.prompt)
+        if document.foreign and document.origin == "folder":  # its own place counts before this
+            await self._add(name, text, document.path.parents[2] / PROJECT_AGENTS)
+            return
         if document.origin != "shipped":
             name = self.index.free_name(tr("{name} copy").format(name=name))
             text = await asyncio.to_thread(lambda: set_value(text, "name", name).apply(text))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.agent_library import StoredText
+from studio.agent.foreign_agents import dialect_of
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Origin
 from studio.tools.drafts.three_way_merge import three_way, with_line_ends
@@ -48,9 +49,14 @@ class FileDocument:
         return self.stored is None or self.text != self.base
 
     @property
+    def foreign(self) -> bool:
+        """Whether the file is in another program's format, and so never rewritten (W-4)."""
+        return bool(dialect_of(self.path))
+
+    @property
     def read_only(self) -> bool:
-        """Agents that ship with the program are changed in a copy."""
-        return self.origin == "shipped"
+        """What ships with the program, or is another program's, is changed in a copy."""
+        return self.origin == "shipped" or self.foreign
 
     def is_known(self, now: StoredText | None) -> bool:
         """Whether the file is as it was when it was looked at last."""
