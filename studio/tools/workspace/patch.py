@@ -253,12 +253,24 @@ def _made(text: str, name: str, hunk: Hunk, which: str) -> Replaced:
     stages: list[Stage] = [(everywhere,)]
     if blocks:
         stages = [({n for block in blocks for n in range(*block)},)]
-        stages.append((range(blocks[0][0], len(lines)), everywhere))
+        stages.append((range(blocks[0][0], len(lines)),))
     if hunk.at_end:
         blank = next((n for n, line in enumerate(reversed(lines)) if line.strip()), 0)
         first = len(lines) - len(hunk.old)
         stages.insert(0, (range(first - blank, first + 1),))
-    return replace_lines(text, name, hunk.old, hunk.new, stages, which)
+    try:
+        return replace_lines(text, name, hunk.old, hunk.new, stages, which)
+    except ToolFailed as error:
+        if not blocks:
+            raise
+        try:
+            there = replace_lines(text, name, hunk.old, hunk.new, [(everywhere,)], which)
+        except ToolFailed:
+            raise error from None
+    raise ToolFailed(
+        f"{which} is at line {there.first} of {name}, which is not below its line "
+        f"“@@ {hunk.anchors[-1]}”. Correct the line, or the hunk."
+    )
 
 
 def _blocks(lines: Sequence[str], anchors: Sequence[str]) -> list[tuple[int, int]]:

@@ -110,6 +110,17 @@ def test_a_place_that_is_not_the_only_one_is_refused(body: str) -> None:
         landed(TWICE, body)
 
 
+def test_lines_above_an_anchor_are_not_meant() -> None:
+    """C-8: as the only ones of their kind, too; the model meant a place that is not there."""
+    text = TWICE.replace("class B:", "class C:\n    def go(self):\n        return 2\n\n\nclass B:")
+    hunk = "@@ class C:\n     def stop(self):\n-        return 1\n+        return 3"
+    with pytest.raises(
+        ToolFailed, match="at line 6 of f, which is not below its line “@@ class C:”"
+    ):
+        landed(text, hunk)
+    assert landed(text, hunk.replace("@@ class C:", "@@ def run(self):"))  # it is after that
+
+
 def test_whole_lines_are_meant() -> None:
     """C-8: a line is not found inside of another one."""
     assert landed("max = 1\nx = 1\n", "-x = 1\n+x = 2") == "max = 1\nx = 2\n"
