@@ -95,19 +95,21 @@ class _Run:
         return found
 
     async def _new(self, check: EditCheck) -> list[str]:
-        code, lines = await self._output(check)
-        if not code:
+        now = await self._output(check)
+        if now is None or not now[0]:
             return []
         # What it said of the text before is asked only where it says something now.
         await self._lay(self.draft.before)
-        before = Counter(map(_without_numbers, (await self._output(check))[1]))
+        before = await self._output(check)
         if self.written:
             assert self.desk is not None
             await asyncio.to_thread(self.desk.remove)
             self.desk = None
         else:
             await self._lay(self.draft.after)
-        new = _beyond(lines, before)
+        if before is None:  # nobody knows what is new
+            return []
+        new = _beyond(now[1], Counter(map(_without_numbers, before[1])))
         named = [line for line in new if PurePosixPath(self.name).name in line]
         return named or new
 
@@ -126,13 +128,13 @@ class _Run:
         contents[self.name] = data
         self.desk = await laid(lambda: Desk.lay(self.context.workspace.root, contents))
 
-    async def _output(self, check: EditCheck) -> tuple[int, list[str]]:
-        """The exit code and the lines of a check, on the desk if there is one; none if it took
+    async def _output(self, check: EditCheck) -> tuple[int, list[str]] | None:
+        """The exit code and the lines of a check, on the desk if there is one; None if it took
         too long."""
         context, desk = self.context, self.desk
         seconds = min(SECONDS, self.until - time.monotonic())
         if seconds <= 0:
-            return 0, []
+            return None
         shows = desk is not None and context.sandbox.desks
         root = context.workspace.root
         ended = await run_shell(
@@ -147,7 +149,7 @@ class _Run:
             time_limit=seconds,
         )
         if ended.timed_out:
-            return 0, []
+            return None
         said = last_states(ended.output)
         if desk is not None:
             said = said.replace(f"{desk.root}/", "")

@@ -10,8 +10,10 @@ import pytest
 from studio.domain.events import Event, ToolFinished
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
+from studio.tools.drafts import edit_checks
 from studio.tools.workspace.check_list import read_checks
 from support.engine_home import EngineHome, engine_home, say
+from support.waiting import FOREVER
 
 CHECK = '"*.txt": sh check.sh {file}\n'
 SCRIPT = 'grep -n bad "$1" | sed "s|^|$1:|" && exit 1\ncat other.txt >/dev/null\n'
@@ -64,6 +66,20 @@ async def test_what_was_there_before_is_not_told(tmp_path: Path) -> None:
     """C-11: also on another line than before."""
     async with engine_home(tmp_path, "anthropic", edit("one", "one\nand a half")) as home:
         await lay_out(home, "one\nbad two\nthree\n")
+        assert "Found" not in await result(home)
+
+
+@pytest.mark.parametrize(("old", "new"), [("one", "bad one\nslow"), ("slow", "fast")])
+async def test_a_check_that_takes_too_long_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    """C-11: of the text as it is, or as it was: then nobody knows what is new."""
+    monkeypatch.setattr(edit_checks, "SECONDS", 2.0)
+    async with engine_home(tmp_path, "anthropic", edit(old, new)) as home:
+        await lay_out(home, "one\nbad two\nslow\n")
+        slow = f"grep -q slow $1 && sleep {FOREVER}\n"
+        (home.folder / "check.sh").write_text(f"{slow}{SCRIPT}")
+        await home.engine.services.rules.trust(home.folder)
         assert "Found" not in await result(home)
 
 
