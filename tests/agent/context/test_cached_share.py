@@ -57,6 +57,32 @@ async def test_most_of_thirty_steps_is_cached(tmp_path: Path, provider: str, win
         assert not home.simulator.violations
 
 
+async def test_results_are_left_out_only_where_that_frees_much(tmp_path: Path) -> None:
+    """C-26: 15 % of the window at least; for less, what the provider has cached is kept."""
+    left = iter(range(STEPS - 1))
+
+    def worker(view: RequestView) -> Turn:
+        number = next(left, None)
+        if number is None:
+            return Turn(Text("Done."))
+        return Turn(Text("Many words. " * 250), Call("read", {"path": f"{number}.py"}))
+
+    async with engine_home(tmp_path, "anthropic", worker) as home:
+        settings = home.engine.settings.values
+        settings.models["anthropic/sim-model"] = {"context_window": 34_000}
+        settings.summarise = False
+        for number in range(STEPS - 1):
+            (home.folder / f"{number}.py").write_text(f"value_{number} = 'abcdefgh'\n" * 10)
+        session = await home.session()
+        limits = Limits(STEPS, FOREVER)
+        events: list[Event] = [
+            one.event async for one in session.turn([Words("Go")], limits=limits)
+        ]
+        sent = [event.usage.input for event in events if isinstance(event, StepEnded)]
+        assert 0.75 * 34_000 < sent[-1] < 34_000
+        assert sum(isinstance(event, HistoryBegun) for event in events) == 1
+
+
 async def test_what_was_read_before_is_one_line(tmp_path: Path) -> None:
     """C-26: until it changes, or is left out of the history. The person sees it all the same."""
     calls = [
