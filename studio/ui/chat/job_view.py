@@ -6,13 +6,21 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 from shiboken6 import isValid
 
 from studio.ui.formatting import duration
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, FocusRing, Label, PaintedButton, make_transparent, plain_tip
+from studio.ui.widgets import (
+    Button,
+    FocusRing,
+    Label,
+    OverlayBar,
+    PaintedButton,
+    make_transparent,
+    plain_tip,
+)
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:  # all this comes after the first paint
 
 LINES = 8
 """The most lines of output that are shown at once."""
+SHARE = 0.35
+"""Of the page's height that the list may take; the rest of it is scrolled to."""
 
 
 class _JobLine(PaintedButton):
@@ -134,9 +144,18 @@ class JobView(PaintedWidget):
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
         super().__init__(theme, parent)
-        self._model = model
+        self._model, self._page = model, parent
         self.rows: list[JobRow] = []
-        self._column = column_of([], spacing=0, on=self)
+        self._inner = QWidget()
+        self._column = column_of([], spacing=0, on=self._inner)
+        self._area = QScrollArea()
+        self._area.setWidgetResizable(True)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its rows have it, and move it
+        make_transparent(self._area)
+        self._area.setWidget(self._inner)
+        self._inner.setAutoFillBackground(False)
+        OverlayBar(self._area)
+        column_of([self._area], spacing=0, on=self)
         self.setAccessibleName(tr("Commands in the background"))
         self._clock = QTimer(self, interval=1000)
         self._clock.timeout.connect(self._follow)
@@ -179,12 +198,13 @@ class JobView(PaintedWidget):
         self.changed.emit()
 
     def _row(self, job: Job, at: int) -> JobRow:
-        row = JobRow(self.theme, job, self)
+        row = JobRow(self.theme, job, self._inner)
         session = self._model.session
         assert session is not None
         row.stop.clicked.connect(lambda: self._model.run(session.jobs.stop(job)))
         row.line.toggled.connect(lambda shown: self._close_others(row) if shown else None)
         row.resized.connect(self.changed)
+        row.resized.connect(lambda: QTimer.singleShot(0, row, lambda: self._reveal(row)))
         self._column.insertWidget(at, row)
         row.show()
         return row
@@ -195,8 +215,14 @@ class JobView(PaintedWidget):
             if row is not opened:
                 row.line.setChecked(False)
 
+    def _reveal(self, row: JobRow) -> None:
+        """Scroll to a row with its output, once it has its height."""
+        if row.line.isChecked():
+            self._area.ensureWidgetVisible(row, 0, 0)
+
     def heightForWidth(self, width: int) -> int:
-        return self._column.sizeHint().height()
+        most = max(self.theme.height(34), round(SHARE * self._page.height()))
+        return min(self._column.sizeHint().height(), most)
 
     def _follow(self) -> None:
         for row in self.rows:

@@ -369,7 +369,8 @@ def make_transparent(area: QAbstractScrollArea) -> None:
     class of widget, which would delay the window.
     """
     palette = QPalette()
-    palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
+    for role in (QPalette.ColorRole.Base, QPalette.ColorRole.Window):
+        palette.setColor(role, Qt.GlobalColor.transparent)
     area.setPalette(palette)
 
 

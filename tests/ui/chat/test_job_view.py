@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
@@ -70,6 +71,39 @@ async def test_what_runs_is_listed_and_stopped_by_keyboard(tmp_path: Path) -> No
         await until(lambda: not view.isVisible())
         assert not jobs[1].command.running
         assert person.focused() is person.composer.editor
+
+
+@on_window_loop
+async def test_eight_commands_leave_the_chat_its_room(tmp_path: Path) -> None:
+    """C-13: in a small window with large text, too; the rest is scrolled to, also by keys."""
+    command = "echo up; sleep 3600"
+    calls = [Call("run", {"command": command, "background": True}) for _ in range(8)]
+    async with at_window(
+        tmp_path, "openai-compatible", [Turn(*calls), Turn(Text("They run."))], size=(1000, 640)
+    ) as person:
+        await person.engine.rules.add(Rule("allow", "run"), None)
+        person.say("Go")
+        await person.done()
+        chat = person.window.chat
+        view, rows = chat.jobs, chat.jobs.rows
+        assert len(rows) == 8
+
+        def seen(widget: QWidget) -> bool:
+            return widget.visibleRegion().boundingRect().height() == widget.height()
+
+        person.window.theme.set(scale=1.6)
+        try:
+            await until(lambda: view.height() <= chat.height() * 0.4)
+            assert person.view.height() > view.height() / 2 and view.y() > person.view.y()
+            assert seen(rows[0].line) and not seen(rows[7].line)
+            rows[6].stop.setFocus(Qt.FocusReason.TabFocusReason)
+            QTest.keyClick(rows[6].stop, Qt.Key.Key_Tab)
+            assert rows[7].line.hasFocus() and seen(rows[7].line)
+            QTest.keyClick(rows[7].line, Qt.Key.Key_Space)
+            await until(lambda: seen(rows[7].output) and rows[7].output.isVisible())
+            assert person.view.height() > view.height() / 2
+        finally:
+            person.window.theme.set(scale=1.0)
 
 
 @on_window_loop
