@@ -15,7 +15,7 @@ from studio.domain.permissions import Rule
 from studio.ui.engine_texts import TEMPLATES, tr_engine
 from support.languages import language
 
-ROOMS = ("agent", "domain", "providers", "storage", "tools")
+ROOMS = ("agent", "domain", "providers", "storage", "tools", "workflows")
 
 
 def composed(path: Path) -> set[str]:

@@ -178,7 +178,7 @@ class NodeList(QListView):
             self.chosen.emit(id)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_L:
-            event.ignore()  # it turns to the graph; a list would look for a row with this letter
+        if event.text() and event.text().isprintable() and event.key() != Qt.Key.Key_Space:
+            event.ignore()  # letters are keys of its page; a list would look for a row with them
         else:
             super().keyPressEvent(event)

@@ -50,7 +50,7 @@ class GraphNode:
     ``gate`` waits for a person. ``items`` are those that are done and all there are, for a step
     that runs for each of them; all is 0 while nobody knows. ``since`` is when it began to run, in
     seconds since 1970; its time so far then stands in place of ``aside``. ``wrong`` counts the
-    mistakes in its text.
+    mistakes in its text. ``stops`` says where a run stops at it, empty if it does not.
     """
 
     id: str
@@ -64,13 +64,14 @@ class GraphNode:
     items: tuple[int, int] | None = None
     since: float = 0.0
     wrong: int = 0
+    stops: str = ""
 
     @property
     def spoken(self) -> str:
         """What a screen reader says of it."""
         words = tr(STATES[self.state][0]) if self.state else ""
         wrong = tr_plural("{count} mistake", "{count} mistakes", self.wrong) if self.wrong else ""
-        return joined((self.title, words, self.measure, self.about, wrong))
+        return joined((self.title, words, self.measure, self.about, wrong, self.stops))
 
     @property
     def measure(self) -> str:

@@ -29,6 +29,8 @@ CARDS = (4, 8)
 """How far the two cards behind a node of many items look out below it."""
 RING = 5
 """How far the ring of the chosen node lies around it, its line included."""
+STOP = 16
+"""Side of the mark of a breakpoint, at the upper left corner."""
 BEND = 26
 """How far a way back swings out at the right."""
 DETAIL = 0.5
@@ -164,6 +166,11 @@ class NodePainter:
             self._gate(painter, box, node)
         else:
             self._card(painter, box, node)
+        if node.stops:
+            side = t.px(STOP)
+            corner = QRectF(box.x() - RING, box.y() - RING, side, side)
+            paint_rounded(painter, corner, side / 2, t.color("canvas"))
+            t.paint_icon(painter, corner, "octagon-pause", "text1")
 
     def _ink(self, node: GraphNode) -> tuple[QColor, float]:
         """Colour and width of the border."""

@@ -63,6 +63,11 @@ class AmountField(Field):
         theme.changed.connect(self._set_width)
         self._set_width()
 
+    @property
+    def value(self) -> float:
+        """The amount that was entered last."""
+        return self._value
+
     def set_value(self, value: float) -> None:
         self._value = value
         self.setText(self._unit(value) if value else no_limit())

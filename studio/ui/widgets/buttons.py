@@ -153,6 +153,10 @@ class Button(FoldingButton):
         self.updateGeometry()
         self.update()
 
+    def set_icon(self, icon: str) -> None:
+        self._icon = icon
+        self.update()
+
     def folded_size(self) -> QSize:
         height = self.theme.height(28)
         return QSize(height, height) if self._icon else self._words_size(keycap=False)

@@ -8,7 +8,6 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from studio.simulator import Text, Turn
 from studio.ui.pages.workflows.page import WorkflowsPage
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -177,46 +176,3 @@ async def test_w61_a_workflow_is_made_copied_and_thrown_away(tmp_path: Path) -> 
         assert not (own / "new-workflow.md").exists()
         person.click(page.notice.buttons[0])
         await until((own / "new-workflow.md").exists)
-
-
-STORY = """\
----
-name: Story
-inputs: {hero: {type: string, default: a fox}}
-steps:
-  - {id: tell, agent: Writer, prompt: "Tell of ${{ inputs.hero }}"}
-  - {id: ok, needs: tell, approve: Keep it?}
-  - {id: kept, needs: ok, set: {story: "${{ steps.tell.text }}"}}
----
-"""
-
-
-@on_window_loop
-async def test_w61_a_workflow_runs_with_its_states_in_the_graph(tmp_path: Path) -> None:
-    """W-18, W-22: from the form of its inputs through the person's answer to its end."""
-    own = tmp_path / "studio" / "workflows"
-    own.mkdir(parents=True)
-    (own / "story.md").write_text(STORY)
-    script = [Turn(Text("A hare ran."))]
-    async with at_window(tmp_path, "anthropic", script) as person:
-        page = await page_of(person)
-        await choose(page, "Story")
-        person.click(page.run_button)
-        field = page.strip.fields["hero"]
-        assert field.text() == "a fox" and person.focused() is field
-        field.selectAll()
-        person.type("a hare")
-        person.press(Key.Key_Return)
-
-        def states() -> list[str]:
-            return [node.state for node in page.pane.graph.nodes]
-
-        await until(lambda: states() == ["done", "needs_you", "waiting"], "the question")
-        assert "Tell of a hare" in person.asked[0]
-        assert "Keep it?" in page.strip.asks.text()
-        person.click(page.strip.answers[0])
-        await until(lambda: states() == ["done", "done", "done"], "the end")
-        await until(page.strip.close_button.isVisible)
-        assert page.strip.state.text().startswith("Story, run 1: Done")
-        person.click(page.strip.close_button)
-        assert states() == ["", "", ""] and not page.strip.isVisible()

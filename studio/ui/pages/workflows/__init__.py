@@ -4,7 +4,8 @@
 - ``workflow_rows``: Lists the files of workflows by where they are from.
 - ``workflow_graph``: Makes the graph of a workflow's text, and finds its steps in the text; free of
   Qt.
+- ``run_form``: Asks for the inputs of a run.
 - ``run_graph``: Makes the graph of a run, each step with its state; free of Qt.
-- ``run_strip``: Asks for the inputs of a run, shows its state, and asks its questions.
+- ``runs``: Shows a run, and those before it.
 - ``problem_texts``: Has the problems of workflow files in the person's language; free of Qt.
 """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.agent.agent_edit import Edit, quoted, set_value
 from studio.agent.agent_library import AgentLibrary
@@ -17,8 +18,10 @@ from studio.agent.frontmatter import Problem
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
+from studio.domain.runs import BreakpointSet
 from studio.files.folders import private_folder
 from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import dollars
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.document import FileDocument
 from studio.ui.pages.files.editor import FileEditor
@@ -32,7 +35,7 @@ from studio.ui.pages.files.title import FileTitle
 from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
     Button,
     Hairline,
@@ -42,16 +45,18 @@ from studio.ui.widgets import (
     Segmented,
     fill_menu,
 )
+from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.reader import WorkflowText, read_workflow_text
-from studio.workflows.runner import Runner
 from studio.workflows.workflow_check import KnownNames, check_workflow
 from studio.workflows.workflow_files import WorkflowFile, find_workflows
-from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+from studio.workflows.workflow_runs import RunOptions
 
-from .run_graph import graph_of_run
-from .run_strip import RunStrip
+from .run_form import RunForm
+from .runs.live_runs import LiveRuns
+from .runs.run_inspector import RUN
+from .runs.run_view import RunView
 from .workflow_graph import graph_of, place_of, step_at
 from .workflow_rows import rows_of
 
@@ -100,9 +105,9 @@ class WorkflowsPage(Page):
         self.file: OpenFile[WorkflowText] = OpenFile(self.library, self._check, WorkflowText, run)
         self.file.changed.connect(self._show_file)
         self.file.gone.connect(lambda: run(self._load()))
-        self.runner: Runner | None = None
-        """The run that was started here last; its states are in the graph."""
-        self._runs = WorkflowRuns(engine)
+        self.live = LiveRuns(engine, run, self)
+        self.stops: dict[Path, set[str]] = {}
+        """The steps before which runs of a file stop, as the person marked them in its graph."""
         self._list_wanted = False
         self._view = BOTH
         """What the person wants to see; where there is no room for both, the text."""
@@ -110,9 +115,19 @@ class WorkflowsPage(Page):
         """What was deleted last, in words, and the way back; until something else is done."""
         self._make_list()
         self._make_centre()
+        self.run_view = RunView(theme, engine, run, self.live)
+        self.run_view.setParent(self)
+        self.run_view.left.connect(lambda source: self._leave_run(Path(source)))
+        self.run_view.chat_wanted.connect(self.open_wanted)
+        self.run_view.hide()
         self.file.replaced.connect(self.editor.replace_text)
-        for keys, does in (("Ctrl+S", self.save), ("F8", self._next_problem)):
-            shortcut = QShortcut(QKeySequence(keys), self)
+        ways: list[tuple[QWidget, str, Callable[[], None]]] = [
+            (self, "Ctrl+S", self.save),
+            (self, "F8", self._next_problem),
+            (self.pane, "B", self.toggle_breakpoint),
+        ]
+        for owner, keys, does in ways:
+            shortcut = QShortcut(QKeySequence(keys), owner)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(does)
         theme.changed.connect(self._follow)
@@ -153,6 +168,7 @@ class WorkflowsPage(Page):
             icons=("file-text", "layers", "workflow"),
         )
         self.which.chosen.connect(self.show_view)
+        self.history_button = Button(t, "", "ghost", "history", clicked=self.show_history)
         self.run_button = Button(t, tr("Run…"), icon="play", clicked=self.ask_run)
         self.save_button = Button(t, tr("Save"), "primary", clicked=self.save)
         self.copy_button = Button(
@@ -164,19 +180,16 @@ class WorkflowsPage(Page):
                 self.list_button,
                 (self.title, 1),
                 self.which,
+                self.history_button,
                 self.run_button,
                 self.save_button,
                 self.copy_button,
             ],
-            folding=(self.run_button, self.copy_button, self.which),
+            folding=(self.history_button, self.run_button, self.copy_button, self.which),
         )
         self._head = widget_of(self._head_row)
-        self.strip = RunStrip(t)
-        self.strip.started.connect(lambda inputs: self._run(self._start(inputs)))
-        self.strip.pause_wanted.connect(lambda: self._run(self._pause()))
-        self.strip.stop_wanted.connect(lambda: self._run(self._stop()))
-        self.strip.answered.connect(lambda id, answer: self._run(self._answer(id, answer)))
-        self.strip.closed.connect(self._leave_run)
+        self.form = RunForm(t)
+        self.form.started.connect(lambda inputs: self._run(self._start(inputs)))
         self.notice = Notice(t)
         self.editor = FileEditor(t, tr("Text of the workflow’s file"))
         self.editor.edited.connect(self._edited)
@@ -190,7 +203,7 @@ class WorkflowsPage(Page):
         self._edge = Hairline(t, upright=True)
         both = row_of([(self.editor, 9), self._edge, (self.pane, 11)], spacing=0)
         column_of(
-            [self._head, Hairline(t), self.strip, self.notice, (both, 1), self.foot],
+            [self._head, Hairline(t), self.form, self.notice, (both, 1), self.foot],
             spacing=0,
             on=self.centre,
         )
@@ -218,6 +231,7 @@ class WorkflowsPage(Page):
         self.which.segment(BOTH).setEnabled(both)
         self.which.set_current(view)
         put(self.centre, left, 0, width - left, height)
+        put(self.run_view, 0, 0, width, height)
         put(self.listed, 0, 0, px(LIST) - 1, height)
         put(self._list_edge, px(LIST) - 1, 0, 1, height)
         shown = beside or self._list_wanted
@@ -226,6 +240,7 @@ class WorkflowsPage(Page):
         self.list_button.setVisible(not beside)
         self.listed.raise_()
         self._list_edge.raise_()
+        self.run_view.raise_()
         self.editor.setVisible(view != CANVAS)
         self.pane.setVisible(view != TEXT)
         self._edge.setVisible(view == BOTH)
@@ -244,9 +259,19 @@ class WorkflowsPage(Page):
     # -- the list ---------------------------------------------------------------------------
 
     def open(self, *target: str) -> None:
-        """``target`` may be the name of a workflow, to choose it."""
-        self.gallery.setFocus()
-        self._run(self._load(name=target[0] if target else ""))
+        """``target`` may be the name of a workflow, to choose it, or ``run`` and the id of one."""
+        match target:
+            case ("run", run_id):
+                self._run(self.show_run(run_id))
+            case (name,):
+                self.run_view.hide()
+                self.gallery.setFocus()
+                self._run(self._load(name=name))
+            case _ if self.run_view.isHidden():
+                self.gallery.setFocus()
+                self._run(self._load())
+            case _:
+                self.run_view.pane.view.setFocus()
 
     async def _load(self, wanted: Path | None = None, name: str = "") -> None:
         """List the workflows as they are now, and show the wanted one."""
@@ -309,6 +334,7 @@ class WorkflowsPage(Page):
         self.editor.show_text(document.text)
         await self.file.check()
         self.pane.view.show_from_top()
+        await self._count_runs()
 
     def _edited(self) -> None:
         self._deleted = None
@@ -322,13 +348,19 @@ class WorkflowsPage(Page):
             return
         self.editor.show_problems(found.problems)
         self.foot.show_problems(found.problems, read_only=document.read_only)
-        if self._runs_here:
-            self._show_run()
-        elif found.workflow is not None:  # else the graph stays until the text is right
-            self.pane.show_graph(graph_of(found, self._agents))
+        if found.workflow is not None:  # else the graph stays until the text is right
+            self._draw()
         self._show_state()
         self._caret_moved()
         self._show_notice(document)
+
+    def _draw(self) -> None:
+        """Draw the graph of the text, with the marks of where its runs stop."""
+        graph, document = graph_of(self.file.checked, self._agents), self.document
+        stops = self.stops.get(document.path, set()) if document is not None else set[str]()
+        words = tr("Stops before this step")
+        nodes = [replace(one, stops=words) if one.id in stops else one for one in graph.nodes]
+        self.pane.show_graph(replace(graph, nodes=tuple(nodes)))
 
     def _show_state(self) -> None:
         document = self.document
@@ -419,75 +451,72 @@ class WorkflowsPage(Page):
     def ask_run(self) -> None:
         """Ask for the inputs of a run of the file as it is saved."""
         workflow = self.file.checked.workflow
-        if workflow is not None and (self.runner is None or self.runner.run.end is not None):
-            self._leave_run()
-            self.strip.ask(workflow.name, workflow.inputs)
+        if workflow is not None:
+            self.form.ask(workflow.name, workflow.inputs)
 
     async def _start(self, inputs: dict[str, Json]) -> None:
-        """Save the file and run it; the graph shows its states from now on."""
-        if self.document is None or (self.runner is not None and self.runner.run.end is None):
+        """Save the file, run it, and show the run."""
+        if self.document is None:
             return
         if not self.document.read_only and not await self._save():
             return
+        path = self.document.path
         folder = self._folder or await asyncio.to_thread(self._engine.own_folder)
+        workflow = self.file.checked.workflow
+        steps = {step.id for step in workflow.steps} if workflow is not None else set[str]()
+        stops = [BreakpointSet(step) for step in sorted(self.stops.get(path, set()) & steps)]
         try:
-            runner = await self._runs.start(self.document.path, folder, RunOptions(inputs))
+            run_id = await self.live.start(path, folder, RunOptions(inputs), stops)
         except StudioError as error:
-            self.strip.show_error(tr_engine(str(error)))
+            self.form.show_error(tr_engine(str(error)))
             return
-        self.runner = runner
-        runner.subscribe(lambda at, event: self._show_run())
-        self._show_run()
-        await self._carry_out(runner)
+        self.form.hide()
+        await self.show_run(run_id)
+        self.run_view.show_tab(RUN)
 
-    async def _carry_out(self, runner: Runner) -> None:
-        try:
-            await runner.carry_out()
-        finally:
-            if runner.run.end is not None or runner.run.paused is None:
-                await self._runs.close(runner)
-            self._show_run()
+    async def show_run(self, run_id: str) -> None:
+        """Show a run in place of the file."""
+        self.run_view.show()
+        self.run_view.raise_()
+        await self.run_view.show_run(run_id)
+        self.run_view.pane.view.setFocus()
 
-    def _show_run(self) -> None:
-        if self.runner is None:
+    def show_history(self) -> None:
+        """Show the newest run of the file, beside the list of them."""
+        if self.document is not None:
+            self.run_view.show()
+            self.run_view.raise_()
+            self.run_view.show_history(str(self.document.path))
+
+    async def _count_runs(self) -> None:
+        """Say at the head how many runs the file had."""
+        if self.document is None:
             return
-        run = self.runner.run
-        self.strip.show_run(run)
-        if self._runs_here:
-            self.pane.show_graph(graph_of_run(self.runner.plan.workflow, run, self._agents))
+        runs = await self.live.runs.store.list(1_000, source=str(self.document.path))
+        words = tr("History")
+        if runs:
+            words = tr_plural("{count} run", "{count} runs", len(runs))
+            words = tr("{runs}, last one {cost}").format(runs=words, cost=dollars(runs[0].dollars))
+        self.history_button.set_text(words)
 
-    @property
-    def _runs_here(self) -> bool:
-        """Whether the run is one of the file that is shown."""
-        started = self.runner.run.started if self.runner is not None else None
-        path = self.document.path if self.document is not None else None
-        return started is not None and started.source == str(path)
-
-    async def _pause(self) -> None:
-        """Pause the run, or let it go on."""
-        if (runner := self.runner) is None:
-            return
-        if runner.run.paused is None:
-            await runner.pause()
-        else:
-            await runner.resume()
-            await self._carry_out(runner)
-
-    async def _stop(self) -> None:
-        if self.runner is not None:
-            await self.runner.stop()
-            await self._runs.close(self.runner)
-
-    async def _answer(self, question: str, answer: Json) -> None:
-        if self.runner is not None:
-            await self.runner.answer(question, answer)
-
-    def _leave_run(self) -> None:
+    def _leave_run(self, source: Path) -> None:
         """Show the file again."""
-        self.runner = None
-        self.strip.hide()
-        if self.file.checked.workflow is not None:
-            self.pane.show_graph(graph_of(self.file.checked, self._agents))
+        self.run_view.hide()
+        self.gallery.setFocus()
+        self._run(self._load(source if any(one.path == source for one in self.files) else None))
+        self._run(self._count_runs())
+
+    def toggle_breakpoint(self) -> None:
+        """Mark the chosen step, or not any more: runs that begin here stop before it."""
+        document, step = self.document, self.pane.current
+        if document is None or not step:
+            return
+        stops = self.stops.setdefault(document.path, set())
+        stops.symmetric_difference_update({step})
+        self._draw()
+        node = self.pane.view.node(step)
+        if node is not None:
+            announce(self.pane, node.spoken)
 
     # -- saving -----------------------------------------------------------------------------
 
@@ -606,5 +635,4 @@ class WorkflowsPage(Page):
 
     async def finish(self) -> None:
         await self.file.finish()
-        if self.runner is not None:
-            await self._runs.close(self.runner)
+        await self.live.close()

@@ -44,7 +44,10 @@ def _node(step: Step, run: Run, agents: Mapping[str, Agent]) -> GraphNode:
     asked = any(found.step == step.id for found, _ in run.questions)
     state = "needs_you" if asked and one.state == "running" else one.state
     words = next((line for line in one.text.splitlines() if line.strip()), "")
-    about = tr_engine(one.reason) or words or tr(STATES[state][0])
+    stops = _stops(run, step)
+    about = tr_engine(one.reason) or words or _items(run, step) or tr(STATES[state][0])
+    if stops and state in ("", "waiting", "queued"):
+        about = stops
     runs = state == "running" and run.end is None and last is not None
     return replace(
         node,
@@ -53,4 +56,29 @@ def _node(step: Step, run: Run, agents: Mapping[str, Agent]) -> GraphNode:
         aside=clock(last.ended - last.began) if last is not None and last.ended else "",
         items=items,
         since=last.began if runs and last is not None else 0.0,
+        stops=stops,
     )
+
+
+def _stops(run: Run, step: Step) -> str:
+    """Where the run stops at a step; empty if it does not."""
+    stopped = run.stopped
+    if stopped is not None and stopped.step == step.id:
+        return tr("Stopped before this step") if stopped.moment == "before" else tr("Stopped here")
+    if (step.id, "before") in run.breakpoints:
+        return tr("Stops before this step")
+    return tr("Stops after this step") if (step.id, "after") in run.breakpoints else ""
+
+
+def _items(run: Run, step: Step) -> str:
+    """“3 at a time, 1 tried again” for a step that runs for several items."""
+    keys = run.items.get(step.id)
+    if not keys:
+        return ""
+    parts: list[str] = []
+    if step.max_parallel:
+        parts.append(tr("{count} at a time").format(count=step.max_parallel))
+    again = sum(len(run.step(step.id, key).tries) > 1 for key in keys)
+    if again:
+        parts.append(tr("{count} tried again").format(count=again))
+    return ", ".join(parts)

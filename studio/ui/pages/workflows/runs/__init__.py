@@ -1,0 +1,12 @@
+"""Runs of workflows: watched live, looked at later, and stopped for a look inside (W-64 to W-66).
+
+- ``live_runs``: Begins the runs that this window carries out, and goes on with stored ones.
+- ``run_view``: The page of a run: graph, timeline, event log and inspector, chosen in together.
+- ``run_record``: Makes what is shown of a run's events.
+- ``run_inspector``: The three tabs at the right: ``run_tab``, ``step_tab`` and ``history_tab``.
+- ``question_card``: Asks the person what a step asks.
+- ``fact_list``: Paints facts below each other.
+- ``lanes``: Who worked when, as bars; free of Qt. ``timeline`` paints them.
+- ``log_rows``: What happened, in words; free of Qt. ``event_log`` lists and filters it.
+- ``letter_list``: A list that leaves letters to the keys of its page.
+"""

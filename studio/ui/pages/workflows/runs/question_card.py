@@ -1,0 +1,101 @@
+"""Question card: what a step of a run asks the person, with its path (W-22)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import Signal
+
+from studio.domain.jsonvalue import Json
+from studio.domain.runs import RunQuestion
+from studio.ui.engine_texts import tr_engine
+from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
+from studio.ui.widgets import Button, Card, Field, Label, Mark
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+
+ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
+    "approve": ((tr_later("Approve"), True), (tr_later("Deny"), False)),
+    "permission": (
+        (tr_later("Allow once"), "once"),
+        (tr_later("For this step"), "session"),
+        (tr_later("Deny"), "deny"),
+    ),
+    "unsure": (
+        (tr_later("It happened"), "happened"),
+        (tr_later("Run again"), "again"),
+        (tr_later("Stop"), "stop"),
+    ),
+}
+"""The buttons of a question, with the answer that each gives. The last one stands apart."""
+
+
+class QuestionCard(Card):
+    """Buttons for the answers that there are, else a field."""
+
+    answered = Signal(str, object)
+    """The id of a question, and its answer."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "raised", "warn_line")
+        self._question: RunQuestion | None = None
+        self._values: list[Json] = []
+        self.title = Label(theme, "", "ui_strong", wrap=True)
+        self.path = Label(theme, "", "small", "text2", wrap=True)
+        self.detail = Label(theme, "", "code", wrap=True)
+        self._box = Card(theme, "sunken", "")
+        column_of([self.detail], margins=(10, 8, 10, 8), on=self._box)
+        self.buttons = [Button(theme, "", "primary" if not at else "secondary") for at in range(3)]
+        for at, button in enumerate(self.buttons):
+            button.clicked.connect(lambda _=False, at=at: self._answer(self._values[at]))
+        self.field = Field(theme, tr("Your answer"))
+        self.field.returnPressed.connect(lambda: self._answer(self.field.text()))
+        self.send = Button(theme, tr("Answer"), "primary")
+        self.send.clicked.connect(lambda: self._answer(self.field.text()))
+        head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
+        first, second, last = self.buttons
+        self._choices = widget_of(column_of([row_of([first, second, STRETCH, last], 8)], 6))
+        self._said = widget_of(row_of([(self.field, 1), self.send], 8))
+        parts = [head, self.path, self._box, self._choices, self._said]
+        column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
+        self.hide()
+
+    @property
+    def question(self) -> RunQuestion | None:
+        return self._question
+
+    def show_question(self, question: RunQuestion | None, path: Sequence[str]) -> None:
+        """Show a question of a step that has this path; None hides the card."""
+        if question is None:
+            self._question = None
+            self.hide()
+            return
+        if self._question is not None and question.id == self._question.id:
+            self.show()
+            return
+        self._question = question
+        self.field.clear()
+        unsure = question.kind == "unsure"
+        self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
+        self.path.setText(", ".join(path))
+        detail = question.text if unsure and not question.detail else question.detail
+        self.detail.setText(detail)
+        self._box.setVisible(bool(detail))
+        answers = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
+        if question.kind == "reply" and 0 < len(question.choices) <= 3:
+            answers = [(words, words) for words in question.choices]
+        self._choices.setVisible(bool(answers))
+        self._said.setVisible(question.kind in ("ask", "reply"))
+        placed = [*answers[:-1], *[None] * (3 - len(answers)), *answers[-1:]]
+        self._values = []
+        for button, answer in zip(self.buttons, placed, strict=True):
+            button.setVisible(answer is not None)
+            self._values.append(answer[1] if answer is not None else None)
+            if answer is not None:
+                button.set_text(answer[0])
+        self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
+        self.show()
+
+    def _answer(self, value: Json) -> None:
+        if self._question is not None and value != "":
+            self.answered.emit(self._question.id, value)

@@ -1,0 +1,208 @@
+"""Run record: a run as it is shown, made of its events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from studio.domain.agents import Agent
+from studio.domain.runs import Run, RunEvent, StepRun, StepState
+from studio.domain.workflows import Step, Workflow
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import clock, day_of, dollars, number, short_count
+from studio.ui.graph.nodes import NodeState
+from studio.ui.translation import locale, tr, tr_later, tr_plural
+
+from .fact_list import Fact
+from .lanes import Lanes
+from .log_rows import LogRow, LogWriter
+
+RUN_STATES: Mapping[str, tuple[str, str, str]] = {
+    "running": (tr_later("Running"), "spinner", "accent_text"),
+    "paused": (tr_later("Paused"), "pause", "text2"),
+    "needs_you": (tr_later("Needs you"), "shield-question-mark", "warn"),
+    "unsure": (tr_later("This may have happened"), "triangle-alert", "warn"),
+    "done": (tr_later("Done"), "check", "ok"),
+    "failed": (tr_later("Failed"), "circle-alert", "err"),
+    "stopped": (tr_later("Stopped"), "square", "text2"),
+}
+"""Words, icon and colour of each state of a run."""
+TRIGGERS: Mapping[str, str] = {
+    "manual": tr_later("by you"),
+    "schedule": tr_later("by its schedule"),
+    "change": tr_later("by a change of files"),
+    "fork": tr_later("by you, from a step of another run"),
+}
+"""What began a run."""
+
+
+def when(at: float) -> str:
+    """“14:02” for today, else “24 Nov, 14:02”."""
+    from PySide6.QtCore import QTime
+
+    local = time.localtime(at)
+    clock_time = locale().toString(QTime(local.tm_hour, local.tm_min), "HH:mm")
+    if time.strftime("%F", local) == time.strftime("%F"):
+        return clock_time
+    return tr("{day}, {time}").format(day=day_of(at), time=clock_time)
+
+
+class RunRecord:
+    """The workflow of a run as it was, its events, and what is shown of them."""
+
+    def __init__(self, workflow: Workflow, agents: Mapping[str, Agent]) -> None:
+        self.workflow, self.agents = workflow, agents
+        self.run = Run()
+        self.count = 0
+        """How many events it has."""
+        self.lanes = Lanes(workflow, agents)
+        self.log: list[LogRow] = []
+        self._writer = LogWriter(workflow)
+
+    def apply(self, events: Iterable[tuple[float, RunEvent]]) -> None:
+        """Add what happened since."""
+        for at, event in events:
+            self.count += 1
+            self.run.apply(at, event)
+            self.lanes.apply(at, event)
+            row = self._writer.write(at, event, self.run)
+            if row is not None:
+                self.log.append(row)
+
+    @property
+    def title(self) -> str:
+        assert self.run.started is not None
+        words = tr("{name}, run {number}")
+        return words.format(name=self.run.started.name, number=self.run.started.number)
+
+    @property
+    def inputs(self) -> str:
+        """The values of the inputs, in a line."""
+        assert self.run.started is not None
+        values = (value for value in self.run.started.inputs.values() if value not in (None, ""))
+        return ", ".join(value if isinstance(value, str) else str(value) for value in values)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        over = self.run.end is not None or self.run.paused is not None
+        return (self.run.changed if over else time.time()) - self.run.began
+
+    def step(self, id: str) -> Step | None:
+        return next((step for step in self.workflow.steps if step.id == id), None)
+
+    def item_name(self, step: str, item: str) -> str:
+        """“item 3: Retry-After”; empty for a step as a whole."""
+        if not item:
+            return ""
+        words, value = self.lanes.item_name((step, item)), self.run.items.get(step, {}).get(item)
+        return f"{words}: {value}" if isinstance(value, str) else words
+
+    # Facts
+
+    def state_facts(self) -> list[Fact]:
+        run = self.run
+        words, icon, ink = RUN_STATES[run.state]
+        asks = len(list(run.questions))
+        title = tr(words)
+        if asks and run.state in ("running", "paused"):
+            need = tr_plural("{count} needs you", "{count} need you", asks)
+            title = tr("{state}, {more}").format(state=title, more=need)
+        over = sum(run.step(step.id).over for step in self.workflow.steps)
+        assert run.started is not None
+        began = tr("{time}, {trigger}").format(
+            time=when(run.began), trigger=tr(TRIGGERS[run.started.trigger])
+        )
+        steps = tr("{done} of {all}").format(done=over, all=len(self.workflow.steps))
+        return [
+            Fact(title, clock(self.seconds), "title", icon, ink),
+            Fact(tr("Steps"), steps),
+            Fact(tr("Started"), began),
+        ]
+
+    def budget_facts(self) -> list[Fact]:
+        run, budget = self.run, self.workflow.budget
+        caps = run.caps.get("", budget.caps)
+        of = tr("{used} of {whole}")
+        money, tokens = dollars(run.dollars), short_count(run.tokens)
+        rows = [Fact(tr("Budget"), "", "heading")]
+        if caps.dollars:
+            share = run.dollars / caps.dollars
+            words = of.format(used=money, whole=dollars(caps.dollars))
+            rows.append(Fact(tr("Money"), words, share=share))
+        else:
+            rows.append(Fact(tr("Money"), money))
+        if caps.tokens:
+            words = of.format(used=tokens, whole=short_count(caps.tokens))
+            rows.append(Fact(tr("Tokens"), words, share=run.tokens / caps.tokens))
+        else:
+            rows.append(Fact(tr("Tokens"), number(run.tokens)))
+        if budget.minutes:
+            whole = tr("{number} min").format(number=f"{budget.minutes:g}")
+            words = of.format(used=clock(self.seconds), whole=whole)
+            rows.append(Fact(tr("Time"), words, share=self.seconds / 60 / budget.minutes))
+        return rows
+
+    def agent_facts(self) -> list[Fact]:
+        """The agents in the order of their steps, each with what it used."""
+        used: dict[str, list[StepRun]] = {}
+        for step in self.workflow.steps:
+            if step.kind == "agent":
+                parts = [one for (id, _), one in self.run.steps.items() if id == step.id]
+                used.setdefault(step.target, []).extend(parts)
+        rows = [Fact(tr("Agents"), tr("Estimate"), "heading")] if used else []
+        for name, parts in used.items():
+            agent = self.agents.get(name)
+            icon, hue = (agent.icon, agent.hue) if agent else ("sparkle", "slate")
+            tokens = sum(one.tokens for one in parts)
+            cost = dollars(sum(one.dollars for one in parts))
+            rows.append(
+                Fact(
+                    *(name, cost, "row", icon, "text2", hue, short_count(tokens)),
+                    state=_state_of(parts),
+                )
+            )
+        return rows
+
+    def step_facts(self, id: str, item: str) -> list[Fact]:
+        """Tokens, cost and neighbours of a step, and its tries if there was more than one."""
+        one, step = self.run.step(id, item), self.step(id)
+        if step is None:
+            return []
+        parts = [part for (name, _), part in self.run.steps.items() if name == id]
+        whole = parts if not item else [one]
+        tokens = sum(part.tokens for part in whole)
+        cost = sum(part.dollars for part in whole)
+        rows: list[Fact] = []
+        if tokens or step.kind == "agent":
+            rows += [Fact(tr("Tokens"), number(tokens)), Fact(tr("Cost"), dollars(cost))]
+        labels = {other.id: other.label for other in self.workflow.steps}
+        needs = [labels[name] for name in self.needs.get(id, ())]
+        then = [labels[other] for other, names in self.needs.items() if id in names]
+        if needs:
+            rows.append(Fact(tr("Waits for"), ", ".join(needs)))
+        if then:
+            rows.append(Fact(tr("Then"), ", ".join(then)))
+        if len(one.tries) > 1:
+            rows.append(Fact(tr("Tries"), str(len(one.tries)), "heading"))
+            for count, attempt in enumerate(one.tries, 1):
+                took = clock(attempt.ended - attempt.began) if attempt.ended else ""
+                words = tr_engine(attempt.reason) or tr("Try {number}").format(number=count)
+                rows.append(Fact(words, took, "note", state=attempt.state))
+        return rows
+
+    @property
+    def needs(self) -> Mapping[str, tuple[str, ...]]:
+        from studio.workflows.graph import direct_needs
+
+        return direct_needs(self.workflow)
+
+
+def _state_of(parts: list[StepRun]) -> NodeState:
+    """The most pressing state of several steps."""
+    states: set[StepState] = {one.state for one in parts}
+    pressing: tuple[StepState, ...] = ("needs_you", "unsure", "running", "failed", "stopped")
+    for state in pressing:
+        if state in states:
+            return state
+    return "done" if "done" in states else "queued" if "queued" in states else "waiting"

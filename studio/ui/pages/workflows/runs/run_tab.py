@@ -1,0 +1,199 @@
+"""The Run tab: state, question, budget, agents and breakpoints of a run."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QBoxLayout, QWidget
+
+from studio.domain.agents import Caps
+from studio.domain.runs import BreakpointCleared, BreakpointSet
+from studio.ui.engine_texts import tr_engine
+from studio.ui.settings.amount_field import AmountField, dollars, tokens
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+
+from .fact_list import FactList
+from .log_rows import breakpoint_words
+from .question_card import QuestionCard
+from .run_record import RunRecord
+
+
+class RunTab(QWidget):
+    """What is said here is the person's to decide; the graph beside it shows the steps."""
+
+    raised = Signal(object)
+    """The caps that the run has from now on."""
+    debugged = Signal(object)
+    """A breakpoint that is set or cleared."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.state = FactList(theme)
+        self.reason = Label(theme, "", "small", "text2", wrap=True)
+        self.card = QuestionCard(theme)
+        self.more = Label(theme, "", "small", "text2", wrap=True)
+        self.budget = FactList(theme)
+        self.raise_button = Button(theme, tr("Raise…"), "link", clicked=self._ask_raise)
+        self.dollars = AmountField(theme, tr("Money for the run"), dollars, 0)
+        self.tokens = AmountField(theme, tr("Tokens for the run"), tokens, 0)
+        self._raise = widget_of(
+            column_of(
+                [
+                    Label(theme, tr("Money in all"), "small", "text2"),
+                    self.dollars,
+                    Label(theme, tr("Tokens in all"), "small", "text2"),
+                    self.tokens,
+                    row_of([STRETCH, Button(theme, tr("Raise"), clicked=self._raised)]),
+                ],
+                4,
+                (0, 4, 0, 0),
+            )
+        )
+        self._raise.hide()
+        self.agents = FactList(theme)
+        self.breakpoints: list[QWidget] = []
+        self._stops_head = Label(theme, tr("Breakpoints"), "small_strong")
+        self.add_button = Button(theme, tr("Add…"), "link", clicked=self._ask_stop)
+        self._stops: QBoxLayout = column_of(spacing=2)
+        self.step = Combo(theme, tr("Step"))
+        self.moment = Combo(
+            theme,
+            tr("When"),
+            items=[MenuItem("before", tr("Before it")), MenuItem("after", tr("After it"))],
+        )
+        self.moment.set_current("before")
+        self.when = Field(theme, tr("Always, or when not outputs.passed"), role="code")
+        self.when.returnPressed.connect(self._add)
+        self.wrong = Label(theme, "", "small", "err", wrap=True)
+        self.wrong.hide()
+        self._add_form = widget_of(
+            column_of(
+                [
+                    row_of([(self.step, 1), (self.moment, 1)], 8),
+                    self.when,
+                    self.wrong,
+                    row_of([STRETCH, Button(theme, tr("Add"), clicked=self._add)]),
+                ],
+                6,
+            )
+        )
+        self._add_form.hide()
+        inner = column_of(
+            [
+                self.reason,
+                self.card,
+                self.more,
+            ],
+            8,
+            (16, 6, 16, 0),
+        )
+        stops = column_of(
+            [
+                row_of([(self._stops_head, 1), self.add_button]),
+                self._stops,
+                self._add_form,
+            ],
+            4,
+            (16, 14, 16, 12),
+        )
+        raise_row = row_of([(self._raise, 1)], margins=(16, 0, 16, 0))
+        parts = [self.state, inner, self.budget, raise_row, self.agents, stops, STRETCH]
+        column_of(parts, 0, (0, 10, 0, 0), on=self)
+        self.budget.set_corner(self.raise_button)
+        self._shown: list[tuple[str, str, str]] = []
+
+    def show_record(self, record: RunRecord, preferred: str) -> None:
+        """Show a run; of several questions that of the ``preferred`` step."""
+        run = record.run
+        self.state.show_facts(record.state_facts())
+        self.reason.show_text(tr_engine(run.reason))
+        asked = list(run.questions)
+        found = next((pair for pair in asked if pair[0].step == preferred), None)
+        one, question = found or next(iter(asked), (None, None))
+        path: list[str] = []
+        if one is not None and run.started is not None:
+            step = record.step(one.step)
+            agent = step.target if step is not None and step.kind == "agent" else ""
+            item = record.item_name(one.step, one.item)
+            path = [name for name in (run.started.name, one.step, item, agent) if name]
+        self.card.show_question(question if run.end is None else None, path)
+        others = len(asked) - 1
+        words = tr("{count} more wait for you. Choose their steps to see them.")
+        self.more.show_text(words.format(count=others) if others > 0 else "")
+        self.budget.show_facts(record.budget_facts())
+        self.raise_button.setVisible(run.end is None)
+        if run.end is not None:
+            self._raise.hide()
+        self.agents.show_facts(record.agent_facts())
+        self._show_stops(record)
+
+    def _show_stops(self, record: RunRecord) -> None:
+        run = record.run
+        labels = {step.id: step.label for step in record.workflow.steps}
+        shown = [
+            (step, moment, breakpoint_words(labels.get(step, step), moment, when))
+            for (step, moment), when in run.breakpoints.items()
+        ]
+        over = run.end is not None
+        self._stops_head.setVisible(bool(shown) or not over)
+        self.add_button.setVisible(not over)
+        if over:
+            self._add_form.hide()
+        self.step.set_items([MenuItem(id, label) for id, label in labels.items()])
+        if shown == self._shown:
+            return
+        self._shown = shown
+        for old in self.breakpoints:
+            self._stops.removeWidget(old)
+            old.deleteLater()
+        self.breakpoints = []
+        for step, moment, words in shown:
+            remove = IconButton(self._theme, "x", tr("Remove “{stop}”").format(stop=words), 24, 14)
+            cleared = BreakpointCleared(step, "before" if moment == "before" else "after")
+            remove.clicked.connect(lambda _=False, event=cleared: self.debugged.emit(event))
+            if over:
+                remove.hide()
+            mark = Mark(self._theme, "octagon-pause", "text1")
+            row = row_of([mark, (Label(self._theme, words, wrap=True), 1), remove], 8)
+            self.breakpoints.append(widget_of(row))
+            self._stops.addWidget(self.breakpoints[-1])
+
+    def _ask_raise(self) -> None:
+        self._raise.setVisible(self._raise.isHidden())
+        if self._raise.isVisible():
+            self.dollars.setFocus()
+
+    def show_caps(self, caps: Caps) -> None:
+        """The caps that the form begins with."""
+        if self._raise.isHidden():
+            self.dollars.set_value(caps.dollars)
+            self.tokens.set_value(caps.tokens)
+
+    def _raised(self) -> None:
+        self._raise.hide()
+        self.raised.emit(Caps(int(self.tokens.value), self.dollars.value))
+
+    def _ask_stop(self) -> None:
+        self._add_form.setVisible(self._add_form.isHidden())
+        if self._add_form.isVisible():
+            self.step.setFocus()
+
+    def choose_step(self, id: str) -> None:
+        """The step that a new breakpoint is for, until another is chosen."""
+        self.step.set_current(id)
+
+    def show_wrong(self, text: str) -> None:
+        """Say why a condition is not taken; empty where it is."""
+        self.wrong.show_text(text)
+        self.when.set_error(text)
+        if not text:
+            self.when.clear()
+            self._add_form.hide()
+
+    def _add(self) -> None:
+        if self.step.current:
+            moment = "before" if self.moment.current == "before" else "after"
+            self.debugged.emit(BreakpointSet(self.step.current, moment, self.when.text().strip()))

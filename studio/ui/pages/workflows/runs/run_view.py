@@ -1,0 +1,609 @@
+"""Run view: a run with graph, timeline, event log and inspector, which choose together (W-64)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget
+
+from studio.agent.engine import Engine
+from studio.domain.agents import NO_CAPS, Caps
+from studio.domain.errors import StudioError
+from studio.domain.jsonvalue import Json
+from studio.domain.runs import BreakpointCleared, BreakpointSet, ResultEdited, Run
+from studio.storage.runs import RunInfo
+from studio.ui.engine_texts import tr_engine
+from studio.ui.graph.nodes import Graph
+from studio.ui.graph.pane import GraphPane
+from studio.ui.pages.workflows.run_graph import graph_of_run
+from studio.ui.pages.workflows.workflow_graph import node_of
+from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import put
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import (
+    Button,
+    Hairline,
+    IconButton,
+    Label,
+    Segmented,
+    Toggle,
+)
+from studio.ui.widgets.announcement import announce
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget
+from studio.workflows.expressions import ExpressionError
+from studio.workflows.runner import Runner
+
+from .event_log import EventLog
+from .lanes import Key
+from .live_runs import LiveRuns
+from .run_inspector import HISTORY, RUN, STEP, RunInspector
+from .run_record import RUN_STATES, RunRecord
+from .step_tab import ItemRow, StepFacts
+from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from studio.ui.pages.page import Run as Start
+
+INSPECTOR = 320
+LEAST = 560
+"""Pixels that the graph has at least beside the inspector; else that lies over it."""
+LOWER = (202, 402)
+"""Height of the timeline and of the event log."""
+MOST_RUNS = 1_000
+"""Runs that are listed."""
+
+
+class _Column(PaintedWidget):
+    ground = "surface"
+
+
+class RunView(PaintedWidget):
+    """Shows one run, whether this window carries it out, another program, or nobody any more."""
+
+    ground = "surface"
+    left = Signal(str)
+    """The person wants to see the file of the run, by its path."""
+    chat_wanted = Signal(str)
+
+    def __init__(self, theme: Theme, engine: Engine, run: Start, live: LiveRuns) -> None:
+        super().__init__(theme)
+        self._engine, self._run, self._live = engine, run, live
+        self.record: RunRecord | None = None
+        self.source = ""
+        """The file whose runs are listed."""
+        self.key: Key = ("", "")
+        """The step and item that are chosen."""
+        self._info: RunInfo | None = None
+        self._infos: list[RunInfo] = []
+        self._wanted = 0
+        """Counts which runs were wanted: the last one is shown, however long others take."""
+        self._reading = False
+        self._read_again = False
+        self._inspector_wanted = True
+        self._make_head()
+        self._make_body()
+        self._ticks = QTimer(self, interval=1000)
+        self._ticks.timeout.connect(self._tick)
+        live.told.connect(self._told)
+        theme.changed.connect(self._follow_theme)
+        self._follow_theme()
+
+    # Its parts
+
+    def _make_head(self) -> None:
+        t = self.theme
+        self.back = IconButton(t, "chevron-left", tr("Back to the file"), clicked=self.leave)
+        self.title = Label(t, "", "heading")
+        self.file = Button(t, "", "ghost", "workflow", clicked=self.leave)
+        self.inputs = Label(t, "", "ui", "text2")
+        self.notice = Label(t, "", "small", "err")
+        self.pause = Button(t, tr("Pause"), icon="pause", keycap="P", clicked=self.pause_or_go_on)
+        self.stop = Button(t, tr("Stop"), icon="circle-x", clicked=self.stop_run)
+        self.answer = Button(t, tr("Answer"), icon="shield-question-mark", clicked=self._to_answer)
+        self.which = Segmented(
+            t, [tr("Graph"), tr("List")], name=tr("View"), icons=("workflow", "list")
+        )
+        self.which.chosen.connect(lambda at: self.pane.show_list(at == 1))
+        self.side = IconButton(t, "panel-right", tr("Inspector"), clicked=self._toggle_inspector)
+        self.side.setCheckable(True)
+        parts = [self.back, self.title, self.file, self.inputs, STRETCH, self.answer]
+        parts += [self.pause, self.stop, self.which, self.side]
+        folding = (self.which, self.stop, self.pause, self.file, self.answer)
+        self._head_row = row_of(parts, folding=folding)
+        self._head = widget_of(self._head_row)
+
+    def _make_body(self) -> None:
+        t = self.theme
+        self.column = _Column(t, self)
+        self.pane = GraphPane(t)
+        self.pane.chosen.connect(lambda id: self.choose(id, ""))
+        self.pane.opened.connect(self._opened)
+        self.pane.turned.connect(lambda: self.which.set_current(int(self.pane.lists)))
+        self.timeline = Timeline(t)
+        self.timeline.chosen.connect(self.choose)
+        self.timeline.opened.connect(lambda step, item: self._opened(step, item))
+        self.timeline.moved.connect(lambda: self.follow.setChecked(False))
+        self.log = EventLog(t)
+        self.log.chosen.connect(self.choose)
+        self.log.opened.connect(lambda step, item: self._opened(step, item))
+        self.lower_tabs = Segmented(
+            t, [tr("Timeline"), tr("Event log")], name=tr("Below the graph")
+        )
+        self.lower_tabs.chosen.connect(self.show_lower)
+        self.counts = Label(t, "", "small", "text2", digits=True)
+        self.follow_words = Label(t, tr("Follow"), "small", "text2")
+        self.follow = Toggle(t, tr("Follow"))
+        self.follow.setChecked(True)
+        self.follow.toggled.connect(self._followed)
+        self._lower_head = widget_of(
+            row_of(
+                [self.lower_tabs, (self.counts, 1), self.follow_words, self.follow],
+                10,
+                (12, 6, 16, 2),
+            )
+        )
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.timeline)
+        self._stack.addWidget(self.log)
+        self._lower = widget_of(column_of([self._lower_head, (self._stack, 1)], spacing=0))
+        self.empty = Label(t, tr("This workflow has not run yet."), "ui", "text2")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.hide()
+        column_of(
+            [
+                *(self._head, Hairline(t), self.empty, (self.pane, 1)),
+                *(Hairline(t), self._lower),
+            ],
+            spacing=0,
+            on=self.column,
+        )
+        self.inspector = RunInspector(t, self)
+        inspector = self.inspector
+        inspector.tabs.chosen.connect(lambda _: self._show_chosen())
+        inspector.run.card.answered.connect(lambda id, value: self._do(self._answer(id, value)))
+        inspector.run.raised.connect(lambda caps: self._do(self._raise(caps)))
+        inspector.run.debugged.connect(lambda event: self._do(self._debug(event)))
+        inspector.step.chat_wanted.connect(self.chat_wanted)
+        inspector.step.item_chosen.connect(self.choose)
+        inspector.step.continued.connect(self.go_on)
+        inspector.step.stepped.connect(lambda: self.go_on(one=True))
+        inspector.step.result_given.connect(
+            lambda step, item, text: self._do(self._give_result(step, item, text))
+        )
+        inspector.history.chosen.connect(lambda id: self._do(self.show_run(id)))
+        inspector.history.wanted.connect(lambda: self._do(self._list_runs()))
+
+    def _follow_theme(self) -> None:
+        px = self.theme.px
+        self._head.setFixedHeight(px(48))
+        self._head_row.setSpacing(px(8))
+        self._head_row.setContentsMargins(px(12), 0, px(12), 0)
+        self._place()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    @property
+    def roomy(self) -> bool:
+        """Whether the inspector has room beside the graph."""
+        return self.width() - self.theme.px(INSPECTOR) >= self.theme.px(LEAST)
+
+    def _place(self) -> None:
+        px, width, height = self.theme.px, self.width(), self.height()
+        side = min(px(INSPECTOR), width - px(40))
+        shown = self._inspector_wanted
+        put(self.column, 0, 0, width - side if shown and self.roomy else width, height)
+        top = 0 if self.roomy else px(48) + 1
+        put(self.inspector, width - side, top, side, height - top)
+        self.inspector.setVisible(shown)
+        self.inspector.raise_()
+        self.side.setChecked(shown)
+        wanted = px(LOWER[self._stack.currentIndex()])
+        self._lower.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
+        self._show_answer_button()
+
+    def _toggle_inspector(self) -> None:
+        self.show_inspector(not self._inspector_wanted)
+
+    def show_inspector(self, wanted: bool) -> None:
+        self._inspector_wanted = wanted
+        self._place()
+        self._show_chosen()
+
+    def show_tab(self, page: int) -> None:
+        """Show a page of the inspector: ``RUN``, ``STEP`` or ``HISTORY``."""
+        self.inspector.show_page(page)
+        self._show_chosen()
+
+    def show_lower(self, which: int) -> None:
+        """0 is the timeline, 1 the event log."""
+        self.lower_tabs.set_current(which)
+        self._stack.setCurrentIndex(which)
+        self.follow.setVisible(not which)
+        self.follow_words.setVisible(not which)
+        self._place()
+        self._show_counts()
+
+    # Which run
+
+    def show_run(self, run_id: str) -> Coroutine[Any, Any, None]:
+        """Show a run as it is, or was at its end, unless another is wanted meanwhile (W-66)."""
+        self._wanted += 1
+        return self._show_run(run_id, self._wanted)
+
+    async def _show_run(self, run_id: str, wanted: int) -> None:
+        events = await self._live.runs.store.events(run_id)
+        run = Run(events)
+        workflow = await self._live.runs.workflow_of(run)
+        assert run.started is not None
+        folder = run.started.folder
+        agents = await self._engine.agents(Path(folder) if folder else None)
+        if wanted != self._wanted:
+            return
+        self.record = record = RunRecord(workflow, agents.by_name)
+        record.apply(events)
+        self.key, self.source = ("", ""), run.started.source or self.source
+        self.empty.hide()
+        self.pane.show()
+        self._lower.show()
+        self.pane.show_graph(Graph())
+        self.timeline.show_lanes(record.lanes)
+        self.title.setText(record.title)
+        name = Path(run.started.source).name
+        self.file.set_text(name)
+        self.file.setVisible(bool(name))
+        self.inputs.setText(record.inputs[:40])
+        self.notice.setText("")
+        if not self.roomy and self.inspector.page != HISTORY:
+            self._inspector_wanted = False
+            self._place()
+        self._show()
+        self.pane.view.show_from_top()
+        if (stopped := run.stopped) is not None:
+            self.choose(stopped.step, stopped.item)
+            self.show_tab(STEP)
+        await self._list_runs()
+
+    def show_history(self, source: str) -> None:
+        """Show the newest run of a file, with all of them beside it."""
+        self.source = source
+        self.show_tab(HISTORY)
+        self.show_inspector(True)
+        self.inspector.history.list.setFocus()
+        self._wanted += 1
+        self._do(self._show_newest(source, self._wanted))
+
+    async def _show_newest(self, source: str, wanted: int) -> None:
+        runs = await self._live.runs.store.list(1, source=source)
+        if runs:
+            await self._show_run(runs[0].id, wanted)
+            return
+        self.record, self._info = None, None
+        self.title.setText(tr("Runs of {file}").format(file=Path(source).name))
+        self.file.setVisible(False)
+        self.inputs.setText("")
+        self.pane.hide()
+        self._lower.hide()
+        self.empty.show()
+        self._show_buttons()
+        await self._list_runs()
+
+    async def _list_runs(self) -> None:
+        history = self.inspector.history
+        source = "" if history.of_all else self.source
+        self._infos = await self._live.runs.store.list(MOST_RUNS, source=source)
+        shown = self.record.run.id if self.record is not None else ""
+        self._info = next((info for info in self._infos if info.id == shown), self._info)
+        history.show_runs(self._infos, shown)
+        self._show_buttons()
+
+    def leave(self) -> None:
+        self.left.emit(self.source)
+
+    # What happens
+
+    def _told(self, run_id: str) -> None:
+        if self.record is not None and self.record.run.id == run_id:
+            self._do(self._read())
+
+    def _tick(self) -> None:
+        """Clocks go on; what another program carries out is read from the disk."""
+        record = self.record
+        if record is None or record.run.end is not None:
+            self._ticks.stop()
+            return
+        if self._runner is None:
+            self._do(self._read())
+        if record.run.paused is None:
+            self.inspector.run.state.show_facts(record.state_facts())
+            if self._stack.currentIndex() == 0:
+                self.timeline.grown()
+
+    async def _read(self) -> None:
+        """Read what is stored since; one reader at a time."""
+        if self._reading:
+            self._read_again = True
+            return
+        self._reading = True
+        try:
+            while (record := self.record) is not None:
+                self._read_again = False
+                new = await self._live.runs.store.events(record.run.id, record.count)
+                if record is self.record and new:
+                    before = record.run.state, record.run.stopped
+                    record.apply(new)
+                    self._show()
+                    self._speak(before[0])
+                    if record.run.stopped is not None and record.run.stopped != before[1]:
+                        self.choose(record.run.stopped.step, record.run.stopped.item)
+                        self.show_tab(STEP)
+                if not self._read_again:
+                    break
+        finally:
+            self._reading = False
+        if self.inspector.page == HISTORY or (self.record and self.record.run.end is not None):
+            await self._list_runs()
+
+    def _speak(self, before: str) -> None:
+        assert self.record is not None
+        state = self.record.run.state
+        if state != before and state != "running":
+            words = tr("{name}: {state}")
+            words = words.format(name=self.record.title, state=tr(RUN_STATES[state][0]))
+            announce(self, words, urgent=state in ("needs_you", "unsure"))
+
+    # Showing
+
+    def _show(self) -> None:
+        record = self.record
+        if record is None:
+            return
+        self.pane.show_graph(graph_of_run(record.workflow, record.run, record.agents))
+        if not self.timeline.isHidden():
+            self.timeline.grown()
+        self.log.show_rows(record.log)
+        self._show_counts()
+        self._show_buttons()
+        self._show_chosen()
+        if record.run.end is None and self.isVisible():
+            self._ticks.start()
+
+    def _show_counts(self) -> None:
+        if self.record is None:
+            return
+        words = tr("Event log")
+        self.lower_tabs.segment(1).setText(f"{words} {len(self.record.log)}")
+        self.lower_tabs.updateGeometry()
+        if self._stack.currentIndex():
+            self.counts.setText(self.log.counts)
+            return
+        lanes, running = len(self.record.lanes.lanes), self.record.lanes.running
+        words = tr_plural("{count} lane", "{count} lanes", lanes)
+        if running:
+            more = tr_plural("{count} running", "{count} running", running)
+            words = tr("{lanes}, {more}").format(lanes=words, more=more)
+        self.counts.setText(words)
+
+    def _show_buttons(self) -> None:
+        record, info = self.record, self._info
+        open_ = record is not None and record.run.end is None
+        elsewhere = open_ and self._runner is None and info is not None and info.live
+        goes = open_ and record is not None and record.run.paused is None
+        running = goes and (self._runner is not None or elsewhere)
+        self.pause.setVisible(open_)
+        self.pause.setEnabled(not elsewhere)
+        self.pause.set_text(tr("Pause") if running else tr("Go on"))
+        self.pause.set_icon("pause" if running else "play")
+        self.stop.setVisible(open_)
+        self.stop.setEnabled(not elsewhere)
+        self._show_answer_button()
+
+    def _show_answer_button(self) -> None:
+        asks = self.record is not None and next(self.record.run.questions, None) is not None
+        over = self.record is None or self.record.run.end is not None
+        self.answer.setVisible(asks and not over and not self._inspector_wanted)
+
+    @property
+    def _runner(self) -> Runner | None:
+        return self._live.runner(self.record.run.id) if self.record is not None else None
+
+    def _show_chosen(self) -> None:
+        """Show what is chosen in the inspector's page that is seen."""
+        record = self.record
+        if record is None or not self._inspector_wanted:
+            return
+        step, item = self.key
+        if self.inspector.page == RUN:
+            run_tab = self.inspector.run
+            run_tab.show_record(record, step)
+            run_tab.show_caps(record.run.caps.get("", NO_CAPS))
+            run_tab.choose_step(step or record.workflow.steps[0].id)
+        elif self.inspector.page == STEP:
+            self.inspector.step.show_step(self._step_facts(record, step, item))
+
+    def _step_facts(self, record: RunRecord, id: str, item: str) -> StepFacts:
+        step = record.step(id)
+        if step is None:
+            return StepFacts("")
+        run, node = record.run, node_of(step, record.agents)
+        one = run.step(id, item)
+        stopped = run.stopped
+        here = stopped is not None and stopped.step == id and stopped.item == item
+        name = record.item_name(id, item)
+        items = [
+            ItemRow(key, record.item_name(id, key), run.step(id, key).state)
+            for key in run.items.get(id, {})
+        ]
+        asked = one.question is not None and one.state == "running"
+        return StepFacts(
+            *(id, item, f"{step.label}, {name}" if name else step.label, node.icon, node.hue),
+            "needs_you" if asked else one.state,
+            tr_engine(one.reason),
+            record.step_facts(id, item),
+            items,
+            self._prompt_of(record, id, item),
+            one.text,
+            tr_engine(stopped.reason).rstrip(".") if here and stopped is not None else "",
+            one.session_id,
+            run.paused is not None and one.state == "done" and not items,
+        )
+
+    def _prompt_of(self, record: RunRecord, id: str, item: str) -> str:
+        """What the step's agent is told; as the file has it, where that cannot be known yet."""
+        step, runner = record.step(id), self._runner
+        if step is None or step.kind != "agent":
+            return ""
+        if runner is None or (id in record.run.items and not item):
+            return step.prompt
+        try:
+            return runner.prompt(runner.plan.workflow.step(id), item)
+        except (ExpressionError, KeyError):
+            return step.prompt
+
+    def choose(self, step: str, item: str = "") -> None:
+        """Choose a step or item in graph, timeline, log and inspector at once (W-64)."""
+        if (step, item) == self.key:
+            return
+        self.key = (step, item)
+        self.pane.choose(step)
+        self.timeline.choose(self.key)
+        self.log.choose(step, item)
+        if step and self.inspector.page == HISTORY:
+            self.show_tab(STEP)
+        self._show_chosen()
+
+    def _opened(self, step: str, item: str = "") -> None:
+        """Go on to the step's page."""
+        self.choose(step, item)
+        self.show_tab(STEP)
+        self.show_inspector(True)
+        facts = self.inspector.step.shown
+        if facts.items:
+            self.inspector.step.items.setFocus()
+        elif facts.session_id:
+            self.inspector.step.chat.setFocus()
+
+    def _to_answer(self) -> None:
+        self.show_tab(RUN)
+        self.show_inspector(True)
+
+    def _followed(self, on: bool) -> None:
+        if on:
+            self.timeline.show_all()
+        else:
+            self.timeline.follows = False
+
+    # What the person does
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        self._run(work)
+
+    def pause_or_go_on(self) -> None:
+        self._do(self._pause_or_go_on())
+
+    async def _pause_or_go_on(self) -> None:
+        record = self.record
+        if record is None or record.run.end is not None:
+            return
+        if self._runner is not None and record.run.paused is None:
+            await self._runner.pause()
+        else:
+            await self._live.resume(record.run.id)
+            await self._read()
+
+    def go_on(self, one: bool = False) -> None:
+        """Let a paused run go on; with ``one`` until the next step."""
+        record = self.record
+        if record is not None and record.run.paused is not None:
+            self._do(self._live.resume(record.run.id, one=one))
+
+    def stop_run(self) -> None:
+        if self.record is not None and self.record.run.end is None:
+            self._do(self._live.stop(self.record.run.id))
+
+    async def _answer(self, question: str, answer: Json) -> None:
+        record = self.record
+        if record is None:
+            return
+        if self._runner is None:
+            await self._live.resume(record.run.id)
+            await asyncio.sleep(0)
+        runner = await self._live.claim(record.run.id)
+        await runner.answer(question, answer)
+
+    async def _raise(self, caps: Caps) -> None:
+        if (record := self.record) is None:
+            return
+        runner = await self._live.claim(record.run.id)
+        await runner.raise_cap(caps)
+        await self._live.resume(record.run.id)
+
+    async def _debug(self, event: BreakpointSet | BreakpointCleared) -> None:
+        if (record := self.record) is None or record.run.end is not None:
+            return
+        runner = await self._live.claim(record.run.id)
+        try:
+            await runner.debug(event)
+        except StudioError as error:
+            self.inspector.run.show_wrong(tr_engine(str(error)))
+            return
+        self.inspector.run.show_wrong("")
+
+    async def _give_result(self, step: str, item: str, text: str) -> None:
+        record = self.record
+        if record is None or record.run.paused is None:
+            return
+        runner = await self._live.claim(record.run.id)
+        outputs = record.run.step(step, item).outputs
+        await runner.debug(ResultEdited(step, item, text, outputs))
+
+    def toggle_breakpoint(self) -> None:
+        """Set or clear the breakpoint before the chosen step."""
+        record, step = self.record, self.key[0]
+        if record is None or not step:
+            return
+        if (step, "before") in record.run.breakpoints:
+            self._do(self._debug(BreakpointCleared(step)))
+        else:
+            self._do(self._debug(BreakpointSet(step)))
+
+    # Keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        focus = self.focusWidget()
+        typing = isinstance(focus, QLineEdit | QPlainTextEdit) and not focus.isReadOnly()
+        if event.key() == Qt.Key.Key_Escape:
+            if not self.roomy and self._inspector_wanted:
+                self.show_inspector(False)
+            else:
+                self.leave()
+            return
+        does = {
+            "P": self.pause_or_go_on,
+            "B": self.toggle_breakpoint,
+            ".": lambda: self.go_on(one=True),
+            "C": self.go_on,
+            "T": lambda: self.show_lower(1 - self._stack.currentIndex()),
+        }.get(event.text().upper())
+        held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier
+        if does is None or typing or held:
+            super().keyPressEvent(event)
+        else:
+            does()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.record is not None and self.record.run.end is None:
+            self._ticks.start()
+            self._do(self._read())
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._ticks.stop()

@@ -1,0 +1,298 @@
+"""The Step tab: one step or item of a run, and the next request where the run is stopped (W-65)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QPlainTextEdit,
+    QSizePolicy,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from studio.ui.graph.nodes import STATES, NodeState
+from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import mirrored_row
+from studio.ui.translation import tr
+from studio.ui.widgets import (
+    Button,
+    Card,
+    FocusRing,
+    Index,
+    Label,
+    Mark,
+    OverlayBar,
+    Tile,
+    make_transparent,
+)
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
+
+from .fact_list import Fact, FactList
+from .letter_list import LetterList
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item of a step that runs for each of several."""
+
+    key: str
+    words: str
+    state: NodeState
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """What the tab shows. ``item`` is empty for the step as a whole.
+
+    ``held`` says where the run is stopped at this step. ``prompt`` is what its agent is told,
+    ``text`` what came of it. ``editable`` is whether that can be changed now.
+    """
+
+    step: str
+    item: str = ""
+    title: str = ""
+    icon: str = "workflow"
+    hue: str = "slate"
+    state: NodeState = ""
+    about: str = ""
+    facts: Sequence[Fact] = ()
+    items: Sequence[ItemRow] = ()
+    prompt: str = ""
+    text: str = ""
+    held: str = ""
+    session_id: str = ""
+    editable: bool = False
+    can_run_again: bool = False
+
+
+class CodeBox(Card):
+    """Some lines of a text, as tall as they are up to a most."""
+
+    def __init__(self, theme: Theme, name: str, most: int) -> None:
+        super().__init__(theme, "sunken", "hair", 6)
+        self._most = most
+        self.edit = QPlainTextEdit()
+        self.edit.setFrameShape(QFrame.Shape.NoFrame)
+        self.edit.setReadOnly(True)
+        self.edit.setTabChangesFocus(True)
+        self.edit.setAccessibleName(name)
+        make_transparent(self.edit)
+        OverlayBar(self.edit)
+        FocusRing.of(theme).follow(self.edit, inside=False)
+        column_of([self.edit], margins=(6, 4, 6, 4), on=self)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.edit.document().documentLayout().documentSizeChanged.connect(lambda _: self._measure())
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def show_text(self, text: str) -> None:
+        """Show a text; another is not being typed."""
+        if text != self.edit.toPlainText():
+            self.edit.setPlainText(text)
+
+    def _follow(self) -> None:
+        self.edit.setFont(self.theme.font("code"))
+        self._measure()
+
+    def _measure(self) -> None:
+        lines = int(self.edit.document().size().height())
+        line = self.edit.fontMetrics().lineSpacing()
+        self.setFixedHeight(min(max(2, lines), self._most) * line + self.theme.px(22))
+
+
+class _Items(QAbstractListModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[ItemRow] = ()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not 0 <= index.row() < len(self.rows):
+            return None
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return joined((row.words, tr(STATES[row.state][0]) if row.state else "", row.about))
+        return None
+
+    def show(self, rows: Sequence[ItemRow]) -> None:
+        if [row.key for row in rows] == [row.key for row in self.rows]:
+            before, self.rows = self.rows, rows
+            for at, (old, new) in enumerate(zip(before, rows, strict=True)):
+                if old != new:
+                    self.dataChanged.emit(self.index(at), self.index(at))
+            return
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+
+class _ItemLine(QStyledItemDelegate):
+    def __init__(self, theme: Theme, canvas: QWidget) -> None:
+        super().__init__()
+        self._theme, self._canvas = theme, canvas
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(100, self._theme.height(28, "small"))
+
+    @mirrored_row
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
+        box = QRectF(option.rect).adjusted(t.px(8), 0, -t.px(8), 0)
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, box, 6, t.color("selected"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            paint_rounded(painter, box, 6, t.color("hover"))
+        side, right = t.px(15), box.right() - t.px(8)
+        if row.state:
+            _, icon, ink = STATES[row.state]
+            mark = QRectF(right - side, box.center().y() - side / 2, side, side)
+            if icon:
+                t.paint_icon(painter, mark, icon, ink)
+            else:
+                paint_spinner(painter, t, self._canvas, mark, ink)
+            right = mark.x() - t.px(8)
+        words = QRectF(box.x() + t.px(8), box.y(), 0, box.height())
+        words.setRight(right)
+        paint_text(painter, t, words, row.words, "small", room=words.width())
+
+
+class StepTab(QWidget):
+    """Shows one step; what can be done with it is a button with its key."""
+
+    chat_wanted = Signal(str)
+    """The id of the session that the step works in."""
+    item_chosen = Signal(str, str)
+    continued = Signal()
+    stepped = Signal()
+    again_wanted = Signal()
+    """The person wants to run from this step again."""
+    result_given = Signal(str, str, str)
+    """A step, its item, and what should count as its answer."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.shown = StepFacts("")
+        self.tile = Tile(theme, "workflow", "slate")
+        self.title = Label(theme, "", "heading")
+        self.state = Label(theme, "", "small", "text2")
+        self.about = Label(theme, "", "small", "text2", wrap=True)
+        self.nothing = Label(theme, tr("Choose a step to see it here."), "ui", "text2", wrap=True)
+        self.go_on = Button(theme, tr("Continue"), "primary", "play", "C")
+        self.go_on.clicked.connect(self.continued)
+        self.one = Button(theme, tr("Step"), icon="step-forward", keycap=".")
+        self.one.clicked.connect(self.stepped)
+        held_words = tr("Nothing is sent until you go on. The rest of the run waits.")
+        self.held_title = Label(theme, "", "heading", wrap=True)
+        self._held = widget_of(
+            column_of(
+                [
+                    row_of([Mark(theme, "octagon-pause", "text1"), (self.held_title, 1)], 8),
+                    Label(theme, held_words, "small", "text2", wrap=True),
+                    row_of([self.go_on, self.one, STRETCH], 8),
+                ],
+                8,
+                (0, 0, 0, 12),
+            )
+        )
+        self.chat = Button(theme, tr("Open chat"))
+        self.chat.clicked.connect(lambda: self.chat_wanted.emit(self.shown.session_id))
+        self.again = Button(theme, tr("Run again from here"))
+        self.again.clicked.connect(self.again_wanted)
+        self.facts = FactList(theme)
+        self._items = _Items()
+        self.items = LetterList(theme, tr("Items"))
+        self.items.setUniformItemSizes(True)
+        self.items.setModel(self._items)
+        self.items.setItemDelegate(_ItemLine(theme, self.items.viewport()))
+        self.items.selectionModel().currentChanged.connect(self._item_changed)
+        self._silent = False
+        self.text = CodeBox(theme, tr("What came of it"), 10)
+        self._text_head = Label(theme, tr("What came of it"), "small_strong")
+        self.edit = Button(theme, tr("Change…"), "link", clicked=self._edit)
+        self.prompt = CodeBox(theme, tr("What it is told"), 8)
+        self._prompt_head = Label(theme, tr("What it is told"), "small_strong")
+        self._head = widget_of(row_of([self.tile, (self.title, 1), self.state], 8))
+        self._buttons = widget_of(row_of([self.chat, self.again, STRETCH], 8))
+        upper = column_of(
+            [self.nothing, self._held, self._head, self.about, self._buttons], 8, (16, 0, 16, 6)
+        )
+        text_head = widget_of(row_of([(self._text_head, 1), self.edit]))
+        self._text = widget_of(column_of([text_head, self.text], 2, (16, 10, 16, 0)))
+        self._prompt = widget_of(column_of([self._prompt_head, self.prompt], 4, (16, 10, 16, 0)))
+        parts = [upper, self.facts, self.items, self._text, self._prompt, STRETCH]
+        column_of(parts, 0, (0, 12, 0, 12), on=self)
+        self._theme = theme
+        self.show_step(StepFacts(""))
+
+    def show_step(self, facts: StepFacts) -> None:
+        """Show a step; a text that is being changed stays while it is the same step."""
+        same = (facts.step, facts.item) == (self.shown.step, self.shown.item)
+        before, self.shown = self.shown, facts
+        there = bool(facts.step)
+        self.nothing.setVisible(not there)
+        for part in (self._head, self._buttons, self.facts):
+            part.setVisible(there)
+        self.tile.set(facts.icon, facts.hue)
+        self.title.setText(facts.title)
+        self.state.setText(tr(STATES[facts.state][0]) if facts.state else "")
+        self.about.show_text(facts.about)
+        self._held.setVisible(bool(facts.held))
+        self.held_title.setText(facts.held)
+        self.chat.setVisible(bool(facts.session_id))
+        self.again.setVisible(facts.can_run_again)
+        self._buttons.setVisible(there and (bool(facts.session_id) or facts.can_run_again))
+        self.facts.show_facts(facts.facts)
+        self._show_items(facts)
+        self._text.setVisible(bool(facts.text) or (facts.editable and there))
+        if not same or self.text.edit.isReadOnly() or not facts.editable:
+            self._end_edit()
+            self.text.show_text(facts.text)
+        self.edit.setVisible(facts.editable)
+        self._prompt.setVisible(bool(facts.prompt))
+        if not same or facts.prompt != before.prompt:
+            self.prompt.show_text(facts.prompt)
+
+    def _show_items(self, facts: StepFacts) -> None:
+        self.items.setVisible(bool(facts.items))
+        self._silent = True
+        self._items.show(facts.items)
+        keys = [row.key for row in facts.items]
+        at = keys.index(facts.item) if facts.item in keys else -1
+        self.items.setCurrentIndex(self._items.index(at))
+        self._silent = False
+        row = self._theme.height(28, "small")
+        self.items.setFixedHeight(min(len(keys), 8) * row + 2)
+
+    def _item_changed(self, index: QModelIndex) -> None:
+        row: ItemRow | None = index.data(Qt.ItemDataRole.UserRole)
+        if row is not None and not self._silent:
+            self.item_chosen.emit(self.shown.step, row.key)
+
+    def _edit(self) -> None:
+        """Let the person type what came of the step; the same button takes it."""
+        box = self.text.edit
+        if box.isReadOnly():
+            box.setReadOnly(False)
+            box.setFocus()
+            self.edit.set_text(tr("Take this"))
+            return
+        self._end_edit()
+        self.result_given.emit(self.shown.step, self.shown.item, box.toPlainText())
+
+    def _end_edit(self) -> None:
+        self.text.edit.setReadOnly(True)
+        self.edit.set_text(tr("Change…"))

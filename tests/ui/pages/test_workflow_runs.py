@@ -1,0 +1,296 @@
+"""Runs in the window: live, stopped at breakpoints, and as they were (W-64 to W-67)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from studio.domain.runs import StepFinished
+from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
+from studio.ui.pages.workflows.runs.run_record import RunRecord
+from studio.ui.pages.workflows.runs.run_view import RunView
+from studio.workflows.workflow_runs import WorkflowRuns
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+from support.workflow_home import by_words
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+STORY = """\
+---
+name: Story
+inputs: {hero: {type: string, default: a fox}}
+budget: {dollars: 2.00}
+steps:
+  - {id: tell, agent: Writer, prompt: "Tell of ${{ inputs.hero }}"}
+  - {id: ok, needs: tell, approve: Keep it?}
+  - {id: parts, needs: ok, for_each: [one, two], agent: Coder, prompt: "Part ${{ item }}"}
+  - {id: kept, needs: parts, set: {story: "${{ steps.tell.text }}"}}
+---
+"""
+ANSWERS = by_words({"Tell of": "A hare ran.", "Part one": "First.", "Part two": "Second."})
+
+
+async def page_of(person: Person, home: Path) -> WorkflowsPage:
+    """The page with the story chosen."""
+    own = home / "studio" / "workflows"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "story.md").write_text(STORY)
+    person.press(Key.Key_3, CTRL)
+    page = await until(
+        lambda: isinstance(found := person.window.pages.currentWidget(), WorkflowsPage) and found
+    )
+    await until(lambda: page.document is not None, what="a workflow is shown")
+    page.gallery.choose(own / "story.md")
+    await until(
+        lambda: (
+            page.document is not None
+            and page.document.path == own / "story.md"
+            and page.file.is_checked
+        )
+    )
+    return page
+
+
+async def start(person: Person, page: WorkflowsPage) -> RunView:
+    view = page.run_view
+    before = view.record
+    person.click(page.run_button)
+    person.press(Key.Key_Return)
+    await until(lambda: view.record is not None and view.record is not before, "the run is shown")
+    return view
+
+
+def record(view: RunView) -> RunRecord:
+    assert view.record is not None
+    return view.record
+
+
+async def asked(view: RunView) -> None:
+    """Wait for a question, and show it."""
+    await until(lambda: view.record and next(view.record.run.questions, None), "the question")
+    view.show_tab(RUN)
+
+
+async def over(view: RunView) -> None:
+    await until(lambda: view.record and view.record.run.end is not None, "the end")
+
+
+def states(view: RunView) -> list[str]:
+    return [node.state for node in view.pane.graph.nodes]
+
+
+@on_window_loop
+async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> None:
+    """W-18, W-22: from the form of its inputs through the person's answer to its end."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        person.click(page.run_button)
+        field = page.form.fields["hero"]
+        assert field.text() == "a fox" and person.focused() is field
+        field.selectAll()
+        person.type("a hare")
+        person.press(Key.Key_Return)
+        view = page.run_view
+        await until(
+            lambda: states(view) == ["done", "needs_you", "waiting", "waiting"], "the question"
+        )
+        assert "Tell of a hare" in person.asked[0]
+        assert view.title.text() == "Story, run 1" and view.inputs.text() == "a hare"
+        tab = view.inspector.run
+        assert view.inspector.page == RUN and tab.card.title.text() == "Keep it?"
+        assert tab.card.path.text() == "Story, ok"
+        assert [fact.left for fact in tab.state.facts] == ["Needs you", "Steps", "Started"]
+        assert "$2.00" in tab.budget.facts[1].right and tab.agents.facts[1].left == "Writer"
+        person.click(tab.card.buttons[0])
+        await until(lambda: states(view) == ["done"] * 4, "the end")
+
+        # What is chosen in one place is chosen in all.
+        lanes = record(view).lanes.lanes
+        assert [lane.name for lane in lanes] == ["Writer", "You", "Coder"]
+        place = view.timeline.place_of(("tell", "")).toPoint()
+        QTest.mouseClick(view.timeline.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert view.pane.current == "tell" and view.key == ("tell", "")
+        view.show_lower(1)
+        found = view.log.list.currentIndex().data(Qt.ItemDataRole.UserRole)
+        assert found.text == "tell finished"
+        view.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
+        person.press(Key.Key_Down)
+        assert view.key == ("ok", "") and view.timeline.key == ("ok", "")
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        assert view.inspector.page == STEP
+        step = view.inspector.step
+        assert [row.words for row in step.shown.items] == ["item 1: one", "item 2: two"]
+        assert person.focused() is step.items
+        person.press(Key.Key_Down)
+        item = view.key[1]
+        assert item and step.shown.title == "parts, item 1: one"
+        assert step.text.edit.toPlainText() == "First."
+        assert view.log.list.currentIndex().data(Qt.ItemDataRole.UserRole).item == item
+        opened = list[str]()
+        view.chat_wanted.connect(opened.append)
+        person.click(step.chat)
+        assert opened == [record(view).run.step("parts", item).session_id]
+
+
+@on_window_loop
+async def test_w64_the_log_is_filtered_and_searched(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        view = await start(person, page)
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[2])
+        await over(view)
+        view.show_lower(1)
+        log = view.log
+        whole = len(log._model.found)
+        assert view.counts.text() == f"{whole} events"
+        assert log.kinds.segment(2).text() == "Questions 2"
+        person.click(log.kinds.segment(2))
+        shown = [log._rows[at].text for at in log._model.found]
+        assert shown == ["ok asks: Keep it?", "Answered, ok: Deny"]
+        person.click(log.kinds.segment(0))
+        log.field.setFocus()
+        person.type("step:tell finished")
+        assert [log._rows[at].text for at in log._model.found] == ["tell finished"]
+        person.type(" nowhere")
+        assert not log._model.found and log._nothing.isVisible()
+
+
+@on_window_loop
+async def test_w66_any_old_run_is_shown_as_it_was(tmp_path: Path) -> None:
+    """Also after the file has changed, and by key."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        runs = WorkflowRuns(person.engine)
+        path = tmp_path / "studio" / "workflows" / "story.md"
+        for answer in (True, False):
+            view = await start(person, page)
+            await asked(view)
+            person.click(view.inspector.run.card.buttons[0 if answer else 2])
+            await over(view)
+            person.press(Key.Key_Escape)
+            await until(page.editor.isVisible)
+        await until(lambda: page.history_button.text().startswith("2 runs, last one $"))
+        path.write_text(STORY.replace("id: tell", "id: narrate").replace("tell", "narrate"))
+        person.click(page.history_button)
+        history = page.run_view.inspector.history
+        view = page.run_view
+        await until(
+            lambda: len(history.rows) == 2 and history.list.currentIndex().row() == 0, "the runs"
+        )
+        assert view.inspector.page == HISTORY and view.title.text() == "Story, run 2"
+        assert states(view) == ["done", "stopped", "skipped", "skipped"]
+        words = str(history.list.currentIndex().data())
+        assert words.startswith("Story, run 2, Stopped, ") and "by you, $" in words
+        history.list.setFocus()
+        person.press(Key.Key_Down)
+        await until(lambda: view.title.text() == "Story, run 1", "the run before")
+        assert states(view) == ["done"] * 4 and view.pane.graph.nodes[0].id == "tell"
+        history.field.setFocus()
+        person.type("stopped")
+        assert [row.number for row in history.rows] == [2]
+        await person.choose(history.states, "Done")
+        assert not history.rows
+        history.field.clear()
+        assert [row.number for row in history.rows] == [1]
+        assert len(await runs.store.list()) == 2
+
+
+@on_window_loop
+async def test_w65_a_run_stops_where_the_person_marked_it(tmp_path: Path) -> None:
+    """W-67: marked in the graph, seen, changed and gone on with by keys."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        page.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
+        person.press(Key.Key_Down)
+        person.press(Key.Key_B)
+        assert [node.stops for node in page.pane.graph.nodes][1] == "Stops before this step"
+        view = await start(person, page)
+        await until(lambda: record(view).run.stopped, "it stops")
+        step = view.inspector.step
+        await until(step.go_on.isVisible)
+        assert view.key == ("ok", "") and step.held_title.text() == "Stopped before ok"
+
+        # What came of a step can be changed, and counts for those after it.
+        view.choose("tell")
+        person.click(step.edit)
+        step.text.edit.setPlainText("A fox slept.")
+        person.click(step.edit)
+        await until(lambda: record(view).run.step("tell").text[2:5] == "fox")
+
+        # A condition that is none says so; one that is right is a breakpoint of this run.
+        view.show_tab(RUN)
+        tab = view.inspector.run
+        person.click(tab.add_button)
+        tab.step.set_current("parts")
+        tab.moment.set_current("after")
+        tab.when.setFocus()
+        person.type("1 +")
+        person.press(Key.Key_Return)
+        await until(tab.wrong.isVisible, "what is wrong")
+        tab.when.setText("len(outputs) == 2")
+        person.press(Key.Key_Return)
+        await until(lambda: len(tab.breakpoints) == 2)
+
+        view.pane.view.setFocus()
+        person.press(Key.Key_C)
+        await asked(view)
+        view.show_tab(RUN)
+        person.click(tab.card.buttons[0])
+        await until(
+            lambda: (stopped := record(view).run.stopped) and stopped.moment == "after",
+            "it stops after the parts",
+        )
+        view.pane.view.setFocus()
+        person.press(Key.Key_Period)
+        await over(view)
+        assert record(view).run.step("kept").outputs == {"story": "A fox slept."}
+
+
+@on_window_loop
+async def test_w19_a_run_that_another_program_left_goes_on_here(tmp_path: Path) -> None:
+    """Paused and let go of, it is opened from the history."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        view = await start(person, page)
+        await asked(view)
+        view.pane.view.setFocus()
+        person.press(Key.Key_P)
+        await until(lambda: record(view).run.paused is not None)
+        run_id = record(view).run.id
+        await page.live.close()
+        other = WorkflowRuns(person.engine)
+        runner = await other.open(run_id)
+        await runner._record(StepFinished("nowhere", text="said elsewhere"))
+        await other.close(runner)
+        await until(
+            lambda: ("nowhere", "") in record(view).run.steps,
+            "what another program did is read",
+        )
+        view.pane.view.setFocus()
+        person.press(Key.Key_P)
+        await until(lambda: record(view).run.paused is None)
+        view.show_tab(RUN)
+        person.click(view.inspector.run.card.buttons[0])
+        await over(view)
+        assert states(view) == ["done"] * 4
+
+
+def test_w64_rows_of_bars_are_drawn_once_a_pixel() -> None:
+    from studio.ui.pages.workflows.runs.lanes import FAILED, WORK, BarRow
+
+    row = BarRow()
+    for at in range(10_000):
+        row.add(at, FAILED if at % 100 == 0 else WORK, at * 0.01, at * 0.01 + 0.008)
+    seen = list(row.between(0.0, 100.0, 0.5))
+    assert len(seen) <= 201 and seen[0] == (0, 0.5)
+    near = list(row.between(50.0, 50.1, 0.0001))
+    assert [at for at, _ in near] == list(range(5000, 5010))
+    assert near[0][1] == pytest.approx(50.008)
