@@ -440,7 +440,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Timed out after {seconds} s."),
     tr_later("{amount} entries were changed"),
     tr_later("{words_reason} Remove it, or choose another model."),
-    # Titles of providers, and what the shipped agents do
+    # Titles of providers, and what the shipped agents and workflows do
     tr_later("Built-in model"),
     tr_later("OpenAI-compatible"),
     tr_later("The model alone, with no tools and no instructions"),
@@ -449,6 +449,17 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Reviews code and drafts without changing anything"),
     tr_later("Finds and compares what the files say, with sources"),
     tr_later("Answers questions and looks things up in the folder"),
+    tr_later("Plans a change or a piece of work, and carries none of it out"),
+    tr_later("Runs and writes tests, and says what they show"),
+    tr_later("Splits large work among other agents and puts the results together"),
+    tr_later("Looks for what is wrong with a plan, a text or a result"),
+    tr_later("Writes tools for agents as small Python files"),
+    tr_later("Sums up each file of a folder side by side, and puts the sums into one table"),
+    tr_later("Collects what changed, writes the notes, has them checked, and waits for your yes"),
+    tr_later("Splits a question, answers the parts side by side, and checks the report"),
+    tr_later(
+        "Two reviewers look at the folder's changes, and a third puts their findings together"
+    ),
 )
 """Values stand in braces; those whose names begin with ``words`` are texts of the engine too,
 and those that begin with ``amount`` are numbers with English commas.

@@ -13,7 +13,10 @@ from studio.simulator import Call, Text, Turn
 from support.engine_home import engine_home, say
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text("utf-8")
-SHIPPED = ("Assistant", "Coder", "Researcher", "Reviewer", "Writer")
+SHIPPED = (
+    *("Assistant", "Coder", "Critic", "Orchestrator", "Planner", "Researcher", "Reviewer"),
+    *("Tester", "Tool builder", "Writer"),
+)
 CALLING = [Turn(Call("count_words", {"path": "a.txt"})), Turn(Text("Three."))]
 
 

@@ -14,7 +14,10 @@ from studio.domain.events import Notice, ToolFinished
 from studio.simulator import Call, RequestView, Text, Turn
 from support.engine_home import EngineHome, engine_home, say
 
-AGENTS = ("Assistant", "Coder", "Plain", "Researcher", "Reviewer", "Writer")
+AGENTS = (
+    *("Assistant", "Coder", "Critic", "Orchestrator", "Plain", "Planner", "Researcher"),
+    *("Reviewer", "Tester", "Tool builder", "Writer"),
+)
 MOST = 2_600
 """Tokens of all tools of one agent. They are part of every request: who adds a tool makes room
 for it, or raises this and says what for."""
