@@ -339,6 +339,7 @@ class Engine:
         """Stop and save everything. Every part is closed, also if another one fails."""
         steps = (
             self.sessions.close,
+            self.services.exchanges.settled,
             self.questions.notifier.aclose,
             self.telemetry.close,
             self.services.end_processes,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 EditTool: TypeAlias = Literal["edit", "apply_patch"]
@@ -46,6 +47,7 @@ _OWNER = re.compile(r"^(?:ft:|(?:[a-z-]+\.)+(?=[a-z]))")
 """What some services put before a model's own name: ``us.anthropic.claude-…``, ``ft:gpt-…``."""
 
 
+@lru_cache(maxsize=64)  # it is asked for each turn
 def model_family(model: str) -> ModelFamily:
     """The family of a model, by its id at any provider: ``openrouter/openai/gpt-5-codex``."""
     name = _OWNER.sub("", re.split(r"[/\\]", model.strip().lower())[-1])

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import JOB, RUN
 from studio.files.folders import delete_older_than, private_folder
@@ -63,6 +63,8 @@ class LoadedAgent:
     masks: list[AnyKind]
     """What is kept from the model in text from outside (T-9)."""
     workspace: Workspace
+    layers: RuleLayers
+    """The rules of its folder."""
     notice: str = ""
     """What the person has to know of the agent: whose it is."""
 
@@ -135,14 +137,19 @@ class Services(ServiceRegistry):
             if problem not in known:
                 self.report_problem(problem)
 
-    async def load_agent(self, session: SessionInfo, layers: RuleLayers) -> LoadedAgent:
-        """Read from the disk what a turn needs, all at once; ``layers`` are of its folder.
+    async def load_agent(self, session: SessionInfo) -> LoadedAgent:
+        """Read from the disk what a turn needs, all at once.
 
-        Raises ConfigurationError for an agent that is not there, or that masks
+        Raises FolderGone, and ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
 
         def look() -> tuple[Toolbox, LoadedAgent]:
+            layers = self.rules.read_layers(Path(session.folder))
+            if layers.files.gone:
+                raise FolderGone(
+                    f"The folder {session.folder} is not there any more. Choose another folder."
+                )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             toolbox = self._discovery.refresh()
             agent = with_own_tools(_named(session.agent, agents), toolbox)
@@ -150,7 +157,7 @@ class Services(ServiceRegistry):
                 agent = replace(agent, tools=(*agent.tools, PLAN))
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             workspace, notice = self.workspace(session), agents.notice(agent)
-            return toolbox, LoadedAgent(agent, toolbox.tools, masks, workspace, notice)
+            return toolbox, LoadedAgent(agent, toolbox.tools, masks, workspace, layers, notice)
 
         toolbox, found = await asyncio.to_thread(look)
         self._take(toolbox)

@@ -222,6 +222,12 @@ class Database:
             reading.interrupt()
             raise
 
+    def read_here(self, fn: Callable[[Connection], T]) -> T:
+        """The same in the caller's own thread, which is not that of the event loop."""
+        if self._closed:
+            raise StorageError(f"{self.path} is closed.")
+        return self._read(fn, _Reading())
+
     async def execute(self, query: str, *values: Any) -> int:
         """Run one statement like ``write``; returns the number of rows that it changed."""
         return await self.write(lambda db: db.execute(query, values).rowcount)
@@ -258,7 +264,8 @@ class Database:
     def _finish(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True)
-        self._readers.close()
+        with self._readers.none():  # others read in threads of their own
+            pass
         if self._writer is not None:
             self._writer.join()
 

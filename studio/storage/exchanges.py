@@ -11,7 +11,8 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 HIDDEN = "[key]"
 """In place of a key that a provider or a person repeated."""
+SOON = 0.1
+"""Seconds that an exchange waits for others, to be written with them."""
 _SHORTEST_KEY = 16
 """Characters; shorter ones are words such as ``lm-studio`` that local servers take for a key."""
 
@@ -47,60 +50,40 @@ class StoredExchange:
 
 
 class ExchangeRecorder:
-    """Writes the exchanges of one session as they happen, one after the other.
+    """Keeps the exchanges of one session as they happen, see ``ExchangeStore``.
 
     Its methods are called on the event loop, and leave all work to threads. An exchange that
     cannot be written is lost, and nothing else: the conversation does not depend on it.
     """
 
-    def __init__(self, db: Database, session_id: str) -> None:
-        self._db = db
-        self._session_id = session_id
+    def __init__(self, store: ExchangeStore, session_id: str) -> None:
+        self._store = store
+        self._last = _Sent(session_id)
         self._turn_id = self._chain = ""
         self._setting: Callable[[], JsonObject] = dict
-        self._waiting: list[_Taken] = []
-        self._writing: asyncio.Future[None] | None = None
-        self._last: _Last | None = None
-        """What was sent last; read again after each turn."""
 
     def begin(self, turn_id: str, chain: str, setting: Callable[[], JsonObject]) -> None:
         """Say what the exchanges from now on belong to; ``setting`` is called in a thread."""
+        if turn_id != self._turn_id:  # another program may have written meanwhile
+            self._last = _Sent(self._last.session_id)
         self._turn_id, self._chain, self._setting = turn_id, chain, setting
 
     def take(self, exchange: Exchange, keys: Sequence[str]) -> None:
         """Keep an exchange, without the keys that it was sent with."""
         where = (self._turn_id, self._chain, self._setting)
-        self._waiting.append(_Taken(exchange, tuple(keys), time.time(), *where))
-        if self._writing is None:
-            self._writing = asyncio.ensure_future(self._write())
+        self._store.take(self._last, _Taken(exchange, tuple(keys), time.time(), *where))
 
     async def settled(self) -> None:
         """Return when all that was taken is stored, or lost."""
-        while self._writing is not None:
-            await asyncio.wait([self._writing])
-        self._last = None
+        await self._store.settled()
 
-    async def _write(self) -> None:
-        try:
-            while self._waiting:
-                await self._store(self._waiting.pop(0))
-        finally:
-            self._writing = None
 
-    async def _store(self, taken: _Taken) -> None:
-        session_id = self._session_id
-        try:
-            if self._last is None:
-                self._last = await self._db.read(lambda db: _last_requests(db, session_id))
-            last, url = self._last, taken.exchange.url
-            row, body = await asyncio.to_thread(taken.packed, last.bodies.get(url, b""))
-            if await self._db.write(lambda db: _insert(db, session_id, last.number, row)):
-                self._last = _Last(last.number + 1, {**last.bodies, url: body})
-            else:
-                self._last = None
-        except Exception:
-            log.exception("an exchange was not recorded")
-            self._last = None
+@dataclass(slots=True)
+class _Sent:
+    """What a turn sent last; ``last`` is read when the first exchange of it is written."""
+
+    session_id: str
+    last: _Last | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,16 +200,76 @@ def _last_requests(db: Connection, session_id: str) -> _Last:
 
 
 class ExchangeStore:
-    """The exchanges in a database. Every coroutine raises StorageError."""
+    """The exchanges in a database. Every coroutine but ``settled`` raises StorageError.
+
+    Recorded exchanges are written a moment later, those of all sessions together: nothing that
+    a person or a client waits for is behind them.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._waiting: list[tuple[_Sent, _Taken]] = []
+        self._writing: asyncio.Future[None] | None = None
+        self._wanted = asyncio.Event()
+        self.pause: Callable[[], Awaitable[object]] = self._soon
+        """Awaited before each write; what is taken meanwhile is in it."""
 
     def recorder(self, session_id: str) -> ExchangeRecorder:
-        return ExchangeRecorder(self._db, session_id)
+        return ExchangeRecorder(self, session_id)
+
+    def take(self, sent: _Sent, taken: _Taken) -> None:
+        """Write an exchange soon."""
+        self._waiting.append((sent, taken))
+        if self._writing is None:
+            self._writing = asyncio.ensure_future(self._write())
+
+    async def settled(self) -> None:
+        """Return when all that was taken is stored, or lost."""
+        while self._writing is not None:
+            self._wanted.set()
+            await asyncio.wait([self._writing])
+
+    async def _soon(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SOON):
+                await self._wanted.wait()
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                await self.pause()
+                batch, self._waiting = self._waiting, []
+                await asyncio.to_thread(self._store, batch)
+        finally:
+            self._writing = None
+            self._wanted.clear()
+
+    def _store(self, batch: Sequence[tuple[_Sent, _Taken]]) -> None:
+        """Write exchanges in their order and in one transaction, in a thread of the caller's."""
+        rows: list[tuple[_Sent, int, _Row]] = []
+        try:
+            for sent, taken in batch:
+                last = sent.last or self._last_of(sent.session_id)
+                row, body = taken.packed(last.bodies.get(taken.exchange.url, b""))
+                rows.append((sent, last.number, row))
+                sent.last = _Last(last.number + 1, {**last.bodies, taken.exchange.url: body})
+            kept = self._db.submit(
+                lambda db: [_insert(db, sent.session_id, last, row) for sent, last, row in rows]
+            )
+            alone = kept.result()
+        except Exception:
+            log.exception("exchanges were not recorded")
+            alone = [False] * len(batch)
+        for (sent, _), fits in zip(batch, alone, strict=True):
+            if not fits:
+                sent.last = None
+
+    def _last_of(self, session_id: str) -> _Last:
+        return self._db.read_here(lambda db: _last_requests(db, session_id))
 
     async def of(self, session_id: str) -> list[StoredExchange]:
         """The exchanges of a session in their order."""
+        await self.settled()
 
         def read(db: Connection) -> list[StoredExchange]:
             rows = db.execute(

@@ -98,6 +98,29 @@ async def test_an_answer_takes_four_writes_and_one_before_its_request(tmp_path: 
         assert writes(home.engine.paths.database) - begun == 4
 
 
+async def test_s3_recorded_exchanges_of_all_chats_are_one_write_that_nobody_waits_for(
+    tmp_path: Path,
+) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, lambda _: Turn(Says("Yes."))) as home:
+        await _uses(home)
+        store, database = home.engine.services.exchanges, home.engine.paths.database
+        responder = responder_of(home)
+        await answered(responder, call_of(home, "Go"))  # the first finds and notes more
+        await store.settled()
+        held = asyncio.Event()
+        store.pause = held.wait
+        begun = writes(database)
+        for _ in range(3):
+            await answered(responder, call_of(home, "Go"))
+        assert writes(database) - begun == 3 * 4
+        held.set()
+        await store.settled()
+        assert writes(database) - begun == 3 * 4 + 1
+        chats = await home.engine.sessions.list()
+        kept = [await store.of(chat.id) for chat in chats]
+        assert [[one.exchange.method for one in of] for of in kept] == [["POST"]] * 4
+
+
 # S-2, S-1
 
 

@@ -96,8 +96,12 @@ class StandingRules:
 
     async def layers(self, folder: Path) -> RuleLayers:
         """The rules for a folder. Unless the folder is trusted its files can only forbid."""
-        name, project = await asyncio.to_thread(_read_folder, folder)
-        own, known = await self._store.of(name)
+        return await asyncio.to_thread(self.read_layers, folder)
+
+    def read_layers(self, folder: Path) -> RuleLayers:
+        """The same, read in the caller's thread."""
+        name, project = _read_folder(folder)
+        own, known = self._store.read_of(name)
         trust = _trust(known, project)
         rules: dict[Layer, Sequence[Rule]] = {
             "person": [one.rule for one in own],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from studio.agent.context.token_count import tool_tokens
 from studio.agent.model_family import model_family
@@ -14,7 +13,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
 from studio.agent.services import Services
 from studio.domain.agents import Agent
-from studio.domain.errors import ConfigurationError, FolderGone, ProviderError
+from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
@@ -67,12 +66,8 @@ async def load_agent_setup(
     turn may do: a tool that the provider runs is not offered if one of them restricts
     it. ``external`` are tools of the client; they replace tools of the same name.
     """
-    folder = Path(info.folder)
-    layers = await services.rules.layers(folder)
-    if layers.files.gone:
-        raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
-    found = await services.load_agent(info, layers)
-    agent, tools = found.agent, found.tools
+    found = await services.load_agent(info)
+    agent, tools, layers = found.agent, found.tools, found.layers
     provider = await services.provider(info.provider)
     if not info.model:
         raise ConfigurationError("No model is chosen. Choose one below the message.")

@@ -340,7 +340,7 @@ class NativeHistory:
             self.epoch = await begin(())
         self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
         self.chain = chain
-        self._whole = await asyncio.to_thread(_whole_results, messages)
+        self._whole = await asyncio.to_thread(_whole_results, messages) if messages else set()
         return HistoryBegun(self.epoch, provider.name, basis.model, why)
 
     def _take(self, stored: StoredHistory) -> None:

@@ -243,7 +243,7 @@ class Session:
                     if not self._escalating:
                         self._end_message()
                 self._builder.steering.clear()
-            await self.flush()
+            await self.state.flush()
 
     def _end_message(self) -> None:
         self._message = None
@@ -374,7 +374,6 @@ class Session:
         try:
             await self._builder.history.save()
         finally:
-            await self._builder.recorder.settled()
             await self._journal.close()
 
     def _files_changed(self) -> None:

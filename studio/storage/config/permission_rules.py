@@ -47,9 +47,12 @@ class RuleStore:
         """
         return await self._db.read(_read_all)
 
-    async def of(self, folder: str) -> tuple[list[StandingRule], str]:
-        """The rules that count in a folder, and its trusted digest, see ``trusted``."""
-        found, digest = await self._db.read(lambda db: (_read_all(db), _trusted(db, folder)))
+    def read_of(self, folder: str) -> tuple[list[StandingRule], str]:
+        """The rules that count in a folder, and its trusted digest, see ``trusted``.
+
+        Reads in the caller's thread.
+        """
+        found, digest = self._db.read_here(lambda db: (_read_all(db), _trusted(db, folder)))
         return [one for one in found if one.folder in ("", folder)], digest
 
     async def add(self, rule: Rule, folder: str = "") -> None:
