@@ -7,6 +7,7 @@ and completion start as quickly as Python itself.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import sys
@@ -17,6 +18,7 @@ from .exit_codes import USAGE
 
 if TYPE_CHECKING:
     from studio.domain.agents import Caps
+    from studio.domain.jsonvalue import Json
 
 SESSION = "its id, its first letters, or “last”"
 """How the help describes the id of a session."""
@@ -189,6 +191,17 @@ def input_value(text: str) -> tuple[str, str]:
     if not (equals and name.isidentifier()):
         raise argparse.ArgumentTypeError("an input is NAME=VALUE")
     return name, value
+
+
+def step_output(text: str) -> tuple[str, Json]:
+    """Parses what a step is to have come to: ``plan={"parts": 2}``; what is no JSON is a text."""
+    step, equals, value = text.partition("=")
+    if not (equals and step):
+        raise argparse.ArgumentTypeError("the output of a step is STEP=JSON")
+    try:
+        return step, json.loads(value)
+    except (ValueError, RecursionError):
+        return step, value
 
 
 def dollars(text: str) -> float:

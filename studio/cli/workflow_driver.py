@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from studio.agent.usage_costs import format_dollars
@@ -26,7 +27,9 @@ from studio.domain.runs import (
     StepStarted,
 )
 from studio.domain.workflows import Step, Workflow
+from studio.workflows.compare import RunComparison, StepSide
 from studio.workflows.expressions import as_words
+from studio.workflows.fork import ForkPlan
 from studio.workflows.runner import Runner
 
 from .console import Console
@@ -238,6 +241,77 @@ def describe_run(workflow: Workflow, run: Run, *, live: bool) -> list[str]:
             lines[-1] += f" ({over} of {len(keys)} items)"
         if one.text:
             lines.append(f"             {one_line(one.text)}")
+    return lines
+
+
+def describe_fork(plan: ForkPlan) -> list[str]:
+    """What a fork would run and what that cost last, and what it takes over, in lines."""
+    lines = [f"{plan.started.name}, from run {plan.started.forked_from[:8]}. To run:"]
+    for one in plan.to_run:
+        items = f", {len(one.items)} of its items" if one.items else ""
+        cost = _cost(one.tokens, one.dollars)
+        lines.append(f"  {one_line(one.step.label)}{items}{f', last {cost}' if cost else ''}")
+    names = dict.fromkeys(one.step for one in plan.linked if not one.item)
+    if names:
+        labels = {step.id: one_line(step.label) for step in plan.workflow.steps}
+        lines.append(f"Taken over: {', '.join(labels[name] for name in names)}")
+    if cost := _cost(plan.tokens, plan.dollars):
+        lines.append(f"In all it used {cost} last.")
+    return lines
+
+
+def _cost(tokens: int, dollars: float) -> str:
+    return ", ".join(
+        filter(None, [f"{tokens:,} tokens" if tokens else "", format_dollars(dollars)])
+    )
+
+
+def describe_comparison(found: RunComparison) -> list[str]:
+    """Two runs side by side, in lines; the first difference is marked."""
+    lines: list[str] = []
+    for sign, side in (("-", found.first), ("+", found.second)):
+        cost = _cost(side.tokens, side.dollars)
+        what = f"{side.name}, run {side.number} ({side.id[:8]}): {side.state}, {side.seconds:.1f} s"
+        lines.append(f"{sign} {what}{f', {cost}' if cost else ''}")
+
+    def mark(where: object) -> str:
+        return "  <- first difference" if where == found.first_difference else ""
+
+    if found.inputs:
+        lines.append(f"inputs{mark('inputs')}")
+        for name, (before, after) in found.inputs.items():
+            lines += [f"  - {name}: {one_line(before)}", f"  + {name}: {one_line(after)}"]
+    if found.files:
+        lines += [f"files{mark('files')}", *(f"  {line}" for line in found.files)]
+    for step in found.steps:
+        name = f"{step.step}, {step.item}" if step.item else step.step
+        same = "" if step.differs else ": the same"
+        lines.append(f"{name}{same}{mark((step.step, step.item))}")
+        for sign, side in (("-", step.first), ("+", step.second)):
+            lines += [f"  {sign} {line}" for line in _side_lines(side, step.differs)]
+    if found.first_difference is None:
+        lines.append("Both came to the same.")
+    return lines
+
+
+def _side_lines(side: StepSide | None, differs: Sequence[str]) -> list[str]:
+    if side is None:
+        return ["is not there"]
+    linked = f", from run {side.linked[:8]}" if side.linked else ""
+    cost = _cost(side.tokens, side.dollars)
+    lines = [f"{side.state}, {side.seconds:.1f} s{f', {cost}' if cost else ''}{linked}"]
+    if "state" in differs and side.reason:
+        lines.append(one_line(side.reason))
+    if "instructions" in differs:
+        lines.append(f"instructions: {one_line(side.instructions)[:200]}")
+    if "tools" in differs:
+        lines += [f"called {one_line(one)}" for one in side.tools]
+    if "drafts" in differs:
+        lines += [f"draft {one_line(name)}" for name in side.drafts]
+    if "text" in differs:
+        lines += side.text.splitlines()
+    elif "outputs" in differs:
+        lines.append(as_words(side.outputs))
     return lines
 
 

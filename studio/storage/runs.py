@@ -62,10 +62,13 @@ class RunStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def create(self, started: RunStarted, at: float, text: str) -> RunStarted:
+    async def create(
+        self, started: RunStarted, at: float, text: str, more: Sequence[RunEvent] = ()
+    ) -> RunStarted:
         """Add a run and claim it for this program; ``text`` is its workflow's file.
 
-        Returns the event with the number of the run among those of the same name and source.
+        ``more`` are events that follow at once. Returns the event with the number of the run
+        among those of the same name and source.
         """
         owner = self._db.owner
 
@@ -82,7 +85,7 @@ class RunStore:
             )
             marks = ", ".join("?" * len(values))
             db.execute(f"INSERT INTO runs ({_COLUMNS}, owner) VALUES ({marks})", values)
-            _insert(db, first.run_id, at, [first])
+            _insert(db, first.run_id, at, [first, *more])
             return first
 
         return await self._db.write(write)

@@ -10,5 +10,7 @@
 - ``breakpoints``: Tell where a run stops for the person.
 - ``runner``: Carries out one run, as its plan says.
 - ``step_work``: Does the tries of an agent's step in sessions of their own.
+- ``fork``: Plans a run that repeats another one from some step on.
+- ``compare``: Tells what differs between two runs.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

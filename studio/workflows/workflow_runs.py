@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,11 @@ from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.runs import Run, RunStarted
+from studio.domain.runs import Run, RunEvent, RunStarted
 from studio.domain.workflows import Input, Workflow
 from studio.storage.runs import RunInfo, RunStore
 
+from .fork import ForkPlan, ForkRequest, edited_workflow, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
 from .runner import Runner
@@ -45,6 +46,8 @@ class WorkflowRuns:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.store = RunStore(engine.database)
+        self.sessions = engine.store
+        """Where the sessions of steps are stored."""
 
     async def start(self, path: Path, folder: Path, options: RunOptions) -> Runner:
         """Begin a run of a workflow's file in a folder; ``carry_out`` does the rest.
@@ -65,9 +68,52 @@ class WorkflowRuns:
             model=options.model,
             permission_mode=options.permission_mode,
         )
+        return await self._begin(started, text, plan)
+
+    async def plan_fork(self, request: ForkRequest) -> ForkPlan:
+        """What a fork of a run would link and run, to be shown before ``fork`` (W-30).
+
+        Raises ConfigurationError where there is no such run, step or item, and for a file with
+        mistakes.
+        """
+        run = await self.read(request.run_id)
+        assert run.started is not None
+        source, folder = Path(run.started.source), Path(run.started.folder)
+        if not request.new_files:
+            text = await self.store.text(run.started.digest)
+            return plan_fork(run, self._read(text, run.started), text, request)
+        text = await asyncio.to_thread(read_text, source)
+        workflow = await self._workflow(text, source.stem, str(source), folder)
+        return plan_fork(run, workflow, text, request)
+
+    async def fork(self, plan: ForkPlan) -> Runner:
+        """Begin a fork as planned; ``carry_out`` does the rest. The run before never changes."""
+        return await self._begin(plan.started, plan.text, Plan(plan.workflow), plan.events)
+
+    async def _begin(
+        self, started: RunStarted, text: str, plan: Plan, more: Sequence[RunEvent] = ()
+    ) -> Runner:
         run, now = Run(), time.time()
-        run.apply(now, await self.store.create(started, now, text))
+        run.apply(now, await self.store.create(started, now, text, more))
+        for event in more:
+            run.apply(now, event)
         return Runner(self._engine, self.store, plan, run)
+
+    async def read(self, run_id: str) -> Run:
+        """The state of a stored run; raises ConfigurationError if there is no such run."""
+        run = Run(await self.store.events(run_id))
+        if run.started is None:
+            raise ConfigurationError(f"There is no run {run_id}.")
+        return run
+
+    async def delete(self, run_id: str) -> None:
+        """Delete a run with all that belongs to it: its sessions, and what they recorded.
+
+        Raises RunInUse while another program carries it out.
+        """
+        await self.store.claim(run_id)
+        await self._engine.sessions.delete_begun(run_id)
+        await self.store.delete(run_id)
 
     async def open(self, run_id: str) -> Runner:
         """Go on with a stored run, by the file as it was when the run began (W-13).
@@ -79,11 +125,17 @@ class WorkflowRuns:
         return Runner(self._engine, self.store, Plan(await self.workflow_of(run)), run)
 
     async def workflow_of(self, run: Run) -> Workflow:
-        """The workflow of a run as it was when the run began; raises ConfigurationError."""
+        """The workflow of a run as it was when the run began, with what was edited for the run.
+
+        Raises ConfigurationError.
+        """
         started = run.started
         if started is None:
             raise ConfigurationError("There is no such run.")
-        text = await self.store.text(started.digest)
+        workflow = self._read(await self.store.text(started.digest), started)
+        return edited_workflow(workflow, run.edits.values())
+
+    def _read(self, text: str, started: RunStarted) -> Workflow:
         found = read_workflow_text(text, started.name, started.source).workflow
         if found is None:
             raise ConfigurationError("The workflow of this run cannot be read.")

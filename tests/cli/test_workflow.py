@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.storage.runs import RunStore
 from support.engine_home import EngineHome, engine_home
 from support.workflow_home import by_words, workflow, write
 
@@ -118,3 +119,39 @@ async def test_w69_a_run_tells_its_events_as_json(
         events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert events[-1]["event"] == "run_finished" and events[-1]["state"] == "failed"
         assert events[-1]["reason"] == "b: “steps.a.outputs.x == 2” does not hold."
+
+
+async def test_w69_a_run_is_forked_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = by_words({"Write of tea": "Tea is hot.", "Praise": "Great."})
+    async with engine_home(tmp_path, "ollama", script) as one:
+        story(
+            one,
+            "  - {id: first, agent: Writer, prompt: Write of tea}\n"
+            "  - {id: then, agent: Writer, needs: first, prompt: Write of tea again}",
+        )
+        here = ("--folder", str(one.folder), "--provider", "ollama", "--model", "sim-model")
+        assert await one.command("workflow", "run", "story", *here) == 0
+        (old,) = await RunStore(one.engine.database).list()
+        capsys.readouterr()
+        fork = ("workflow", "fork", old.id[:8], "--from", "then")
+        assert await one.command(*fork, "--prompt", "Praise", "--yes") == 0
+        told = capsys.readouterr()
+        assert told.out == "Great.\n"
+        lines = re.sub(r"[0-9a-f]{8}|[0-9.,]+ tokens", "N", told.err).splitlines()
+        assert lines[:4] == [
+            "Story, from run N. To run:",
+            "  then, last N",
+            "Taken over: first",
+            "In all it used N last.",
+        ]
+        new = (await RunStore(one.engine.database).list())[0]
+        assert await one.command("workflow", "diff", old.id, new.id) == 0
+        shown = capsys.readouterr().out
+        assert "files  <- first difference" in shown and "  +Praise" in shown
+        assert "first: the same" in shown and "  - Tea is hot." in shown
+        assert await one.command("workflow", "diff", old.id, new.id, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["first_difference"] == "files"
+        assert await one.command("workflow", "fork", old.id, "--from", "tale") == 1
+        assert "has no step tale. It has first, then." in capsys.readouterr().err

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
-from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.exit_codes import CANCELLED, DONE, USAGE
 from studio.cli.parser import (
     CommandParser,
     dollars,
     input_value,
     permission_option,
     provider_option,
+    step_output,
 )
 from studio.domain.errors import ConfigurationError
 
@@ -35,6 +36,8 @@ def arguments(parser: CommandParser) -> None:
         "show": "show a run and its steps",
         "resume": "go on with a run that was paused, interrupted or killed",
         "stop": "end a run that waits",
+        "fork": "repeat a run from a step on, with something changed if you like",
+        "diff": "compare two runs, and mark where they differ first",
         "check": "look for mistakes in workflow files",
         "schema": "print the JSON Schema of a workflow's frontmatter, for editors",
     }
@@ -64,12 +67,41 @@ def arguments(parser: CommandParser) -> None:
     found["resume"].add_argument(
         "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
     )
-    for name in ("run", "list", "show", "resume"):
+    _fork_arguments(found["fork"])
+    for name in ("first", "second"):
+        found["diff"].add_argument(name, metavar="RUN", help="the beginning of its id")
+    for name in ("run", "list", "show", "resume", "fork", "diff"):
         found[name].add_argument("--json", action="store_true", help="print JSON")
     check = found["check"]
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a workflow's file")
     check.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     check.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _fork_arguments(fork: CommandParser) -> None:
+    fork.description = (
+        "Repeat a run from a step on, as a new run; the old one stays as it is. What does not "
+        "depend on the step is taken over and not run again. The steps to run are shown first, "
+        "with what they cost last."
+    )
+    fork.add_argument("run", metavar="RUN", help="the beginning of its id")
+    fork.add_argument("--from", dest="step", required=True, metavar="STEP", help="its id")
+    fork.add_argument("--item", default="", metavar="KEY", help="of its items only this one")
+    fork.add_argument("--prompt", metavar="TEXT", help="another prompt for the step")
+    fork.add_argument("--agent", metavar="AGENT", help="another agent for the step")
+    fork.add_argument("-m", "--model", metavar="MODEL", help="another model for the step")
+    fork.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        type=step_output,
+        metavar="STEP=JSON",
+        help="what a step is to have come to, so that it does not run; may be repeated",
+    )
+    fork.add_argument(
+        "--new-files", action="store_true", help="run by the workflow's file as it is now"
+    )
+    fork.add_argument("-y", "--yes", action="store_true", help="begin without a question")
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
@@ -86,6 +118,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             return await _resume(context, options)
         case "stop":
             return await _stop(context, options)
+        case "fork":
+            return await _fork(context, options)
+        case "diff":
+            return await _diff(context, options)
         case _:
             pass
     if options.what == "schema":
@@ -131,6 +167,50 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
         await runner.raise_cap(replace(run.caps[""], dollars=options.dollars))
     await runner.resume()
     return await _carry_out(context, options, runs, runner)
+
+
+async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.cli.workflow_driver import describe_fork
+    from studio.domain.runs import StepEdited
+    from studio.workflows.fork import ForkRequest
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs, console = WorkflowRuns(await context.engine()), context.console
+    edit = StepEdited(options.step, options.prompt, options.agent, options.model)
+    edits = () if edit == StepEdited(options.step) else (edit,)
+    request = ForkRequest(
+        (await runs.find(options.run)).id,
+        options.step,
+        options.item,
+        edits,
+        dict(options.output),
+        options.new_files,
+    )
+    plan = await runs.plan_fork(request)
+    console.say(*describe_fork(plan))
+    if console.interactive and not (options.json or options.yes):
+        line = await console.line("Begin? [y]es, [n]o: ")
+        if (line or "").strip().lower()[:1] != "y":
+            return CANCELLED
+    return await _carry_out(context, options, runs, await runs.fork(plan))
+
+
+async def _diff(context: CommandContext, options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from studio.cli.workflow_driver import describe_comparison
+    from studio.workflows.compare import compare_runs
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs, console = WorkflowRuns(await context.engine()), context.console
+    first, second = [(await runs.find(start)).id for start in (options.first, options.second)]
+    found = await compare_runs(runs, first, second)
+    if options.json:
+        console.write_json(asdict(found))
+    else:
+        for line in describe_comparison(found):
+            console.row(line)
+    return DONE
 
 
 async def _carry_out(
