@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import unicodedata
 from collections.abc import Callable
+from math import ceil
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QTextOption
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QTextOption
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
@@ -288,7 +289,8 @@ class _Detail(QPlainTextEdit):
 
     def _fit(self) -> None:
         lines = max(1, int(self.document().size().height()))  # in lines, for a plain document
-        self.setFixedHeight(min(lines, LINES) * self.fontMetrics().lineSpacing() + 2)
+        step = QFontMetricsF(self.font()).lineSpacing()
+        self.setFixedHeight(ceil(min(lines, LINES) * step) + 2)
 
     def resizeEvent(self, event: QEvent) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]  # a QResizeEvent

@@ -122,7 +122,7 @@ class FoldingButton(PaintedButton):
 class Button(FoldingButton):
     """A button with words; ``keycap`` shows the key that does the same.
 
-    Folded it is its icon alone; without an icon only the key goes.
+    Folded it is its icon alone, or ``folded_icon``; without either only the key goes.
     """
 
     def __init__(
@@ -135,12 +135,13 @@ class Button(FoldingButton):
         parent: QWidget | None = None,
         *,
         clicked: Callable[..., object] | None = None,
+        folded_icon: str | None = None,
     ) -> None:
         super().__init__(theme, parent)
         if clicked is not None:
             self.clicked.connect(clicked)
         self._kind: Kind = kind
-        self._icon = icon
+        self._icon, self._folded_icon = icon, icon or folded_icon
         self._keycap = keycap
         self.setText(text)
         self.setAccessibleName(text.removesuffix("…"))
@@ -159,7 +160,7 @@ class Button(FoldingButton):
 
     def folded_size(self) -> QSize:
         height = self.theme.height(28)
-        return QSize(height, height) if self._icon else self._words_size(keycap=False)
+        return QSize(height, height) if self._folded_icon else self._words_size(keycap=False)
 
     def wide_size(self) -> QSize:
         return self._words_size(keycap=True)
@@ -197,8 +198,8 @@ class Button(FoldingButton):
         ink = t.color(self._ink())
         font = t.font("ui_medium")
         font.setUnderline(kind == "link" and self.overlay() is not None)
-        if self.folded and self._icon:
-            t.paint_icon(painter, centred(rect, t.px(16)), self._icon, ink)
+        if self.folded and self._folded_icon:
+            t.paint_icon(painter, centred(rect, t.px(16)), self._folded_icon, ink)
             return
         x = 2.0 if kind == "link" else float(t.px(12))
         if self._icon:

@@ -139,6 +139,30 @@ async def test_a_small_window_shows_the_list_or_a_draft(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_no_button_is_cut_off_in_german_with_the_largest_text(tmp_path: Path) -> None:
+    """The words of the buttons are longest there: those that can be told by icons become icons."""
+    with language("de"):
+        async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+            await drafted(person)
+            person.window.theme.set(scale=1.6)
+            page = await page_of(person)
+            person.window.resize(1000, 640)
+            detail, buttons = page.detail, page.detail.buttons
+            person.press(Key.Key_J)
+            person.press(Key.Key_J)
+            await until(buttons["edit"].isVisible)
+            shown = [one for one in buttons.values() if one.isVisible()]
+            assert len(shown) == 3
+            await until(lambda: buttons["discard"].folded and buttons["edit"].folded)
+            places = [one.geometry() for one in shown]
+            await until(lambda: all(one.geometry().right() < detail.width() for one in shown))
+            assert all(one.width() >= one.sizeHint().width() for one in shown), places
+            assert buttons["discard"].toolTip() == "Verwerfen"
+            face = buttons["edit"].grab().toImage()
+            assert len(set(pixels(face))) > 4, "an icon is painted"
+
+
+@on_window_loop
 async def test_a_conflict_shows_three_sides_and_the_way_out(tmp_path: Path) -> None:
     """T-5: never overwritten; the merged text becomes a new draft."""
     async with at_window(tmp_path, "anthropic", SCRIPT) as person:

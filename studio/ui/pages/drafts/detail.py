@@ -80,8 +80,8 @@ class DraftDetail(PaintedWidget):
         self.list_button.clicked.connect(lambda: self.list_wanted.emit())
         self.list_button.hide()
         self.buttons = {
-            "discard": Button(t, tr("Discard"), "ghost", keycap="D"),
-            "edit": Button(t, tr("Edit…"), keycap="E"),
+            "discard": Button(t, tr("Discard"), "ghost", keycap="D", folded_icon="trash-2"),
+            "edit": Button(t, tr("Edit…"), keycap="E", folded_icon="pencil"),
             "undo": Button(t, tr("Undo"), icon="undo-2", keycap="Ctrl+Z"),
             "anew": Button(t, tr("Draft it anew"), "primary", keycap="A"),
             "merge": Button(t, tr("Use merged text"), "primary", keycap="A"),
