@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
 from studio.domain.blocks import FailureBlock, RetryBlock, TextBlock, ToolBlock
 from studio.simulator import Call, Table, Text, Turn, When, html, stall, status
 from studio.storage.migrations import LATEST
 from studio.ui.app.key_sheet import KeySheet
+from studio.ui.pages.agents.page import AgentsPage
+from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.pages.first_run import FirstRun
+from studio.ui.pages.search.page import SearchPage
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.question_item import QuestionItem
@@ -34,6 +38,7 @@ from support.window import (
     at_window,
     message,
     on_window_loop,
+    popup,
     row_of,
 )
 
@@ -46,6 +51,116 @@ def first_run(person: Person) -> FirstRun:
     page = person.window.pages.currentWidget()
     assert isinstance(page, FirstRun)
     return page
+
+
+# The keyboard alone
+
+
+async def tab_to(person: Person, name: str) -> None:
+    """Press Tab until what is so named has the keyboard, as a person does who sees its ring."""
+    for _ in range(120):
+        focus = person.focused()
+        assert focus is not None
+        if name in focus.accessibleName():
+            return
+        QTest.keyClick(focus, Key.Key_Tab)
+        await asyncio.sleep(0)
+    raise AssertionError(f"Tab does not come to {name}")
+
+
+async def active(window: QWidget) -> None:
+    """What a window manager does when another window or a menu is gone."""
+    window.activateWindow()
+    await until(window.isActiveWindow)
+
+
+async def keep_pressing(person: Person, key: Qt.Key, until_so: Callable[[], object]) -> None:
+    """A card is deaf for a moment after it has appeared."""
+
+    def pressed() -> object:
+        if not until_so():
+            person.press(key)
+        return until_so()
+
+    await until(pressed)
+
+
+@on_window_loop
+async def test_u1_a_whole_day_without_a_mouse(tmp_path: Path) -> None:
+    """First run, chat, card, draft, agents, palette, settings, search, quit."""
+    async with at_window(tmp_path, COMPATIBLE, [], first_run=True) as person:
+        window, pages = person.window, person.window.pages
+        person.press(Key.Key_1)
+        await until(lambda: person.composer.text == "What is in this folder?")
+        person.press(Key.Key_Return)
+        await person.done()
+
+        person.say("Run `ls`")
+        await until(lambda: person.composer.state == "waiting" and person.view.hasFocus())
+        await keep_pressing(person, Key.Key_Return, lambda: person.composer.state != "waiting")
+        await person.done(2)
+        assert person.blocks(ToolBlock)[-1].state == "done", "allowed by Enter"
+        person.say("Write a note")
+        await person.done(3)
+        note = Path(person.session.info.folder) / "notes.md"
+
+        person.press(Key.Key_4, CTRL)
+        drafts = pages.currentWidget()
+        assert isinstance(drafts, DraftsPage) and not note.exists()
+        await until(drafts.detail.buttons["approve"].isVisible)
+        person.press(Key.Key_A)
+        await until(note.exists)
+        person.press(Key.Key_1, CTRL)
+        await until(lambda: pages.shows_chat and person.focused() is person.composer.editor)
+
+        person.press(Key.Key_2, CTRL)
+        agents = pages.currentWidget()
+        assert isinstance(agents, AgentsPage)
+        await until(lambda: agents.document is not None)
+        await tab_to(person, "New agent")
+        person.press(Key.Key_Space)
+        await until(popup)
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        made = person.engine.paths.agents / "new-agent.md"
+        await until(lambda: agents.document is not None and agents.document.path == made)
+        await active(window)
+        await until(lambda: person.focused() is agents.properties.name)
+        person.type("Poet")
+        person.press(Key.Key_Tab)
+        await until(lambda: "name: Poet\n" in agents.editor.text())
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: "name: Poet\n" in made.read_text())
+        person.press(Key.Key_1, CTRL)
+        await until(lambda: pages.shows_chat)
+
+        person.press(Key.Key_K, CTRL)
+        await until(lambda: window._palette and window._palette.isVisible())
+        person.type("appear")
+        await until(lambda: "Appearance" in (person.focused().accessibleDescription()))
+        person.press(Key.Key_Return)
+        dialog = await until(lambda: window.preferences.dialog)
+        await active(dialog)
+        assert dialog.page == "appearance"
+        await tab_to(person, "Light")
+        person.press(Key.Key_Right)
+        await until(lambda: window.theme.dark)
+        person.press(Key.Key_Escape)
+        await until(lambda: not dialog.isVisible())
+        await active(window)
+
+        person.press(Key.Key_F, CTRL | SHIFT)
+        await until(lambda: isinstance(pages.currentWidget(), SearchPage))
+        person.type("notes.md")
+        search = pages.currentWidget()
+        assert isinstance(search, SearchPage)
+        await until(lambda: search.found.lines)
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        await until(lambda: pages.shows_chat and person.view.finder.find is not None)
+
+        person.press(Key.Key_Q, CTRL)
+        await until(person.program.closed.done)
 
 
 # The first run
