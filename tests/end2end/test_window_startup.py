@@ -60,7 +60,8 @@ async def probed(*arguments):
     for letter in "hi":
         key = QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
         QApplication.sendEvent(window.focusWidget(), key)
-    tell(modules=modules, typed=window.chat.composer.editor.toPlainText())
+    typed = window.chat.composer.editor.toPlainText()
+    tell(modules=modules, typed=typed, with_typing=sorted(sys.modules))
     thread = threading.Thread(target=rest, args=[window, asyncio.get_running_loop()], daemon=True)
     window.ready.add_done_callback(lambda _: thread.start())
     return await build(*arguments)
@@ -159,6 +160,8 @@ def test_the_window_is_shown_before_any_sdk_is_imported(home: Path) -> None:
         early = LATER & set(painted["modules"])
         assert not early
         assert painted["typed"] == "hi", "the composer takes keys before the pieces are there"
+        late = LATER & set(painted["with_typing"])
+        assert not late, f"{late} are imported while the first key waits"
         ready = running.hear()
         assert not {"anthropic", "openai", "google.genai"} & set(ready["modules"])
 

@@ -337,7 +337,8 @@ class ChatPage(PaintedWidget):
         self.event_seen.emit(event)
 
     def _show_sending(self) -> None:
-        self.view.set_sending(self.model.input.state == "running")
+        if self._layout.view is not None:  # the first key that is typed is not to wait for it
+            self.view.set_sending(self.model.input.state == "running")
 
     def _show_state(self) -> None:
         """Put the keyboard where it is needed now."""
