@@ -112,8 +112,8 @@ async def measure(
             )
             if budget.dollars and line["dollars"] is None and line["input"]:
                 print(
-                    f"The price of {who.model} is not known, so dollars cannot bound it. "
-                    "Give a budget in tokens, like 2000000tok.",
+                    f"What this trial of {who.model} cost is not known, so dollars cannot bound "
+                    "the rest. Give a budget in tokens, like 2000000tok.",
                     file=sys.stderr,
                 )
                 return False

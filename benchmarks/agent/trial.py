@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from asyncio.subprocess import DEVNULL, Process
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -247,6 +248,7 @@ def _told(events: list[dict[str, Any]]) -> dict[str, Any]:
     """What the events tell: the calls, the last words, what was used and how it ended."""
     calls: dict[str, dict[str, Any]] = {}
     end: dict[str, Any] = {}
+    used = Counter[str]()
     texts, failures, compactions = list[str](), 0, 0
     for event in events:
         match event.get("event"):
@@ -268,6 +270,8 @@ def _told(events: list[dict[str, Any]]) -> dict[str, Any]:
                     "failed": event["is_error"],
                     "refused": bool(event.get("refused_by")),
                 }
+            case "step_ended":
+                used.update(event["usage"])
             case "summarised":
                 compactions += 1
             case "failed":
@@ -276,13 +280,13 @@ def _told(events: list[dict[str, Any]]) -> dict[str, Any]:
                 end = event
             case _:
                 pass
-    usage = end.get("usage", {})
+    usage = end.get("usage", used)  # of a program that was killed what it said of its steps
     failed = [call for call in calls.values() if call["failed"]]
     return {
         "answer": texts[-1] if texts else "",
         "calls": list(calls.values()),
         "said": texts[:-1],
-        "steps": end.get("steps", 0),
+        "steps": end.get("steps", len(texts)),
         "input": usage.get("input", 0),
         "cached": usage.get("cache_read", 0),
         "output": usage.get("output", 0),

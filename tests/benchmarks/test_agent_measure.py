@@ -122,6 +122,31 @@ async def test_a_hung_trial_ends_and_is_told(
     assert "pages.py" in (tmp_path / line["run"] / "events.jsonl").read_text()
 
 
+async def test_what_a_killed_trial_used_counts(
+    provider: _Provider, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """C-27: with the steps that it told of until then, so that a budget bounds it, too."""
+    answered = asyncio.Event()
+
+    def answer(request: RequestView) -> Turn:
+        if not request.results:
+            return Turn(Call("read", {"path": "pages.py"}), usage=Usage(inp=4_000, out=100))
+        answered.set()
+        return Turn(Text("…"), faults=[stall("headers", None)])
+
+    provider.answer = answer
+
+    async def start(*arguments: str, **given: Any) -> asyncio.subprocess.Process:
+        process = await start_python(*arguments, **given)
+        await answered.wait()
+        process.kill()
+        return process
+
+    line = await run_trial(TASK, 1, WHO, tmp_path, sandbox, start=start)
+    assert (line["end"], line["passed"], line["steps"]) == ("no end", False, 2)
+    assert (line["input"], line["output"], line["dollars"]) == (4_000, 100, None)
+
+
 async def test_a_second_start_goes_on_and_a_stopped_trial_leaves_no_line(
     provider: _Provider, sandbox: Sandbox, tmp_path: Path
 ) -> None:
