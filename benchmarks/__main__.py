@@ -26,6 +26,7 @@ WITH_ROWS = (
     "snapshot",
     "decisions",
     "graph",
+    "timeline",
     "command",
     "beside",
     "server",

@@ -290,7 +290,9 @@ def test_w64_rows_of_bars_are_drawn_once_a_pixel() -> None:
     for at in range(10_000):
         row.add(at, FAILED if at % 100 == 0 else WORK, at * 0.01, at * 0.01 + 0.008)
     seen = list(row.between(0.0, 100.0, 0.5))
-    assert len(seen) <= 201 and seen[0] == (0, 0.5)
+    assert len(seen) <= 201 and seen[0][0] == 0
+    assert [first for first, _, _ in seen[1:]] == [behind for _, behind, _ in seen[:-1]]
     near = list(row.between(50.0, 50.1, 0.0001))
-    assert [at for at, _ in near] == list(range(5000, 5010))
-    assert near[0][1] == pytest.approx(50.008)
+    assert [at for at, _, _ in near] == list(range(5000, 5010))
+    assert near[0][2] == pytest.approx(50.008)
+    assert row.newest({17}) == 17 and row.newest({20_000}) == -1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -42,7 +42,7 @@ class BarRow:
 
     def __init__(self) -> None:
         self.begins, self.ends = array("d"), array("d")
-        self.kinds, self.owners = bytearray(), array("L")
+        self.kinds, self.owners = bytearray(), array("I")
         """``owners`` are places in ``Lanes.keys``."""
 
     def __len__(self) -> int:
@@ -60,17 +60,26 @@ class BarRow:
         self.owners.append(owner)
         return len(self) - 1
 
-    def between(self, left: float, right: float, pixel: float) -> Iterator[tuple[int, float]]:
-        """The bars that are seen from ``left`` to ``right``, each with where it ends at least.
+    def count(self, left: float, right: float) -> int:
+        """How many bars are seen from ``left`` to ``right``."""
+        return bisect_left(self.begins, right) - bisect_right(self.ends, left)
 
-        Those that end within the ``pixel`` of a short one are left out with it: however many
-        there are, no more come than there are pixels.
+    def between(self, left: float, right: float, least: float) -> Iterator[tuple[int, int, float]]:
+        """The bars that are seen from ``left`` to ``right``: first, behind the last, and end.
+
+        Those that end within ``least`` seconds of the begin of a short one are put together with
+        it, so that however many there are, no more come than there is room for.
         """
         at, last = bisect_right(self.ends, left), bisect_left(self.begins, right)
         while at < last:
-            end = max(self.ends[at], self.begins[at] + pixel)
-            yield at, end
-            at = max(at + 1, bisect_right(self.ends, end, at, last))
+            end = max(self.ends[at], self.begins[at] + least)
+            behind = max(at + 1, bisect_right(self.ends, end, at, last))
+            yield at, behind, self.ends[behind - 1]
+            at = behind
+
+    def newest(self, owners: Collection[int]) -> int:
+        """The last bar of one of these; -1 if there is none."""
+        return next((at for at in reversed(range(len(self))) if self.owners[at] in owners), -1)
 
 
 @dataclass(slots=True)
@@ -110,8 +119,6 @@ class Lanes:
         self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
         self._open: dict[Key, tuple[BarRow, int]] = {}
-        self._newest: dict[Key, tuple[BarRow, int]] = {}
-        """By item, and by step also that of its newest item."""
         self._items: dict[str, dict[str, int]] = {}
         """The number of each item, by step and key."""
         self.count = 0
@@ -144,10 +151,21 @@ class Lanes:
 
     def newest(self, key: Key) -> tuple[int, BarRow, int] | None:
         """The newest bar of a step or item: its lane, row and place."""
-        found, step = self._newest.get(key), self._steps.get(key[0])
-        if found is None or step is None:
+        step, number = self._steps.get(key[0]), self._numbers.get(key)
+        if step is None or (name := self._name(step)) not in self._lanes:
             return None
-        return list(self._lanes).index(self._name(step)), *found
+        if number is not None:
+            owners = {number}
+        elif not key[1]:
+            owners = {self._numbers[one] for one in self.keys if one[0] == key[0]}
+        else:
+            return None
+        found = [(row, row.newest(owners)) for row in self._lanes[name].rows]
+        bars = [(row.begins[at], row, at) for row, at in found if at >= 0]
+        if not bars:
+            return None
+        _, row, at = max(bars, key=lambda one: one[0])
+        return list(self._lanes).index(name), row, at
 
     def apply(self, at: float, event: RunEvent) -> None:
         self.began = self.began or at
@@ -190,8 +208,7 @@ class Lanes:
             self._numbers[key] = len(self.keys)
             self.keys.append(key)
         row = self._lane(step).free_row(at)
-        bar = row, row.add(self._numbers[key], kind, at)
-        self._open[key] = self._newest[key] = self._newest[key[0], ""] = bar
+        self._open[key] = row, row.add(self._numbers[key], kind, at)
         self.count += 1
 
     def _end(self, at: float, key: Key, kind: int = WORK) -> bool:

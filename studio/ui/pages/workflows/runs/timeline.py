@@ -42,6 +42,8 @@ THIN = 6
 """Height of a row where a lane has more than one."""
 STEPS = (1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600, 7200, 21600, 43200, 86400)
 """Seconds between two lines."""
+MOST_BARS, MOST_BOXES = 300, 2_000
+"""Bars that are painted one by one, and what is painted in place of more than that."""
 WORDS = {
     WAIT: tr_later("waits for you"),
     AGAIN: tr_later("waits for its next try"),
@@ -81,6 +83,8 @@ class Timeline(QAbstractScrollArea):
         self._grabbed: QPointF | None = None
         self._hatching: dict[int, QPixmap] = {}
         self._tops: list[int] = []
+        self._seen = 0
+        """How many bars are in sight."""
         FocusRing.of(theme).follow(self)
         theme.changed.connect(self._measure)
         self._name()
@@ -238,6 +242,9 @@ class Timeline(QAbstractScrollArea):
         painter.fillRect(event.rect(), t.color("surface"))
         if self.lanes is not None and self.lanes.began:
             self._paint_times(painter)
+            right = self._begin + self._seconds
+            rows = (row for lane in self.lanes.lanes for row in lane.rows)
+            self._seen = sum(row.count(self._begin, right) for row in rows)
             painter.save()
             painter.setClipRect(0, self._head, self.viewport().width(), self.viewport().height())
             for number, lane in enumerate(self.lanes.lanes):
@@ -278,10 +285,12 @@ class Timeline(QAbstractScrollArea):
         painter.setClipRect(
             QRectF(self._left - 2, self._head, self.viewport().width(), self.viewport().height())
         )
-        pixel = self._seconds / max(1, self.viewport().width() - self._left)
-        right = self._begin + self._seconds
         for row, y, tall in self._rows(number, lane):
-            for at, end in row.between(self._begin, right, pixel):
+            if self._seen > MOST_BARS:
+                self._paint_crowd(painter, lane, row, y, tall)
+                continue
+            right = self._begin + self._seconds
+            for at, _, end in row.between(self._begin, right, self._pixel):
                 self._paint_bar(painter, lane, row, at, end, y, tall)
         painter.restore()
         tile = QRectF(t.px(16), top + (room - side) / 2, side, side)
@@ -289,6 +298,41 @@ class Timeline(QAbstractScrollArea):
         words = QRectF(tile.right() + t.px(8), top, 0, room)
         words.setRight(self._left - t.px(8))
         paint_text(painter, t, words, lane.name, "small", room=words.width())
+
+    @property
+    def _pixel(self) -> float:
+        """Seconds of a pixel."""
+        return self._seconds / max(1, self.viewport().width() - self._left)
+
+    def _paint_crowd(
+        self, painter: QPainter, lane: Lane, row: BarRow, y: float, tall: float
+    ) -> None:
+        """Bars that are too many to be painted one by one: in one colour of each kind."""
+        t, pixel = self._theme, self._pixel
+        assert self.lanes is not None
+        rows = sum(len(one.rows) for one in self.lanes.lanes)
+        least = pixel * max(1.0, rows * (self.viewport().width() - self._left) / MOST_BOXES)
+        right, now = self._begin + self._seconds, self.now
+        plain, failed, chosen = list[QRectF](), list[QRectF](), list[QRectF]()
+        first, scale = self._left - self._begin / pixel, 1 / pixel
+        step, keys = self.key[0], self.lanes.keys
+        for at, behind, end in row.between(self._begin, right, least):
+            x = first + row.begins[at] * scale
+            width = (min(end, now) - row.begins[at]) * scale
+            box = QRectF(x, y, max(1.0, width - 0.5), tall)
+            if step and keys[row.owners[at]][0] == step:
+                chosen.append(box)
+            else:
+                (failed if FAILED in row.kinds[at:behind] else plain).append(box)
+        painter.setPen(Qt.PenStyle.NoPen)
+        ink, _ = t.hue(lane.hue)
+        shade = QColor(ink)
+        shade.setAlphaF(0.45)
+        colours = ((plain, shade), (failed, t.color("err")), (chosen, t.color("accent_text")))
+        for boxes, colour in colours:
+            if boxes:
+                painter.setBrush(colour)
+                painter.drawRects(boxes)
 
     def _paint_bar(
         self, painter: QPainter, lane: Lane, row: BarRow, at: int, end: float, y: float, tall: float
