@@ -86,12 +86,12 @@ def set_value(text: str, key: str, value: Scalar | list[str] | None) -> Edit:
     def edit(matter: Frontmatter) -> Edit | None:
         entry = matter.entry(key)
         if value is None:
-            return _taken_out(matter, matter.root, entry) if entry else Edit(0, 0, "")
+            return key_removed(matter, matter.root, entry) if entry else Edit(0, 0, "")
         if entry is None:
             return _added(matter, key, _written(value))
         if entry.node.id != "scalar" and not isinstance(value, list):
             return None
-        return _replaced(matter, entry, _written(value))
+        return value_replaced(matter, entry, _written(value))
 
     return _checked(text, edit, change, key)
 
@@ -119,12 +119,12 @@ def add_item(text: str, path: Keys, item: str) -> Edit:
             if entry.node.id != "mapping":
                 empty = entry.value_start == entry.value_end
                 words = f"{{{path[1]}: {_written([item])}}}"
-                return _replaced(matter, entry, words) if empty else None
+                return value_replaced(matter, entry, words) if empty else None
             inner = next((e for e in matter.children(entry.node) if e.key == path[1]), None)
             if inner is None:
-                return _added_to(matter, entry.node, f"{path[1]}: {_written([item])}")
+                return key_added(matter, entry.node, f"{path[1]}: {_written([item])}")
             entry = inner
-        return _item_added(matter, entry, item)
+        return item_added(matter, entry, item)
 
     return _checked(text, edit, change, path[-1])
 
@@ -145,7 +145,7 @@ def remove_item(text: str, path: Keys, item: str) -> Edit:
         entry = matter.entry(path[0])
         if entry is not None and len(path) > 1 and entry.node.id == "mapping":
             entry = next((e for e in matter.children(entry.node) if e.key == path[1]), None)
-        return _item_removed(matter, entry, item) if entry is not None else None
+        return item_removed(matter, entry, item) if entry is not None else None
 
     return _checked(text, edit, change, path[-1])
 
@@ -199,11 +199,11 @@ def _list(value: Any) -> list[Any]:
 
 def _written(value: Scalar | list[str]) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_scalar, value))}]"
-    return _scalar(value)
+        return f"[{', '.join(map(scalar, value))}]"
+    return scalar(value)
 
 
-def _scalar(value: Scalar) -> str:
+def scalar(value: Scalar) -> str:
     if not isinstance(value, str):
         whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
         return str(int(value)) if whole else repr(value)
@@ -222,13 +222,13 @@ def quoted(value: str, written: str) -> str:
     if written[:1] in ("'", '"') and value.isprintable():
         mark = written[0]
         return mark + value.replace("'", "''") + mark if mark == "'" else json.dumps(value)
-    return _scalar(value) if _scalar(written) == written else value
+    return scalar(value) if scalar(written) == written else value
 
 
 # Keys
 
 
-def _replaced(matter: Frontmatter, entry: Entry, words: str) -> Edit:
+def value_replaced(matter: Frontmatter, entry: Entry, words: str) -> Edit:
     if entry.value_start == entry.value_end:  # nothing, perhaps with a comment after it
         return Edit(entry.value_start, entry.value_end, f" {words}")
     return Edit(entry.value_start, entry.value_end, words)
@@ -237,13 +237,13 @@ def _replaced(matter: Frontmatter, entry: Entry, words: str) -> Edit:
 def _added(matter: Frontmatter, key: str, words: str) -> Edit | None:
     """A key of its own line, behind those that are before it in ``ORDER``."""
     if matter.root is None:
-        return Edit(matter.end, matter.end, f"{key}: {words}{_line_end(matter)}")
+        return Edit(matter.end, matter.end, f"{key}: {words}{line_end(matter)}")
     earlier = ORDER[: ORDER.index(key)] if key in ORDER else ORDER
     before = [one for one in matter.entries if one.key in earlier]
-    return _added_to(matter, matter.root, f"{key}: {words}", before[-1] if before else None)
+    return key_added(matter, matter.root, f"{key}: {words}", before[-1] if before else None)
 
 
-def _added_to(
+def key_added(
     matter: Frontmatter, mapping: Any, words: str, after: Entry | None = None
 ) -> Edit | None:
     entries = list(matter.children(mapping))
@@ -252,16 +252,16 @@ def _added_to(
             start = matter.span(mapping)[0] + 1
             return Edit(start, start, words)
         return Edit(entries[-1].value_end, entries[-1].value_end, f", {words}")
-    indent = matter.text[_line_start(matter, entries[0].start) : entries[0].start]
+    indent = matter.text[line_start(matter, entries[0].start) : entries[0].start]
     if indent.strip(" "):
         return None
     if after is None and mapping is matter.root:
-        return Edit(matter.start, matter.start, f"{indent}{words}{_line_end(matter)}")
-    at = _after_line(matter, (after or entries[-1]).value_end)
-    return Edit(at, at, f"{indent}{words}{_line_end(matter)}")
+        return Edit(matter.start, matter.start, f"{indent}{words}{line_end(matter)}")
+    at = after_line(matter, (after or entries[-1]).value_end)
+    return Edit(at, at, f"{indent}{words}{line_end(matter)}")
 
 
-def _taken_out(matter: Frontmatter, mapping: Any, entry: Entry) -> Edit:
+def key_removed(matter: Frontmatter, mapping: Any, entry: Entry) -> Edit:
     entries = list(matter.children(mapping))
     if mapping.flow_style:
         at = [one.start for one in entries].index(entry.start)
@@ -269,10 +269,10 @@ def _taken_out(matter: Frontmatter, mapping: Any, entry: Entry) -> Edit:
             return Edit(entry.start, entries[at + 1].start, "")
         start = entries[at - 1].value_end if at else entry.start
         return Edit(start, entry.value_end, "")
-    return _lines_removed(matter, entry.start, entry.value_end)
+    return lines_removed(matter, entry.start, entry.value_end)
 
 
-def _lines_removed(matter: Frontmatter, start: int, end: int) -> Edit:
+def lines_removed(matter: Frontmatter, start: int, end: int) -> Edit:
     """Take whole lines out; a comment at the end of the last one stays."""
     rest = _LINE_REST.match(matter.text, end)
     assert rest is not None
@@ -280,35 +280,35 @@ def _lines_removed(matter: Frontmatter, start: int, end: int) -> Edit:
         spaces = _SPACE.match(matter.text, end)
         assert spaces is not None
         return Edit(start, spaces.end(), "")
-    return Edit(_line_start(matter, start), _after_line(matter, end), "")
+    return Edit(line_start(matter, start), after_line(matter, end), "")
 
 
 # Items
 
 
-def _item_added(matter: Frontmatter, entry: Entry, item: str) -> Edit | None:
+def item_added(matter: Frontmatter, entry: Entry, item: str) -> Edit | None:
     node = entry.node
     if node.id == "scalar":
         old = _list(node.value)
         words = ", ".join([*old, item]) if old else _written([item])
-        return _replaced(matter, entry, words)
+        return value_replaced(matter, entry, words)
     if node.id != "sequence":
         return None
     if node.flow_style:
         at = matter.span(node.value[-1])[1] if node.value else entry.value_start + 1
-        return Edit(at, at, f", {_scalar(item)}" if node.value else _scalar(item))
-    at = _after_line(matter, entry.value_end)
-    indent = matter.text[_line_start(matter, entry.value_start) : entry.value_start]
+        return Edit(at, at, f", {scalar(item)}" if node.value else scalar(item))
+    at = after_line(matter, entry.value_end)
+    indent = matter.text[line_start(matter, entry.value_start) : entry.value_start]
     if indent.strip(" "):
         return None
-    return Edit(at, at, f"{indent}- {_scalar(item)}{_line_end(matter)}")
+    return Edit(at, at, f"{indent}- {scalar(item)}{line_end(matter)}")
 
 
-def _item_removed(matter: Frontmatter, entry: Entry, item: str) -> Edit | None:
+def item_removed(matter: Frontmatter, entry: Entry, item: str) -> Edit | None:
     node = entry.node
     if node.id == "scalar":
         left = [one for one in _list(node.value) if one != item]
-        return _replaced(matter, entry, ", ".join(left) or "[]")
+        return value_replaced(matter, entry, ", ".join(left) or "[]")
     places = [matter.span(one) for one in node.value if one.value == item]
     if node.id != "sequence" or len(places) != 1:
         return None
@@ -317,9 +317,9 @@ def _item_removed(matter: Frontmatter, entry: Entry, item: str) -> Edit | None:
         return _flow_item_removed(matter, start, end)
     dash = matter.text.rindex("-", 0, start)
     if len(node.value) == 1:
-        column = dash - _line_start(matter, dash)
+        column = dash - line_start(matter, dash)
         return Edit(dash, end, "[]" if column else " []")
-    return _lines_removed(matter, dash, end)
+    return lines_removed(matter, dash, end)
 
 
 def _flow_item_removed(matter: Frontmatter, start: int, end: int) -> Edit:
@@ -340,18 +340,18 @@ def _flow_item_removed(matter: Frontmatter, start: int, end: int) -> Edit:
 # Lines
 
 
-def _line_start(matter: Frontmatter, at: int) -> int:
+def line_start(matter: Frontmatter, at: int) -> int:
     found = matter.start
     for line in BREAK.finditer(matter.text, matter.start, at):
         found = line.end()
     return found
 
 
-def _after_line(matter: Frontmatter, at: int) -> int:
+def after_line(matter: Frontmatter, at: int) -> int:
     line = BREAK.search(matter.text, at)
     return line.end() if line else len(matter.text)
 
 
-def _line_end(matter: Frontmatter) -> str:
+def line_end(matter: Frontmatter) -> str:
     first = BREAK.search(matter.text)
     return first[0] if first else "\n"

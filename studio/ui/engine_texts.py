@@ -98,6 +98,13 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Stopped before {step}."),
     tr_later("Stopped after {step}."),
     tr_later("“{when}” is no condition: {error}."),
+    tr_later("A step can only need another one."),
+    tr_later("{step} needs {other} by what it says. Change its words."),
+    tr_later("A workflow has at least one step."),
+    tr_later("There is no step {step}."),
+    tr_later("There is a step {step} already."),
+    tr_later("A step’s name has letters, digits and _, and begins with a letter."),
+    tr_later("First mend the text: it cannot be read."),
     # Limits and ends of turns
     tr_later("Your limit of {words} for one turn is reached."),
     tr_later("Your limit of {words} for this chat is reached."),

@@ -7,6 +7,7 @@
 - ``workflow_files``: Finds the files of workflows in their places.
 - ``expressions``: Compute values from inputs and from results of steps.
 - ``plan``: Tells what happens next in a run.
+- ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.
 - ``runner``: Carries out one run, as its plan says.
 - ``step_work``: Does the tries of an agent's step in sessions of their own.

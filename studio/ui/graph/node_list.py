@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QListView,
@@ -135,6 +135,7 @@ class NodeList(QListView):
     radius = 7
     chosen = Signal(str)
     opened = Signal(str)
+    menu_wanted = Signal(str, QPoint)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -176,6 +177,13 @@ class NodeList(QListView):
     def _current_changed(self, index: QModelIndex) -> None:
         if id := self._id(index):
             self.chosen.emit(id)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        index = self.indexAt(event.pos()) if by_mouse else self.currentIndex()
+        if id := self._id(index):
+            place = event.pos() if by_mouse else self.visualRect(index).center()
+            self.menu_wanted.emit(id, self.viewport().mapToGlobal(place))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.text() and event.text().isprintable() and event.key() != Qt.Key.Key_Space:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent
 from PySide6.QtWidgets import QStackedWidget
 
@@ -32,6 +32,7 @@ class GraphPane(QStackedWidget):
     chosen = Signal(str)
     """The person chose a node."""
     opened = Signal(str)
+    menu_wanted = Signal(str, QPoint)
     turned = Signal()
     """The other of the two is shown."""
 
@@ -47,6 +48,7 @@ class GraphPane(QStackedWidget):
             part.chosen.connect(other.choose)
             part.chosen.connect(self.chosen)
             part.opened.connect(self.opened)
+            part.menu_wanted.connect(self.menu_wanted)
 
     @property
     def graph(self) -> Graph:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
+    QContextMenuEvent,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
@@ -18,6 +19,7 @@ from PySide6.QtGui import (
     QNativeGestureEvent,
     QPainter,
     QPaintEvent,
+    QPen,
     QResizeEvent,
     QWheelEvent,
 )
@@ -77,6 +79,10 @@ class GraphView(PaintedWidget):
     """The person chose a node, by its id."""
     opened = Signal(str)
     """The person wants to see more of a node."""
+    linked = Signal(str, str)
+    """The person drew an edge from one node to another."""
+    menu_wanted = Signal(str, QPoint)
+    """The person wants to know what can be done with a node; the place is one of the screen."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -97,6 +103,10 @@ class GraphView(PaintedWidget):
         self._ways: list[WayBackShape] = []
         self._layers: LayeredGraph | None = None
         self._grabbed: QPointF | None = None
+        self.editable = False
+        """Whether edges can be drawn, with Shift and the mouse."""
+        self._link: tuple[str, QPointF] | None = None
+        """The node that an edge is drawn from, and where the mouse is."""
         self._painter = NodePainter(theme, self)
         self.strip = ZoomStrip(theme, self)
         FocusRing.of(theme).follow(self)
@@ -321,9 +331,16 @@ class GraphView(PaintedWidget):
                 sharp &= self._painter.paint_at(
                     painter, rect_of(box), self._nodes[id], id == self.current, fresh
                 )
+        if self._link is not None:
+            self._paint_link(painter, *self._link)
         painter.end()
         if not sharp:
             QTimer.singleShot(0, self, self.update)
+
+    def _paint_link(self, painter: QPainter, start: str, place: QPointF) -> None:
+        box = self.placed.boxes[start]
+        painter.setPen(QPen(self.theme.color("accent_text"), 1.75))
+        painter.drawLine(QPointF(box.centre, box.bottom), (place - self._origin) / self.zoom)
 
     def _paint_edges(self, painter: QPainter, seen: QRectF) -> None:
         t, nodes = self.theme, self._nodes
@@ -343,19 +360,30 @@ class GraphView(PaintedWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         id = self.node_at(event.position())
         middle = event.button() == Qt.MouseButton.MiddleButton
-        if id and not middle:
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if id and shift and self.editable and not middle:
+            self._link = id, event.position()
+        elif id and not middle:
             self._choose(id)
-        else:
+        elif event.button() != Qt.MouseButton.RightButton:
             self._grabbed = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._grabbed is not None:
+        if self._link is not None:
+            self._link = self._link[0], event.position()
+            self.update()
+        elif self._grabbed is not None:
             self.pan(event.position() - self._grabbed)
             self._grabbed = event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._grabbed = None
+        link, self._link, self._grabbed = self._link, None, None
+        end = self.node_at(event.position())
+        if link is not None:
+            self.update()
+            if end and end != link[0]:
+                self.linked.emit(link[0], end)
         self.unsetCursor()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -386,6 +414,13 @@ class GraphView(PaintedWidget):
                 QToolTip.showText(event.globalPos(), plain_tip(f"{node.title}\n{node.about}"))
             return True
         return super().event(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        id = self.node_at(QPointF(event.pos())) if by_mouse else self.current
+        if id:
+            place = event.pos() if by_mouse else self.place_of(id)
+            self.menu_wanted.emit(id, self.mapToGlobal(place))
 
     # Keys
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu
 
 from studio.ui.pages.workflows.page import WorkflowsPage
 from support.waiting import until
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -176,3 +177,63 @@ async def test_w61_a_workflow_is_made_copied_and_thrown_away(tmp_path: Path) -> 
         assert not (own / "new-workflow.md").exists()
         person.click(page.notice.buttons[0])
         await until((own / "new-workflow.md").exists)
+
+
+@on_window_loop
+async def test_w61_steps_are_changed_in_the_graph(tmp_path: Path) -> None:
+    """W-11: added, connected, renamed and removed by key and mouse, each one step of undo."""
+    write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Updates")
+        before = page.editor.text()
+        view = page.pane.view
+        view.setFocus(Qt.FocusReason.TabFocusReason)
+        assert page.pane.current == "plan"
+        person.press(Key.Key_A)
+        await until(lambda: nodes(page) == ["plan", "step", "notes", "test", "ok"], "a new step")
+        assert page.pane.current == "step" and ("plan", "step") in page.pane.graph.edges
+
+        person.press(Key.Key_F2)
+        assert person.focused() is page.edits.name.field
+        person.type("gather")
+        person.press(Key.Key_Return)
+        await until(lambda: page.pane.current == "gather", "the new name")
+        assert person.focused() is view
+
+        # An edge is drawn with Shift and the mouse, and taken away in the menu of needs.
+        start, end = view.place_of("gather"), view.place_of("notes")
+        QTest.mousePress(view, Qt.MouseButton.LeftButton, SHIFT, start)
+        QTest.mouseMove(view, end)
+        QTest.mouseRelease(view, Qt.MouseButton.LeftButton, SHIFT, end)
+        await until(lambda: ("gather", "notes") in page.pane.graph.edges, "the edge")
+        assert "needs: gather" in page.editor.text()
+        page.pane.choose("test")
+        page.edits.toggle_need("notes", "test")
+        await until(lambda: ("notes", "test") not in page.pane.graph.edges, "no edge")
+
+        # What cannot be done says why, and changes nothing.
+        page.edits.toggle_need("test", "test")
+        assert page.notice.text == "A step can only need another one."
+
+        page.pane.choose("gather")
+        person.press(Key.Key_Delete)
+        await until(lambda: "gather" not in nodes(page), "it is gone")
+        for _ in range(5):
+            person.press(Key.Key_Z, CTRL)
+        await until(lambda: page.editor.text() == before, "all undone, change by change")
+        person.press(Key.Key_Z, CTRL)
+        assert page.editor.text() == before
+        page.pane.choose("ok")
+        page.edits.show_menu("ok", view.mapToGlobal(view.place_of("ok")))
+        menu = await until(QApplication.activePopupWidget, what="the menu")
+        assert isinstance(menu, QMenu)
+        words = [action.text().split("\t")[0] for action in menu.actions()]
+        assert words == ["Add step after this", "Needs", "Rename…", "Delete step", "Breakpoint"]
+        menu.close()
+
+        await choose(page, "Review")
+        assert not page.edits.add_button.isVisible()
+        view.setFocus()
+        person.press(Key.Key_A)
+        assert not page.document or not page.document.edited

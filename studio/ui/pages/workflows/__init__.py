@@ -4,6 +4,7 @@
 - ``workflow_rows``: Lists the files of workflows by where they are from.
 - ``workflow_graph``: Makes the graph of a workflow's text, and finds its steps in the text; free of
   Qt.
+- ``canvas_edits``: Makes what is done to steps in the graph changes of the text.
 - ``run_form``: Asks for the inputs of a run.
 - ``run_graph``: Makes the graph of a run, each step with its state; free of Qt.
 - ``runs``: Shows a run, and those before it.

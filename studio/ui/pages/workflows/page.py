@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from studio.agent.agent_edit import Edit, quoted, set_value
 from studio.agent.agent_library import AgentLibrary
@@ -53,6 +53,7 @@ from studio.workflows.workflow_check import KnownNames, check_workflow
 from studio.workflows.workflow_files import WorkflowFile, find_workflows
 from studio.workflows.workflow_runs import RunOptions
 
+from .canvas_edits import CanvasEdits
 from .run_form import RunForm
 from .runs.live_runs import LiveRuns
 from .runs.run_inspector import RUN
@@ -108,6 +109,8 @@ class WorkflowsPage(Page):
         self.live = LiveRuns(engine, run, self)
         self.stops: dict[Path, set[str]] = {}
         """The steps before which runs of a file stop, as the person marked them in its graph."""
+        self._awaited = ""
+        """A step that was made in the graph, and is chosen when it is drawn."""
         self._list_wanted = False
         self._view = BOTH
         """What the person wants to see; where there is no room for both, the text."""
@@ -121,15 +124,11 @@ class WorkflowsPage(Page):
         self.run_view.chat_wanted.connect(self.open_wanted)
         self.run_view.hide()
         self.file.replaced.connect(self.editor.replace_text)
-        ways: list[tuple[QWidget, str, Callable[[], None]]] = [
-            (self, "Ctrl+S", self.save),
-            (self, "F8", self._next_problem),
-            (self.pane, "B", self.toggle_breakpoint),
-        ]
-        for owner, keys, does in ways:
-            shortcut = QShortcut(QKeySequence(keys), owner)
+        for keys, does in (("Ctrl+S", self.save), ("F8", self._next_problem)):
+            shortcut = QShortcut(QKeySequence(keys), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(does)
+        self.edits.keys |= {"Ctrl+Z": self.editor.undo, "Ctrl+Shift+Z": self.editor.redo}
         theme.changed.connect(self._follow)
         self._follow()
 
@@ -197,6 +196,11 @@ class WorkflowsPage(Page):
         self.pane = GraphPane(t)
         self.pane.chosen.connect(self._step_chosen)
         self.pane.opened.connect(self._step_opened)
+        self.edits = CanvasEdits(t, self.pane, self.editor.text)
+        self.edits.changed.connect(self.editor.replace_text)
+        self.edits.refused.connect(self._refuse)
+        self.edits.step_wanted.connect(self._await_step)
+        self.edits.stop_wanted.connect(self.toggle_breakpoint)
         self.foot = Foot(t)
         self.foot.reveal_wanted.connect(self._reveal)
         self.foot.fix_wanted.connect(self._fix)
@@ -348,11 +352,24 @@ class WorkflowsPage(Page):
             return
         self.editor.show_problems(found.problems)
         self.foot.show_problems(found.problems, read_only=document.read_only)
+        self.edits.allow(not document.read_only)
         if found.workflow is not None:  # else the graph stays until the text is right
             self._draw()
         self._show_state()
         self._caret_moved()
         self._show_notice(document)
+
+    def _refuse(self, why: str) -> None:
+        """Say why a change in the graph cannot be made."""
+        if why:
+            self.notice.show_text(why, warns=True)
+        elif self.document is not None:
+            self._show_notice(self.document)
+
+    def _await_step(self, id: str) -> None:
+        """Choose a step when it is drawn."""
+        self._awaited = id
+        self.pane.view.setFocus()
 
     def _draw(self) -> None:
         """Draw the graph of the text, with the marks of where its runs stop."""
@@ -361,6 +378,9 @@ class WorkflowsPage(Page):
         words = tr("Stops before this step")
         nodes = [replace(one, stops=words) if one.id in stops else one for one in graph.nodes]
         self.pane.show_graph(replace(graph, nodes=tuple(nodes)))
+        if self._awaited and self.pane.view.node(self._awaited) is not None:
+            awaited, self._awaited = self._awaited, ""
+            self._step_chosen(awaited)
 
     def _show_state(self) -> None:
         document = self.document

@@ -1,0 +1,206 @@
+"""Canvas edits: what a person does to steps in the graph, as changes of the text (W-61).
+
+Each is one step of undo. The same is in the menu of a node, in graph and list, and on keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu, QWidget
+
+from studio.domain.errors import ConfigurationError
+from studio.ui.engine_texts import tr_engine
+from studio.ui.graph.pane import GraphPane
+from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import put
+from studio.ui.translation import tr
+from studio.ui.widgets import Button, Card, Field, Label, MenuItem, fill_menu
+from studio.ui.widgets.layouts import column_of
+from studio.workflows.editing import add_step, connect, disconnect, free_id, remove_step, rename
+
+
+class _NameBox(Card):
+    """Asks for the new name of a step, over the graph; Escape leaves it as it is."""
+
+    def __init__(self, theme: Theme, parent: QWidget, done: Callable[[str], None]) -> None:
+        super().__init__(theme, "raised", parent=parent)
+        self.label = Label(theme, "", "small", "text2")
+        self.field = Field(theme, name=tr("New name"))
+        self.field.returnPressed.connect(lambda: done(self.field.text().strip()))
+        column_of([self.label, self.field], 6, (12, 10, 12, 12), self)
+        leave = QShortcut(QKeySequence("Esc"), self, self.close)
+        leave.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.hide()
+
+    def ask(self, id: str) -> None:
+        self.label.setText(tr("New name of {step}, everywhere").format(step=id))
+        self.field.setText(id)
+        size = self.sizeHint()
+        put(self, 12, 52, max(size.width(), self.theme.px(260)), size.height())
+        self.show()
+        self.raise_()
+        self.field.setFocus()
+        self.field.selectAll()
+
+
+class CanvasEdits(QObject):
+    """Adds, connects, renames and removes steps of the text that ``text`` gives."""
+
+    changed = Signal(str)
+    """The text as it is to be."""
+    refused = Signal(str)
+    """Why a change cannot be made; empty where one was."""
+    step_wanted = Signal(str)
+    """A step that was added or renamed, to be chosen."""
+    stop_wanted = Signal()
+    """A breakpoint before the chosen step is set, or cleared."""
+
+    def __init__(self, theme: Theme, pane: GraphPane, text: Callable[[], str]) -> None:
+        super().__init__(pane)
+        self._theme, self._pane, self._text = theme, pane, text
+        self.add_button = Button(theme, tr("Add step"), icon="plus", keycap="A", parent=pane.view)
+        self.add_button.clicked.connect(lambda: self.add())
+        self.name = _NameBox(theme, pane, self._named)
+        pane.view.linked.connect(self.toggle_need)
+        pane.menu_wanted.connect(self.show_menu)
+        self.keys: dict[str, Callable[[], object]] = {
+            "A": lambda: self.add(pane.current),
+            "B": self.stop_wanted.emit,
+            "F2": lambda: self.ask_name(pane.current),
+            "Del": lambda: self.remove(pane.current),
+            "N": self._show_needs,
+        }
+        """What keys do in graph and list, also where the window has another use of them."""
+        pane.view.installEventFilter(self)
+        pane.list.installEventFilter(self)
+        theme.changed.connect(self._place)
+        self._place()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QKeyEvent):
+            return False
+        does = self.keys.get(QKeySequence(event.keyCombination()).toString())
+        if does is None or event.type() == QEvent.Type.KeyRelease:
+            return False
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+        else:
+            does()
+        return True
+
+    def _place(self) -> None:
+        size = self.add_button.sizeHint()
+        put(self.add_button, 12, 12, size.width(), size.height())
+
+    def allow(self, editable: bool) -> None:
+        """Whether the text can be changed."""
+        self._pane.view.editable = editable
+        self.add_button.setVisible(editable)
+        if not editable:
+            self.name.hide()
+
+    @property
+    def _allowed(self) -> bool:
+        return self._pane.view.editable
+
+    # What can be done
+
+    def add(self, after: str = "") -> None:
+        """Add a step of an agent, which needs the step ``after``, if there is one."""
+        text = self._text()
+        id = free_id(text, "step")
+        lines = ["agent: Researcher", f'prompt: "{tr("Say what to do")}"']
+        if self._make(lambda: add_step(text, id, lines, after or self._pane.current)):
+            self.step_wanted.emit(id)
+
+    def toggle_need(self, first: str, second: str) -> None:
+        """Let a step need another, or not any more."""
+        text = self._text()
+        there = first in self._pane.graph.needs(second)
+        change = disconnect if there else connect
+        self._make(lambda: change(text, first, second))
+
+    def ask_name(self, id: str) -> None:
+        if id and self._allowed:
+            self.name.ask(id)
+
+    def _named(self, new: str) -> None:
+        text, old = self._text(), self._pane.current
+        if new == old or self._make(lambda: rename(text, old, new)):
+            self.name.hide()
+            self.step_wanted.emit(new)
+
+    def remove(self, id: str) -> None:
+        text = self._text()
+        if id:
+            self._make(lambda: remove_step(text, id))
+
+    def _make(self, change: Callable[[], str]) -> bool:
+        """Make a change; whether it could be made."""
+        if not self._allowed:
+            return False
+        try:
+            made = change()
+        except ConfigurationError as error:
+            self.refused.emit(tr_engine(str(error)))
+            return False
+        self.refused.emit("")
+        self.changed.emit(made)
+        return True
+
+    # The menu of a node
+
+    def show_menu(self, id: str, place: QPoint) -> None:
+        """All that can be done with a step."""
+        self._pane.choose(id)
+        can = self._allowed
+        self._popup(
+            [
+                MenuItem("add", tr("Add step after this"), "plus", "A", can),
+                MenuItem("needs", tr("Needs"), items=tuple(self._needs(id)), enabled=can),
+                MenuItem("rename", tr("Rename…"), "pencil", "F2", can),
+                MenuItem("remove", tr("Delete step"), "trash-2", tr("Del"), can),
+                MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B"),
+            ],
+            place,
+        )
+
+    def _show_needs(self) -> None:
+        """A menu of the steps that the chosen one may need."""
+        id = self._pane.current
+        if id and self._allowed:
+            place = self._pane.view.mapToGlobal(self._pane.view.place_of(id))
+            self._popup(self._needs(id), place)
+
+    def _needs(self, id: str) -> list[MenuItem]:
+        needs = self._pane.graph.needs(id)
+        return [
+            MenuItem(f"need {node.id}", node.title, checked=node.id in needs)
+            for node in self._pane.graph.nodes
+            if node.id != id
+        ]
+
+    def _popup(self, items: list[MenuItem], place: QPoint) -> None:
+        menu = QMenu(self._pane)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        fill_menu(menu, self._theme, items, self._picked)
+        menu.popup(place)
+
+    def _picked(self, key: str) -> None:
+        id = self._pane.current
+        match key.split():
+            case ["add"]:
+                self.add(id)
+            case ["rename"]:
+                self.ask_name(id)
+            case ["remove"]:
+                self.remove(id)
+            case ["stop"]:
+                self.stop_wanted.emit()
+            case ["need", other]:
+                self.toggle_need(other, id)
+            case _:
+                pass
