@@ -20,6 +20,7 @@ from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolRes
 from studio.domain.models import Usage
 from studio.domain.tools import ToolSpec
 from studio.server.contract import ApiRequest, BadRequest, TextPart
+from studio.server.dialects.chat import ChatDialect
 from studio.server.responder import Responder
 from studio.simulator import Call, RequestView, Said, Script, Think, Turn, stall, status
 from studio.simulator import Text as Says
@@ -289,6 +290,41 @@ async def test_words_between_calls_are_left_out_where_the_person_wants_that(
         home.engine.settings.values.server_words = False
         answer = await answered(responder_of(home), asked)
         assert (answer.text, answer.outcome.stop) == ("It is 3.", "end")
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_c30_a_conversation_of_tau2(tmp_path: Path, provider: str) -> None:
+    """C-30: as its LiteLLM sends it: the agent speaks first, there is ``null`` for what is not
+    there, calls have their name twice, and all calls are answered there."""
+    script = [Turn(Call("weather", {"town": "Ulm"})), Turn(Says("It rains."))]
+    tool = {"type": "function", "function": {"name": "weather", "parameters": WEATHER.schema}}
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "<policy>Tell the weather.</policy>"},
+        {"role": "assistant", "content": "Hi! How can I help you today?", "tool_calls": None},
+        {"role": "user", "content": "What is it like in Ulm?"},
+    ]
+    async with engine_home(tmp_path, provider, script) as home:
+        await _uses(home)
+        answering = responder_of(home)
+
+        async def ask() -> Answer:
+            body = {"model": f"{provider}/sim-model", "messages": messages, "tools": [tool]}
+            request = ChatDialect().read_request({**body, "temperature": 0.0, "seed": 300})
+            return await answered(answering, request)
+
+        first = await ask()
+        assert (first.outcome.stop, [call.name for call in first.calls]) == ("calls", ["weather"])
+        (call,) = first.calls
+        function = {"name": call.name, "arguments": json.dumps(call.arguments)}
+        made = {"id": call.id, "name": call.name, "function": function, "type": "function"}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [made]},
+            {"role": "tool", "content": "rain", "tool_call_id": call.id},
+        ]
+        last = await ask()
+        assert (last.outcome.stop, last.text) == ("end", "It rains.")
+        assert len(home.asked) == 2 and "How can I help you today?" in str(home.asked[0].json)
+        assert "<policy>" in str(home.asked[1].json) and not home.simulator.violations
 
 
 async def test_a_call_that_was_required_and_not_made_is_an_error(tmp_path: Path) -> None:
