@@ -13,13 +13,15 @@ import types
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from .drafts import FileDraft
 from .events import Event
 from .jsonvalue import Json, JsonObject
 from .permissions import Question
-from .runs import RunEvent
+
+if TYPE_CHECKING:
+    from .runs import RunEvent
 
 
 @cache
@@ -34,7 +36,6 @@ _ONCE_SINGLE: dict[type[Any], str] = {Question: "always"}
 _STORED_NAMES: dict[type[Any], str] = {FileDraft: "Draft"}
 """Classes that are stored under an older name; stored names never change."""
 _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
-_RUN_EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(RunEvent)}
 
 
 def encode_event(event: Event | RunEvent) -> JsonObject:
@@ -50,7 +51,14 @@ def decode_event(data: JsonObject) -> Event:
 
 def decode_run_event(data: JsonObject) -> RunEvent:
     """Read one event of a run; raises ValueError for an unknown or damaged one."""
-    return cast("RunEvent", _decode_one_of(_RUN_EVENTS, data))
+    return cast("RunEvent", _decode_one_of(_run_events(), data))
+
+
+@cache
+def _run_events() -> dict[str, type[Any]]:
+    from .runs import RunEvent  # a chat needs none of its forty classes
+
+    return {event_name(kind): kind for kind in get_args(RunEvent)}
 
 
 def _decode_one_of(kinds: dict[str, type[Any]], data: JsonObject) -> Any:
