@@ -76,6 +76,8 @@ class RemoteApprovalCard(PaintedWidget):
     def __init__(self, theme: Theme, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(theme)
         self._now = now
+        self.folder_name: Callable[[str], str] = short_path
+        """A folder in words, see ``formatting.folder_name``."""
         self.asked: RemoteQuestion | None = None
         self._shown_at = 0.0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -164,7 +166,7 @@ class RemoteApprovalCard(PaintedWidget):
         self.detail.set_text(escape_invisible(question.detail))
         self.facts.set_facts(
             [
-                (name, short_path(text) if name == "folder" else tr_engine(text))
+                (name, self.folder_name(text) if name == "folder" else tr_engine(text))
                 for name, text in question.facts
             ]
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from studio.ui.app.notifications import DesktopNotifier
 from studio.ui.chat.composer import Composer
+from studio.ui.formatting import folder_name
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets.announcement import announce
@@ -140,6 +142,8 @@ class RemoteApprovals(QObject):
 
     def _make_card(self) -> RemoteApprovalCard:
         card = RemoteApprovalCard(self._theme)
+        if self._engine is not None:
+            card.folder_name = partial(folder_name, paths=self._engine.paths)
         card.answered.connect(self._answered)
         card.left.connect(self._composer.setFocus)
         card.typed.connect(self._go_on)

@@ -191,9 +191,13 @@ async def test_a_small_window_with_large_text_keeps_the_message(tmp_path: Path) 
             await until(fits)
             bar = shown.body.verticalScrollBar()
             assert bar.maximum() > 0
-            bar.setValue(bar.maximum())
-            end = shown.why.mapTo(shown.body, shown.why.rect().bottomLeft())
-            assert shown.body.rect().contains(end)
+
+            def end_is_seen() -> bool:
+                bar.setValue(bar.maximum())
+                end = shown.why.mapTo(shown.body, shown.why.rect().bottomLeft())
+                return shown.body.rect().contains(end)
+
+            await until(end_is_seen)
             person.composer.editor.setFocus()
             person.say("Go")
             await person.done()

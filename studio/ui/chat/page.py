@@ -175,6 +175,7 @@ class ChatPage(PaintedWidget):
         view.context.forms = model.input.forms
         view.context.versions = model.versions.of
         view.context.agent = model.options.agent_icon
+        view.context.folder_name = model.options.name_folder
         view.context.model = model.model_title
         view.context.raised = model.recovery.raised_cap
         self._layout.view = view

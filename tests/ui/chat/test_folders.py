@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QFileDialog
 
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.suggestions import SuggestionButton
+from studio.ui.transcript.items.approval_item import ApprovalItem
 from support.waiting import until
 from support.window import Key, alone, at_window, on_window_loop
 
@@ -40,6 +41,12 @@ async def test_the_demos_folder_is_neither_named_nor_offered(tmp_path: Path) -> 
         index = rows.index_of(person.session.info.id)
         tip = rows.data(index, int(Qt.ItemDataRole.ToolTipRole))
         assert "Demo files" in str(tip) and demo not in str(tip)
+        person.say("Run `ls`")
+        await until(lambda: person.composer.state == "waiting" and person.item(ApprovalItem))
+        facts = [value for _, value, _ in person.item(ApprovalItem)._facts]
+        assert "Demo files" in facts and not any("demo" in fact for fact in facts)
+        person.session.answer_permission(person.session.transcript.questions[0].id, "deny")
+        await person.done(2)
         values = person.engine.settings.values
         assert (values.last_folder, values.recent_folders) == ("", [str(tmp_path)])
 

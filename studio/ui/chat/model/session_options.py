@@ -134,8 +134,12 @@ class SessionOptions:
     @property
     def folder_name(self) -> str:
         """The folder as a person reads it."""
+        return self.name_folder(self.folder)
+
+    def name_folder(self, folder: str) -> str:
+        """A folder in words, see ``formatting.folder_name``."""
         engine = self._chat.engine
-        return self.folder if engine is None else folder_name(self.folder, engine.paths)
+        return folder if engine is None else folder_name(folder, engine.paths)
 
     @property
     def chooser_folder(self) -> str:

@@ -10,7 +10,6 @@ from PySide6.QtCore import QPointF, QRectF
 from studio.domain.blocks import ToolBlock, TranscriptBlock
 from studio.domain.permissions import Answer, Question, Rule, escaped
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import short_path
 from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
@@ -208,7 +207,7 @@ class ApprovalItem(WaitingItem):
         self._facts: list[tuple[str, str, QRectF]] = []
         if question.facts:
             y += style.px(7)
-            y = self._place_facts(question.facts, left, right, y, style)
+            y = self._place_facts(question.facts, left, right, y, context)
         self._why: QPointF | None = None
         if question.why:
             y += style.px(5)
@@ -278,12 +277,13 @@ class ApprovalItem(WaitingItem):
         left: float,
         right: float,
         y: float,
-        style: PaintStyle,
+        context: ItemContext,
     ) -> float:
+        style = context.style
         x, tall = left, style.px(18)
         for name, value in facts:
             icon = fact_icon(name, value)
-            value = short_path(value) if name == "folder" else tr_engine(value)
+            value = context.folder_name(value) if name == "folder" else tr_engine(value)
             width = style.px(20) + style.width("ui", value)
             if x > left and x + width > right:
                 x, y = left, y + tall + style.px(2)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.domain.blocks import TranscriptBlock
 from studio.domain.sessions import Versions
+from studio.ui.formatting import short_path
 from studio.ui.markdown.parser import Block
 from studio.ui.question_form import QuestionForms
 from studio.ui.transcript.model import CardAction, ItemSpan
@@ -65,6 +66,8 @@ class ItemContext:
     """An agent's icon and hue by its name."""
     model: Callable[[str, str], str] = lambda provider, model: model
     """A model's title by its provider and id."""
+    folder_name: Callable[[str], str] = short_path
+    """A folder in words; one that the program made for itself is not named by its path."""
     versions: Callable[[str, Literal["message", "answer"]], Versions | None] = (
         lambda turn_id, kind: None
     )
