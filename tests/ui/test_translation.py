@@ -100,6 +100,14 @@ def test_numbers_money_and_dates_in_german() -> None:
     assert formatting.ago(3 * 86400) == "vor 3\N{NO-BREAK SPACE}Tagen"
 
 
+def test_entries_are_apart() -> None:
+    """A merge may drop the empty line between two, and then neither is found."""
+    for name in translation.LANGUAGES.keys() - {"en"}:
+        blocks = translation._read(name).split("\n\n")
+        joined = [one for one in blocks if len(re.findall(r"^msgid ", one, re.M)) > 1]
+        assert not joined, joined
+
+
 def test_the_language_of_the_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
     desktop = QLocale("de_CH")
     monkeypatch.setattr(QLocale, "system", lambda: desktop)

@@ -7,7 +7,7 @@ could then look like words of the program, or show a picture.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtGui import QIcon, QKeyEvent, QShowEvent
 from PySide6.QtGui import Qt as TextFunctions
 from PySide6.QtWidgets import QMessageBox, QWidget
 
@@ -50,6 +50,7 @@ class _MessageBox(QMessageBox):
         super().showEvent(event)
         for button in self.buttons():
             button.setStyle(self._letters)
+            button.setIcon(QIcon())  # some styles put a picture of their own before the words
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         self._underline(event.key() == Qt.Key.Key_Alt)

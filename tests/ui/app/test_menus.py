@@ -150,6 +150,7 @@ async def test_letters_of_a_box_are_underlined_while_alt_is_held(
         box.addButton("Remove", QMessageBox.ButtonRole.AcceptRole)
         box.open()
         await until(box.isVisible)
+        assert cancel.icon().isNull()
         plain = cancel.grab().toImage()
         QTest.keyPress(cancel, Key.Key_Alt)
         held = cancel.grab().toImage()
