@@ -17,6 +17,7 @@ from studio.ui.inspector.facts import ChatCosts, request_rows
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme
+from support.languages import language
 from support.model_calls import read
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup
@@ -209,3 +210,17 @@ async def test_c2_the_whole_plan_is_shown_and_changes_while_a_turn_goes_on(tmp_p
         assert shown.height() == low
         await person.open_chat(title)
         await until(lambda: shown.plan is not None)
+
+
+@on_window_loop
+async def test_what_a_chat_has_seen_is_told_in_german(tmp_path: Path) -> None:
+    with language("de"):
+        script = [Turn(Call("list", {"path": "."})), Turn(Text("Nothing."))]
+        async with at_window(tmp_path, "ollama", script) as person:
+            (person.folder / "a.txt").write_text("a")
+            inspector = await inspected(person)
+            person.composer.setFocus()
+            person.say("Look")
+            await person.done()
+            seen = await until(lambda: inspector.run._facts.seen)
+            assert {source for _, source in seen} <= {"Namen im Ordner", "Dateien im Ordner"}, seen

@@ -208,7 +208,9 @@ def run_facts(
         cost=money(all_costs.cost),
         today=costs.today,
         seen=[
-            (tr(EXPOSURE_TEXTS[kind]), exposed[kind]) for kind in EXPOSURE_TEXTS if kind in exposed
+            (tr(EXPOSURE_TEXTS[kind]), tr_engine(exposed[kind]))
+            for kind in EXPOSURE_TEXTS
+            if kind in exposed
         ],
         notes=[tr_engine(note) for note in (all_costs.source, all_costs.gap, lost) if note],
     )
