@@ -25,6 +25,7 @@ from acp import (
 from acp.schema import PlanEntryStatus, StopReason, ToolCallLocation, ToolCallStatus, ToolKind
 
 from studio.agent.loop.user_messages import describe_end
+from studio.agent.permission.approval import AHEAD
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.blocks import (
     DraftBlock,
@@ -37,12 +38,14 @@ from studio.domain.blocks import (
 )
 from studio.domain.drafts import Draft, DraftStatus
 from studio.domain.events import (
+    AwaitingReply,
     CompletionReason,
     DraftCreated,
     Event,
     Notice,
     PlanChanged,
     ReasoningDelta,
+    ReplyGiven,
     RetryScheduled,
     Routed,
     Silent,
@@ -151,6 +154,13 @@ class SessionUpdates:
                     status="failed" if event.is_error else "completed",
                     content=content,
                 )
+            case AwaitingReply() if event.call_id.startswith(AHEAD):  # no call that is shown
+                self._open[event.call_id] = None
+                yield start_tool_call(event.call_id, event.text, kind="other", status="pending")
+            case ReplyGiven() if event.call_id.startswith(AHEAD):
+                self._open.pop(event.call_id, None)
+                content = [_words(event.text)]
+                yield update_tool_call(event.call_id, status="completed", content=content)
             case DraftCreated():
                 self._changes[event.call_id] = change = self.change(event.draft)
                 yield update_tool_call(event.call_id, content=[change])

@@ -278,9 +278,11 @@ async def test_c24_a_choice_can_be_answered_otherwise(tmp_path: Path) -> None:
 async def test_c1_the_editor_asks_ahead_of_a_limit(
     tmp_path: Path, chosen: int, asked: int, end: str
 ) -> None:
-    """C-1: with the answers as buttons, while the agent works on."""
+    """C-1: as a call with the answers as buttons, which is over when there is one."""
+    begun: list[str] = []
 
-    def choices(_: object, options: list[str]) -> str:
+    def choices(call: Any, options: list[str]) -> str:
+        begun.extend(u.tool_call_id for u in person.updates if isinstance(u, ToolCallStart))
         return options[chosen]
 
     async with editor(tmp_path, reading(5, tmp_path / "work"), choices, long_steps=4) as person:
@@ -289,6 +291,13 @@ async def test_c1_the_editor_asks_ahead_of_a_limit(
         ((call, options),) = person.questions
         assert call.title == "The agent is at step 3 of the 4 of this turn. May it go on?"
         assert options == ["0", "1"] and ended.stop_reason == end
+        assert call.tool_call_id in begun
+        states = [
+            u.status
+            for u in person.updates
+            if isinstance(u, ToolCallProgress) and u.tool_call_id == call.tool_call_id
+        ]
+        assert states == ["completed"]
         assert len(reply_requests(person.simulator)) == asked
 
 
