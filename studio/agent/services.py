@@ -137,9 +137,10 @@ class Services(ServiceRegistry):
             if problem not in known:
                 self.report_problem(problem)
 
-    async def load_agent(self, session: SessionInfo) -> LoadedAgent:
+    async def load_agent(self, session: SessionInfo, given: Agent | None = None) -> LoadedAgent:
         """Read from the disk what a turn needs, all at once.
 
+        ``given`` takes the place of the session's agent.
         Raises FolderGone, and ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
@@ -152,7 +153,7 @@ class Services(ServiceRegistry):
                 )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             toolbox = self._discovery.refresh()
-            agent = with_own_tools(_named(session.agent, agents), toolbox)
+            agent = with_own_tools(given or _named(session.agent, agents), toolbox)
             if session.id in self.editors and agent.tools and PLAN not in agent.tools:
                 agent = replace(agent, tools=(*agent.tools, PLAN))
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])

@@ -22,6 +22,7 @@ from studio.domain.runs import (
     RunQuestion,
     StepAsked,
     StepFinished,
+    StepResumed,
     StepRun,
     StepsRedone,
     StepStarted,
@@ -66,7 +67,7 @@ class WorkflowDriver:
         runner = self._runner
         unsubscribe = runner.subscribe(self._event)
         asking = asyncio.create_task(self._ask_all())
-        for one in runner.run.questions:
+        for one in runner.run.questions if runner.attended else ():
             self._asked.put_nowait(one)
         try:
             with on_interrupt:
@@ -97,7 +98,7 @@ class WorkflowDriver:
         run, console = self._runner.run, self._console
         if run.end is None:
             for one, question in run.questions:
-                console.say(f"? {self._label(one.step, one.item)}: {question.text}")
+                console.say(f"? {self._path(one, question)}: {question.text}")
             console.say(f"To go on: agent-studio workflow resume {run.id[:8]}")
             if self._interrupted:
                 return CANCELLED
@@ -141,6 +142,8 @@ class WorkflowDriver:
                     what = one_line(step.target)
                     return f"· {self._label(event.step, event.item)}: {what}{again}"
                 return ""
+            case StepResumed() if event.reason:
+                return f"! {self._label(event.step, event.item)}: {event.reason}"
             case ItemsFound():
                 return f"· {self._label(event.step)}: {len(event.items)} items"
             case StepFinished():
@@ -166,6 +169,11 @@ class WorkflowDriver:
             case _:
                 return ""
 
+    def _path(self, one: StepRun, question: RunQuestion) -> str:
+        """Who asks: the run, its steps, the agent."""
+        path = question.path or (self._workflow.name, self._label(one.step, one.item))
+        return ", ".join(map(one_line, path))
+
     def _label(self, step: str, item: str = "") -> str:
         label = one_line(self._steps[step].label)
         if not item:
@@ -184,8 +192,7 @@ class WorkflowDriver:
                 await self._runner.answer(question.id, answer)
 
     async def _ask(self, one: StepRun, question: RunQuestion) -> Json:
-        name, label = self._workflow.name, self._label(one.step, one.item)
-        self._console.say("", f"{name}, {label}: {question.text}")
+        self._console.say("", f"{self._path(one, question)}: {question.text}")
         if question.detail:
             self._console.say(*(f"    {line}" for line in question.detail.split("\n")))
         match question.kind:

@@ -252,7 +252,8 @@ class ToolFinished:
 
     ``sources`` lists the origins of the result (T-4): ``src/a.py:1-80``, a URL.
     ``refused_by`` names the rule that refused the call, if one did. ``seen`` has the files that
-    the model knows by this call, each with the digest of its text.
+    the model knows by this call, each with the digest of its text. ``code`` is the exit code of a
+    command, None for other calls and for one that was stopped.
     """
 
     call_id: str
@@ -264,6 +265,7 @@ class ToolFinished:
     images: tuple[Image, ...] = ()
     refused_by: str = ""
     seen: tuple[tuple[str, str], ...] = ()
+    code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from .agents import NO_CAPS, Caps
 from .events import Exposed
 from .jsonvalue import Json, JsonObject
 from .ledger import canonical_json
+from .permissions import Rule
 
 StepState: TypeAlias = Literal[
     "waiting", "queued", "running", "needs_you", "done", "failed", "skipped", "stopped", "unsure"
@@ -29,7 +30,7 @@ RunState: TypeAlias = Literal[
 ]
 Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid"]
 """Why a step failed, as ``retry.on`` names it."""
-RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour"]
+RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour", "minutes"]
 Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork"]
 """What began a run: a person, a time, a change of files, or a person from a step of another."""
 Moment: TypeAlias = Literal["before", "after"]
@@ -43,7 +44,9 @@ class RunQuestion:
     ``approve`` takes true or false, ``ask`` what fits ``form`` or a text. ``permission`` and
     ``reply`` are questions of a step's session ``session_id`` and are answered there; ``choices``
     are the answers that a ``reply`` suggests. ``unsure`` takes one of ``UNSURE``. ``conflict``
-    takes one of its ``choices`` or the whole text of the file (W-25).
+    takes one of its ``choices`` or the whole text of the file (W-25). ``path`` names who asks: the
+    run, its steps, the agent (W-22). ``rules`` are those that the answer “run” to a permission
+    adds: they count for the whole run, with all runs below it.
     """
 
     id: str
@@ -53,6 +56,8 @@ class RunQuestion:
     choices: tuple[str, ...] = ()
     form: JsonObject | None = None
     session_id: str = ""
+    path: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
 
 MERGE = ""
@@ -70,7 +75,8 @@ class RunStarted:
 
     ``source`` is the file's path, ``number`` how many runs the workflow had before it, plus one.
     ``provider`` and ``model`` answer in steps that name none; empty for the person's setting.
-    ``forked_from`` is the run that this one repeats from some step on, empty for none.
+    ``forked_from`` is the run that this one repeats from some step on, empty for none. ``parent``
+    is the run whose step ``parent_step`` this one is, empty for one that a person began.
     """
 
     run_id: str
@@ -86,6 +92,8 @@ class RunStarted:
     permission_mode: str = ""
     forked_from: str = ""
     trigger: Trigger = "manual"
+    parent: str = ""
+    parent_step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +152,7 @@ class StepStarted:
 
     ``round`` counts from 1 and grows where a later step goes back to this one (``redo``);
     ``attempt`` is the number of the try in its round. ``session_id`` is where its agent or
-    its command works.
+    its command works, ``run_id`` the run of its workflow.
     """
 
     step: str
@@ -152,6 +160,21 @@ class StepStarted:
     round: int = 1
     attempt: int = 1
     session_id: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepHeld:
+    """The person paused one step: its reply under way ends, and nothing of it begins."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepReleased:
+    """A step that the person paused goes on."""
+
+    step: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +300,14 @@ class CapReached:
 
 @dataclass(frozen=True, slots=True)
 class CapRaised:
-    """The person raised the cap of the run, or of ``step``, to ``caps``."""
+    """The person raised the cap of the run, or of ``step``, to ``caps``.
+
+    ``minutes`` are those that the run may work, 0 where they stay as they are.
+    """
 
     caps: Caps
     step: str = ""
+    minutes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +377,8 @@ RunEvent: TypeAlias = (
     | ItemsFound
     | StepQueued
     | StepStarted
+    | StepHeld
+    | StepReleased
     | StepResumed
     | StepAsked
     | StepAnswered
@@ -396,6 +425,7 @@ class Try:
     seconds: float = 0.0
     exposed: tuple[Exposed, ...] = ()
     linked: str = ""
+    run_id: str = ""
 
 
 @dataclass(slots=True)
@@ -428,6 +458,11 @@ class StepRun:
     def session_id(self) -> str:
         """The session of the last try; empty where it has none."""
         return self.tries[-1].session_id if self.tries else ""
+
+    @property
+    def run_id(self) -> str:
+        """The run of the last try's workflow; empty where it has none."""
+        return self.tries[-1].run_id if self.tries else ""
 
     @property
     def text(self) -> str:
@@ -493,6 +528,15 @@ class Run:
         self.drafts = ""
         """The session in which all that waits as drafts; empty before the end."""
         self.answers: dict[str, Json] = {}
+        self.allowed: tuple[Rule, ...] = ()
+        """What the person allowed for the whole run."""
+        self.held: set[str] = set()
+        """Steps that the person paused."""
+        self.minutes = 0.0
+        """Those that the person raised the cap to, 0 for the file's."""
+        self.worked = 0.0
+        """Seconds in which a step was running."""
+        self._running: set[tuple[str, str]] = set()
         self.paused: str | None = None
         """Why nothing begins; None if the run is not paused."""
         self.end: RunFinished | None = None
@@ -560,7 +604,20 @@ class Run:
 
     def apply(self, at: float, event: RunEvent) -> None:
         """Apply an event that happened at this time."""
+        if self._running and not isinstance(event, StepResumed):  # else the program had ended
+            self.worked += max(at - self.changed, 0.0)
         self.changed = at
+        self._apply(at, event)
+        if isinstance(event, StepsRedone):
+            self._running = {key for key, one in self.steps.items() if one.state == "running"}
+        elif isinstance(event, StepStarted | StepAsked | StepAnswered | StepFinished | StepResumed):
+            key = event.step, event.item
+            if self.steps[key].state == "running":
+                self._running.add(key)
+            else:
+                self._running.discard(key)
+
+    def _apply(self, at: float, event: RunEvent) -> None:
         match event:
             case RunStarted():
                 self.started, self.began = event, at
@@ -577,9 +634,17 @@ class Run:
             case StepStarted():
                 one = self._of(event.step, event.item)
                 one.state, one.reason, one.question, one.due = "running", "", None, 0.0
-                one.tries.append(Try(event.round, event.attempt, event.session_id, at))
+                last = one.last
+                if last is None or last.state != "running" or last.round != event.round:
+                    last = Try(event.round, event.attempt, began=at)
+                    one.tries.append(last)  # else it begins again, killed before it was stored
+                last.session_id, last.run_id = event.session_id, event.run_id
                 if self.may_begin and (event.step, event.item, event.round) not in self.passed:
                     self.may_begin -= 1
+            case StepHeld():
+                self.held.add(event.step)
+            case StepReleased():
+                self.held.discard(event.step)
             case StepResumed():
                 one = self._of(event.step, event.item)
                 one.state, one.reason, one.question = "running", event.reason, None
@@ -590,6 +655,8 @@ class Run:
             case StepAnswered():
                 self.answers[event.question_id] = event.answer
                 one = self._of(event.step, event.item)
+                if event.answer == "run" and (asked := one.question) is not None:
+                    self.allowed += tuple(rule for rule in asked.rules if rule not in self.allowed)
                 one.state, one.reason, one.question = "running", "", None
             case StepFinished():
                 self._finish(at, event)
@@ -608,6 +675,7 @@ class Run:
                 self._of(event.step, event.item).reason = event.reason
             case CapRaised():
                 self.caps[event.step] = event.caps
+                self.minutes = event.minutes or self.minutes
             case RunPaused():
                 self.paused = event.reason
             case RunResumed():

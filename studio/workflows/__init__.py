@@ -10,7 +10,9 @@
 - ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.
 - ``runner``: Carries out one run, as its plan says.
-- ``step_work``: Does the tries of an agent's step in sessions of their own.
+- ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.
+- ``command_line``: Puts values into a command so that a shell never carries them out.
+- ``unsure``: Finds what a try was in the middle of when the program ended.
 - ``fork``: Plans a run that repeats another one from some step on.
 - ``compare``: Tells what differs between two runs.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.

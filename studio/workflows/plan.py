@@ -25,6 +25,7 @@ from studio.domain.runs import (
 )
 from studio.domain.workflows import Step, Workflow
 
+from .command_line import fill_command
 from .expressions import ExpressionError, Reads, parse_expression, parse_template
 from .graph import all_needs, direct_needs, find_circle
 
@@ -154,6 +155,13 @@ class Plan:
     def fill(self, template: str, names: Mapping[str, Json]) -> Json:
         """A text with its expressions computed; raises ExpressionError."""
         return parse_template(template).evaluate(names, self._reads)
+
+    def command(self, template: str, names: Mapping[str, Json]) -> str:
+        """A command line with its expressions computed, each a part of one word of the shell.
+
+        Raises ExpressionError.
+        """
+        return fill_command(template, names, self._reads)
 
     def fill_all(self, value: Json, names: Mapping[str, Json]) -> Json:
         """A value in whose texts expressions are computed; raises ExpressionError."""

@@ -31,6 +31,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Answer
 from studio.domain.runs import (
+    UNSURE,
     BreakpointCleared,
     BreakpointReached,
     BreakpointSet,
@@ -46,6 +47,7 @@ from studio.domain.runs import (
     StepAnswered,
     StepAsked,
     StepFinished,
+    StepResumed,
     StepRun,
     StepsRedone,
     StepStarted,
@@ -56,12 +58,14 @@ from studio.storage.runs import RunStore
 from .breakpoints import begin_or_stop, stop_after
 from .expressions import ExpressionError, as_words, parse_expression
 from .plan import INSTANT, Plan, Start
-from .step_work import Held, Interrupted, Outcome, StepWork, failed_start
+from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, failed_start
+from .unsure import REPEATED, told_about, unsure_actions, unsure_question
 
 Key: TypeAlias = tuple[str, str]
 """A step and its item."""
 Listener: TypeAlias = Callable[[float, RunEvent], None]
 YOU_STOPPED = "You stopped it."
+YOU_SAID = "You said that it happened."
 
 
 class Runner:
@@ -82,6 +86,8 @@ class Runner:
         self._account = Account("run", run.caps.get("", NO_CAPS))
         self._accounts: dict[str, Account] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._fresh: set[Key] = set()
+        """What has begun here, and is not worked on yet."""
         self._sessions: dict[Key, Session] = {}
         self._recording = BackgroundTasks()
         self._listeners: list[Listener] = []
@@ -240,6 +246,7 @@ class Runner:
                     events += self._finished(failed_start(step, start.item, error))
                     continue
                 self._sessions[start.key] = session
+                self._fresh.add(start.key)
             round = self.run.round_of(step.id)
             session_id = session.info.id if session is not None else ""
             events.append(StepStarted(step.id, start.item, round, start.attempt, session_id))
@@ -247,22 +254,30 @@ class Runner:
 
     async def _go_on(self) -> bool:
         """Begin the work of running steps that nobody works on; whether there were some."""
-        found = False
+        found, resumed = False, list[RunEvent]()
+        begun: list[tuple[Step, StepRun]] = []
         for one in tuple(self.run.busy):
             key, kind = (one.step, one.item), one.question.kind if one.question else ""
             if key in self._tasks or (
                 one.state != "running" and kind not in ("permission", "reply")
             ):
                 continue
-            found = True
             step = self.plan.workflow.step(one.step)
             if step.kind in INSTANT:
                 await self._record(*self._instant(step, one.item))
+                found = True
                 continue
-            task = asyncio.create_task(self._do(step, one))
-            self._tasks[key] = task
+            if key not in self._fresh:  # it began in a program that has ended, or was paused
+                resumed.append(StepResumed(*key))
+            begun.append((step, one))
+        if resumed:
+            await self._record(*resumed)
+        for step, one in begun:
+            key = one.step, one.item
+            self._fresh.discard(key)
+            self._tasks[key] = task = asyncio.create_task(self._do(step, one))
             task.add_done_callback(lambda done, key=key: self._done(key, done))
-        return found
+        return bool(found or begun)
 
     def _done(self, key: Key, task: asyncio.Task[None]) -> None:
         if self._tasks.get(key) is task:
@@ -309,6 +324,9 @@ class Runner:
                 reached = CapReached(outcome.cap, *key, outcome.reason)
                 more = () if self.run.paused is not None else (RunPaused(outcome.reason),)
                 await self._record(reached, *more)
+            case Unsure():
+                self._tasks.pop(key, None)
+                await self._record(StepAsked(*key, outcome.question))
             case Interrupted():
                 tokens, dollars = await self._work.spent(one.session_id)
                 stopped = StepFinished(*key, "stopped", YOU_STOPPED, tokens=tokens, dollars=dollars)
@@ -331,27 +349,59 @@ class Runner:
 
     async def _outcome(self, step: Step, one: StepRun) -> Outcome:
         """Do a try, or go on with it."""
-        key, session_id = (one.step, one.item), one.session_id
-        session = self._sessions.get(key)
+        key = one.step, one.item
+        session = self._sessions.get(key) or await self._reopened(step, one)
         exposed = self._exposed(step)
         budget = Budget([*self._step_account(step), self._account])
-        if session is not None and not session.transcript.blocks:
-            return await self._work.run(
-                *(step, one.item, session, self.prompt(step, one.item), budget, exposed)
+        answer, calls = "", unsure_actions(session, self._engine.tools())
+        if calls and step.effects == "repeatable":
+            await self._record(StepResumed(*key, REPEATED))
+            answer = "again"
+        elif calls:
+            question = unsure_question(session.info.id, calls, self._path(step, one.item))
+            answer = as_words(self.run.answers.get(question.id, ""))
+            if answer not in UNSURE:
+                return Unsure(question)
+            if answer == "stop":
+                return StepFinished(*key, "stopped", YOU_STOPPED)
+        if step.kind == "run":
+            if answer == "happened":
+                return StepFinished(*key, reason=YOU_SAID, outputs={"exit_code": None})
+            line = self.command(step, one.item)
+            return await self._work.command(
+                *(step, one.item, session, line, budget, exposed), again=answer == "again"
             )
-        if session is None:
-            if await self._engine.store.get(session_id) is None:  # killed before it was stored
-                session = await self._work.session(step, one.item)
-                self._sessions[key] = session
-                await self._record(
-                    StepStarted(*key, self.run.round_of(step.id), 1, session.info.id)
-                )
-                return await self._outcome(step, one)
-            session = self._sessions[key] = await self._engine.sessions.open(session_id)
-        before = await self._engine.store.events(session_id)
+        if not session.transcript.blocks:
+            said = self.prompt(step, one.item)
+            return await self._work.run(step, one.item, session, said, budget, exposed)
+        before = await self._engine.store.events(session.info.id)
         if (ended := await self._work.ended(step, one.item, session, before)) is not None:
             return ended
-        return await self._work.run(step, one.item, session, "", budget, exposed, before)
+        told = told_about(calls, answer) if calls else ""
+        return await self._work.run(step, one.item, session, told, budget, exposed, before)
+
+    async def _reopened(self, step: Step, one: StepRun) -> Session:
+        """The session of a try that began before; a new one where it was not stored any more."""
+        key = one.step, one.item
+        if await self._engine.store.get(one.session_id) is not None:
+            self._sessions[key] = await self._engine.sessions.open(one.session_id)
+        else:  # killed before its first message was on the disk
+            self._sessions[key] = session = await self._work.session(step, one.item)
+            attempt = one.last.attempt if one.last is not None else 1
+            round = self.run.round_of(step.id)
+            await self._record(StepStarted(*key, round, attempt, session.info.id))
+        return self._sessions[key]
+
+    def command(self, step: Step, item: str) -> str:
+        """The command line of a step; raises ExpressionError."""
+        return self.plan.command(step.target, self.plan.names(self.run, step, item))
+
+    def _path(self, step: Step, item: str, *more: str) -> tuple[str, ...]:
+        """Who asks: the run, the step with its item, and an agent (W-22)."""
+        label = step.label
+        if item:
+            label += f" {as_words(self.run.items[step.id][item])[:40]}"
+        return (self.plan.workflow.name, label, *more)
 
     def prompt(self, step: Step, item: str) -> str:
         """What a step's agent is told; raises ExpressionError."""
@@ -375,7 +425,8 @@ class Runner:
                 case _:
                     kind = "approve" if step.kind == "approve" else "ask"
                     text = as_words(self.plan.fill(step.target, names))
-                    question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form)
+                    path = self._path(step, item)
+                    question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form, path=path)
                     return [StepAsked(step.id, item, question)]
         except ExpressionError as error:
             done = StepFinished(step.id, item, "failed", str(error), fault="invalid")
@@ -451,18 +502,23 @@ class Runner:
         if not keys or self._closing or keys[0] not in self._tasks:
             return
         key, event = keys[0], envelope.event
+        step = self.plan.workflow.step(key[0])
+        path = self._path(step, key[1], *([envelope.agent] if step.kind == "agent" else []))
         match event:
             case AwaitingPermission():
                 asked = event.question
                 question = RunQuestion(
                     *(asked.id, "permission", asked.title, asked.detail),
                     session_id=envelope.session_id,
+                    path=path,
+                    rules=asked.always,
                 )
                 self._note(StepAsked(*key, question))
             case AwaitingReply():
                 question = RunQuestion(
                     *(event.call_id, "reply", event.text, "", event.choices),
                     session_id=envelope.session_id,
+                    path=path,
                 )
                 self._note(StepAsked(*key, question))
             case PermissionResolved():

@@ -1,4 +1,4 @@
-"""Step work: does one try of an agent's step in a session of its own, and tells how it ended.
+"""Step work: does one try of a step in a session of its own, and tells how it ended.
 
 A try that the program's end broke off goes on in its session, from its last stored message (W-17).
 """
@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.budget import Budget
-from studio.agent.engine import Engine
+from studio.agent.engine import Engine, SessionDefaults
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.loop.user_messages import describe_end
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
+from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.agent.session.turn_builder import ParentTurn
 from studio.agent.usage_costs import total
 from studio.domain.agents import Limits, longer
-from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.blocks import ToolBlock
+from studio.domain.errors import StudioError
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -29,18 +32,23 @@ from studio.domain.events import (
     Failed,
     StepStarted,
     TextDelta,
+    ToolFinished,
+    ToolOutput,
     ToolQueued,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.jsonvalue import Json
-from studio.domain.messages import Text
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import Text, ToolCall
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
-from studio.domain.runs import Fault, RunCap, RunStarted, StepFinished
+from studio.domain.runs import Fault, RunCap, RunQuestion, RunStarted, StepFinished
 from studio.domain.sessions import Caller
+from studio.domain.tools import RUN
 from studio.domain.transcript import Transcript
 from studio.domain.workflows import Step, Workflow
+from studio.processes.shell_command import last_states
+from studio.tools.sdk.result import NO_OUTPUT
 
 FAULTS: dict[CompletionReason, Fault] = {
     "step_limit": "limit",
@@ -61,11 +69,20 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsure:
+    """A step that ended in the middle of what may have happened, and asks about it."""
+
+    question: RunQuestion
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
     """A step whose turn was stopped from outside, and has not ended by itself."""
 
 
-Outcome = StepFinished | Held | Interrupted
+Outcome = StepFinished | Held | Unsure | Interrupted
+COMMAND_LIMITS = Limits(1, 3600.0, commands_free=True)
+"""The time of a command counts only where its step has a timeout."""
 
 
 class StepWork:
@@ -79,15 +96,15 @@ class StepWork:
     async def session(self, step: Step, item: str) -> Session:
         """A new session for a try; raises ConfigurationError for an unknown agent or model."""
         started, engine = self._started, self._engine
-        if step.kind != "agent":
-            raise ConfigurationError(f"Steps of the kind {step.kind} cannot be run yet.")
-        folder = Path(started.folder)
-        choice = await engine.choose(
-            agent=step.target,
-            provider="" if step.model else started.provider,
-            model=step.model or started.model,
-            folder=folder,
-        )
+        if step.kind == "run":  # no agent and no model works in it
+            choice = SessionDefaults(started.name, started.provider, started.model)
+        else:
+            choice = await engine.choose(
+                agent=step.target,
+                provider="" if step.model else started.provider,
+                model=step.model or started.model,
+                folder=Path(started.folder),
+            )
         mode = started.permission_mode
         return await engine.sessions.create(
             folder=started.folder,
@@ -117,26 +134,61 @@ class StepWork:
         session has stored already.
         """
         events: list[Event] = [*before]
-        end: TurnComplete | None = None
         began = time.monotonic()
-        guard = ExfiltrationGuard(Transcript(exposed))
-        parent = ParentTurn(budget, None, guard, lambda event: None)
         turn = session.turn(
             [Text(said)] if said else (),
             rules=self._rules(step),
             limits=await self._limits(step, session),
-            parent=parent,
+            parent=_parent(budget, exposed),
             generation=Generation(schema=step.outputs),
             least="background",
         )
-        async with aclosing(turn) as envelopes:
-            async for envelope in envelopes:
-                events.append(envelope.event)
-                if isinstance(envelope.event, TurnComplete):
-                    end = envelope.event
+        end = await _carried_out(turn, events)
         if end is None:
             return Interrupted()
         return await self._outcome(step, item, session, end, events, time.monotonic() - began)
+
+    async def command(
+        self,
+        step: Step,
+        item: str,
+        session: Session,
+        line: str,
+        budget: Budget,
+        exposed: Iterable[Exposed],
+        *,
+        again: bool = False,
+    ) -> Outcome:
+        """Run a step's command to its end, or tell of one that has ended already.
+
+        ``again``: also one that began before.
+        """
+        calls = session.transcript.last_calls
+        made = calls[-1] if calls and calls[-1].finished else None
+        events: list[Event] = []
+        if made is not None and made.state != "cancelled":
+            events += await self._engine.store.events(session.info.id)
+            return _of_command(step, item, session, made, events)
+        if made is not None and made.started and not again:
+            return Interrupted()
+        arguments: JsonObject = {"command": line}
+        if seconds := seconds_of(step):
+            arguments["time_limit"] = seconds
+        call = ToolCall(uuid.uuid4().hex, RUN, arguments)
+        turn = session.turn(
+            (),
+            rules=self._rules(step),
+            limits=COMMAND_LIMITS,
+            parent=_parent(budget, exposed),
+            call=call,
+        )
+        end, made = await _carried_out(turn, events), session.transcript.tool(call.id)
+        if end is None or end.reason == "cancelled":
+            return Interrupted()
+        if made is None:  # it could not begin
+            reason = describe_end(end.reason, end.detail)
+            return StepFinished(step.id, item, "failed", reason, fault="error")
+        return _of_command(step, item, session, made, events)
 
     async def ended(
         self, step: Step, item: str, session: Session, events: Sequence[Event]
@@ -168,7 +220,7 @@ class StepWork:
         if end.cap and end.cap != "turn":
             return Held(end.cap, words)
         tokens, dollars = await self.spent(session.info.id)
-        exposed = tuple(Exposed(*one) for one in session.transcript.exposed.items())
+        exposed = _exposed(session)
         finish = StepFinished(
             *(step.id, item),
             text=answer_of(events, one_reply=step.outputs is not None),
@@ -197,11 +249,69 @@ class StepWork:
         return [rule for rule in rules if rule.verdict != "allow"]
 
     async def _limits(self, step: Step, session: Session) -> Limits | None:
-        if not step.timeout:
+        seconds = seconds_of(step)
+        if not seconds:
             return None
         agent = await self._engine.agent(session.info.agent, Path(session.info.folder))
         limits = self._engine.limits(agent, longer(agent.mode, "background"))
-        return replace(limits, seconds=step.timeout, extensible=False)
+        return replace(limits, seconds=seconds, extensible=False)
+
+
+def seconds_of(step: Step) -> float:
+    """What a try may take, 0 for any time: its timeout, or the minutes of its budget."""
+    return min(filter(None, (step.timeout, step.budget.minutes * 60)), default=0.0)
+
+
+def _parent(budget: Budget, exposed: Iterable[Exposed]) -> ParentTurn:
+    guard = ExfiltrationGuard(Transcript(exposed))
+    return ParentTurn(budget, None, guard, lambda event: None)
+
+
+def _exposed(session: Session) -> tuple[Exposed, ...]:
+    return tuple(Exposed(*one) for one in session.transcript.exposed.items())
+
+
+async def _carried_out(
+    turn: AsyncGenerator[EventEnvelope, None], events: list[Event]
+) -> TurnComplete | None:
+    """Run a turn to its end, which it returns, and collect its events."""
+    end: TurnComplete | None = None
+    async with aclosing(turn) as envelopes:
+        async for envelope in envelopes:
+            events.append(envelope.event)
+            if isinstance(envelope.event, TurnComplete):
+                end = envelope.event
+    return end
+
+
+def _of_command(
+    step: Step, item: str, session: Session, made: ToolBlock, events: Iterable[Event]
+) -> StepFinished:
+    """What came of a command: what it printed, and its exit code."""
+    printed, code = "", None
+    for event in events:
+        if isinstance(event, ToolOutput) and event.call_id == made.call_id:
+            printed += event.text
+        elif isinstance(event, ToolFinished) and event.call_id == made.call_id:
+            code = event.code
+    if not printed and not made.output.startswith(NO_OUTPUT):
+        printed = made.output  # what is masked is told with the result alone
+    finish = StepFinished(
+        *(step.id, item),
+        text=last_states(printed).rstrip("\n"),
+        outputs={"exit_code": code},
+        seconds=made.seconds,
+        exposed=_exposed(session),
+    )
+    if made.state == "done" and code == 0:
+        return finish
+    if code is not None:
+        return replace(
+            finish, state="failed", reason=f"It ended with {made.summary}.", fault="error"
+        )
+    if made.started and made.summary.startswith("stopped after"):
+        return replace(finish, state="failed", reason=f"It was {made.summary}.", fault="timeout")
+    return replace(finish, state="failed", reason=made.output.strip(), fault="error")
 
 
 def answer_of(events: Iterable[Event], *, one_reply: bool) -> str:

@@ -52,6 +52,8 @@ SAMPLES: list[RunEvent] = [
     runs.StepChanged("plan", "", (runs.ChangedFile("a.py", "", "12"),), ("link",)),
     runs.StepInTurns("plan", "", "The folder is too large."),
     runs.RunDrafted("s9"),
+    runs.StepHeld("plan"),
+    runs.StepReleased("plan"),
     runs.RunFinished("stopped", "You stopped it.", {"x": None}),
 ]
 

@@ -55,7 +55,11 @@ class Undo:
 
     @asynccontextmanager
     async def acting(self) -> AsyncGenerator[None, None]:
-        """Entered around a tool that acts in the running turn."""
+        """Entered around a tool that acts in the running turn.
+
+        What it does is not begun before the disk says so: after a crash it may have happened.
+        """
+        await self._session.flush()
         tracked = await self._tracked_folder()
         async with tracked.acting(self._owner(self._turn_id)):
             self._acted = True

@@ -2,6 +2,7 @@
 
 - ``turn``: Runs the loop as a task; stops it, limits its time and yields its events.
 - ``agent_loop``: The loop itself: ask the model, run its tools, until it answers.
+- ``call_loop``: Makes one call, without a model.
 - ``model_request``: Sends a request to the model, and sends it again after a failure.
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission.
 - ``foreign_calls``: Understands calls in the words of other programs' tools.

@@ -14,6 +14,7 @@ from studio.agent.prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
 from studio.domain.events import MessageTaken, Steered, StepStarted, Told, ToolFinished
 from studio.domain.messages import ToolResult
 from studio.providers.base import Reply
+from studio.storage.exchanges import ExchangeRecorder
 
 from .model_request import ContextTooLong, ModelRequests
 from .tool_runner import ToolRunner
@@ -44,6 +45,16 @@ class AgentLoop:
         self._history = context.history
         self._emit = events.emit
         self._compactions = 0
+
+    @property
+    def recorder(self) -> ExchangeRecorder | None:
+        """Keeps what is exchanged with the provider; None where nobody wants that."""
+        return self.context.recorder
+
+    @property
+    def dollars(self) -> float | None:
+        """What the requests cost; None if the price of one is not known."""
+        return self.context.access.meter.dollars
 
     async def run(self) -> TurnEnd:
         """Take steps until the turn ends. With nothing said it answers the last message again."""

@@ -273,6 +273,7 @@ class ToolRunner:
                 tuple(result.images),
                 refused_by,
                 tuple((seen.shown if result.is_error else seen.shown | seen.drafted).items()),
+                result.code,
             )
         )
         content = (Text(text), *result.images)
@@ -390,6 +391,7 @@ class ToolRunner:
             services=self._services,
             room=access.room,
             numbered=access.numbered,
+            waits=access.waits,
             agent=access.agent,
             session_id=access.session_id,
             call_id=call.id,

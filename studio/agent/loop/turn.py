@@ -15,6 +15,8 @@ from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.providers.recording import RECORDER
 
 from .agent_loop import AgentLoop
+from .call_loop import CallLoop
+from .model_request import ModelRequests
 from .turn_context import TurnEnd
 from .user_messages import describe_error, describe_rate
 
@@ -24,13 +26,14 @@ log = logging.getLogger(__name__)
 class Turn:
     """One turn. ``run()`` runs it; the other methods may be called meanwhile."""
 
-    def __init__(self, loop: AgentLoop) -> None:
+    def __init__(self, loop: AgentLoop | CallLoop) -> None:
         self._loop = loop
         self._context = loop.context
         self._state = loop.state
         self._events = loop.events
         self.approvals = loop.tools.approvals
         self.requests = loop.requests
+        """Those to the model; None where a turn has none."""
         self._task: asyncio.Task[TurnEnd] | None = None
         self._stopping = False
 
@@ -41,10 +44,9 @@ class Turn:
         self._task.add_done_callback(self._complete)
         for event in (self._context.started, *self._context.opened):
             self._events.emit(event)
-        watches = [
-            asyncio.create_task(self._watch_time()),
-            asyncio.create_task(self._watch_requests()),
-        ]
+        watches = [asyncio.create_task(self._watch_time())]
+        if self.requests is not None:
+            watches.append(asyncio.create_task(self._watch_requests(self.requests)))
         try:
             await asyncio.wait([self._task])
         finally:
@@ -71,7 +73,7 @@ class Turn:
             guard.files_changed()
 
     async def _run(self) -> TurnEnd:
-        recorder = self._context.recorder
+        recorder = self._loop.recorder
         RECORDER.set(recorder.take if recorder is not None else None)
         try:
             end = await self._loop.run()
@@ -116,7 +118,7 @@ class Turn:
                 state.clock.seconds,
                 end.cap,
                 end.retry_after,
-                self._context.access.meter.dollars,
+                self._loop.dollars,
             )
         )
 
@@ -133,6 +135,6 @@ class Turn:
                 break
         self.stop("time_limit")
 
-    async def _watch_requests(self) -> None:
-        async for silent in self.requests.watch():
+    async def _watch_requests(self, requests: ModelRequests) -> None:
+        async for silent in requests.watch():
             self._events.emit(silent)

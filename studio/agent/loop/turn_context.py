@@ -59,27 +59,35 @@ class FinishedCall:
     steady: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TurnContext:
-    """What a turn runs on; fixed while it runs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFrame:
+    """What every turn begins and ends with.
 
-    ``access`` has the provider and the model. ``updates`` returns the notes that the model
-    needs now (H-6), until a ``Told`` event records them. ``close`` is awaited once at the
-    end of the turn; the events it returns come before ``TurnComplete``. ``steering`` holds
-    the person's messages to the running turn.
+    ``opened`` are events that are emitted after ``started``. ``close`` is awaited once at the
+    end of the turn; the events it returns come before ``TurnComplete``.
     """
 
     started: TurnStarted
-    access: ModelAccess
     history: NativeHistory
+    close: Callable[[], Awaitable[Sequence[Event]]]
+    opened: Sequence[Event] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext(TurnFrame):
+    """What a turn of a model runs on; fixed while it runs.
+
+    ``access`` has the provider and the model. ``updates`` returns the notes that the model
+    needs now (H-6), until a ``Told`` event records them. ``steering`` holds the person's
+    messages to the running turn.
+    """
+
+    access: ModelAccess
     compactor: Compactor
     ledger: CacheLedger
     updates: Callable[[], Awaitable[Sequence[Told]]]
-    close: Callable[[], Awaitable[Sequence[Event]]]
     generation: Generation = DEFAULT_GENERATION
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
-    opened: Sequence[Event] = ()
-    """Events of opening the history; emitted after ``started``."""
     recorder: ExchangeRecorder | None = None
     """Keeps what is exchanged with the provider; None where nobody wants that."""
 

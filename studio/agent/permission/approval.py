@@ -79,6 +79,8 @@ class ToolAccess:
     """Whether the model is shown the numbers of lines."""
     jobs: Callable[[], Sequence[Job]] = tuple
     """The chat's commands in the background."""
+    waits: bool = False
+    """Whether a command is waited for to its end, however long it takes."""
 
     @property
     def acts(self) -> bool:

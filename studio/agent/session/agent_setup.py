@@ -32,25 +32,46 @@ FIRST_TOOLS = ("read", "search", EDIT, "write", "run", "list", "glob")
 """The tools that most work needs, in the order in which a small window keeps them."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSetup:
-    """An agent with everything that a turn needs from it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSetup:
+    """What the tools of a turn need to know of its agent, its folder and its model."""
 
     agent: Agent
-    provider: Provider
-    model: str
     tools: dict[str, Tool]
     offered: list[ToolSpec]
     layers: RuleLayers
-    prompt: SystemPrompt
     masks: list[AnyKind]
     workspace: Workspace
+    window: int | None = None
+    """Tokens that the model reads at once, None if nobody knows."""
+    numbered: bool = False
+    """Whether lines of files are numbered for the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSetup(ToolSetup):
+    """An agent with everything that a turn needs from it."""
+
+    provider: Provider
+    model: str
+    prompt: SystemPrompt
     notices: tuple[str, ...]
     """What the person has to know of the folder's rules and the agent."""
-    window: int | None
-    """Tokens that the model reads at once, None if nobody knows."""
-    numbered: bool
-    """Whether lines of files are numbered for the model."""
+
+
+async def load_call_setup(info: SessionInfo, services: Services, tool: str) -> ToolSetup:
+    """What a turn of one call needs: no agent's file, no provider. Raises ConfigurationError."""
+    found = await services.load_agent(info, Agent(info.agent, tools=(tool,)))
+    if tool not in found.tools:
+        raise ConfigurationError(f"There is no tool {tool}.")
+    return ToolSetup(
+        agent=found.agent,
+        tools=found.tools,
+        offered=[found.tools[tool].spec],
+        layers=found.layers,
+        masks=found.masks,
+        workspace=found.workspace,
+    )
 
 
 async def load_agent_setup(
@@ -102,19 +123,19 @@ async def load_agent_setup(
         frozenset(spec.name for spec in offered),
     )
     return AgentSetup(
-        agent,
-        provider,
-        info.model,
-        tools,
-        offered,
-        layers,
-        prompt,
-        found.masks,
-        found.workspace,
-        (*layers.notices, *filter(None, [found.notice, notice])),
-        window,
+        agent=agent,
+        provider=provider,
+        model=info.model,
+        tools=tools,
+        offered=offered,
+        layers=layers,
+        prompt=prompt,
+        masks=found.masks,
+        workspace=found.workspace,
+        notices=(*layers.notices, *filter(None, [found.notice, notice])),
+        window=window,
         # The models that run in the program repeat what they read.
-        numbers == "always"
+        numbered=numbers == "always"
         or (numbers == "model" and family.numbers and info.provider not in EMBEDDED),
     )
 

@@ -37,7 +37,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Said, ToolResult
+from studio.domain.messages import Said, ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo, title_of
@@ -140,6 +140,7 @@ class Session:
         caps: Caps = NO_CAPS,
         mentions: bool = False,
         least: Mode = "inline",
+        call: ToolCall | None = None,
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
 
@@ -156,12 +157,24 @@ class Session:
         ``handed_over``, and the next one brings their ``results``. A call without a
         result gets an error.
 
+        With a ``call`` the turn is that one call, and no model is asked (``CallLoop``).
+
         A queued message leaves the queue as its turn begins. With nothing said it tries the
         last message again. An error in the set-up ends the turn as an error in the transcript,
         so that what the person typed is kept.
         """
         message = TurnOptions(
-            rules, mode, limits, parent, within, tools, results, generation, caps, least=least
+            rules,
+            mode,
+            limits,
+            parent,
+            within,
+            tools,
+            results,
+            generation,
+            caps,
+            least=least,
+            call=call,
         )
         self._require_idle()
         words = repair_text(self.queue.send(said) if isinstance(said, MessageQueued) else said)
@@ -269,7 +282,7 @@ class Session:
 
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a request that is silent."""
-        if self._turn is not None:
+        if self._turn is not None and self._turn.requests is not None:
             self._turn.requests.try_now()
 
     def stop(self) -> None:

@@ -15,12 +15,19 @@ from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
 from studio.agent.loop.agent_loop import AgentLoop
+from studio.agent.loop.call_loop import CallLoop
 from studio.agent.loop.guards import AnswerGuard, PlanGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.structured_output import schema_instruction
 from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn
-from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnState
+from studio.agent.loop.turn_context import (
+    Guard,
+    TurnContext,
+    TurnEvents,
+    TurnFrame,
+    TurnState,
+)
 from studio.agent.loop.wrap_up import WrapUpGuard
 from studio.agent.permission.approval import Approvals, ToolAccess
 from studio.agent.permission.content_filter import ContentFilter
@@ -47,7 +54,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
-from studio.domain.messages import Image, Said, ToolResult
+from studio.domain.messages import Image, Said, ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
@@ -58,7 +65,7 @@ from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.sdk.context import ROOM
 from studio.tools.workspace.notes import Notes
 
-from .agent_setup import AgentSetup, load_agent_setup
+from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
 from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
 from .orientation import Ground, Orienter
@@ -105,6 +112,8 @@ class TurnOptions:
     """Who answers this turn in place of the session's agent."""
     least: Mode = "inline"
     """The mode of a turn that would have a shorter one."""
+    call: ToolCall | None = None
+    """The one call of a turn without a model; ``limits`` are its limits."""
     escalated: bool = False
     """Whether the turn before got stuck, so that the next tier takes over."""
 
@@ -187,6 +196,8 @@ class TurnBuilder:
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
+        if options.call is not None:
+            return await self._turn_of_call(started, options, options.call)
         self._add_client_results(options.results)
         if not options.escalated:
             self._message_budget = None
@@ -203,13 +214,9 @@ class TurnBuilder:
         limits = options.limits or self._services.limits(setup.agent, mode)
         model = self.model_access(setup, budget, last)
         access = await self._tool_access(setup, options)
-        parent, schema = options.parent, options.generation.schema
+        schema = options.generation.schema
         orienter = self._orienter(setup, access, model)
-        if parent is not None:
-            self.opened += access.guard.inherited_exposures(parent.guard.exposed)
-        if not setup.agent.trusted:
-            self.opened += access.guard.exposed_by_folder(place(setup.agent))
-        await self._undo.begin(started.turn_id, str(access.workspace.root), acts=access.acts)
+        await self._begin(started, setup, access, options)
         context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
             access=model,
@@ -217,7 +224,7 @@ class TurnBuilder:
             compactor=self.compactor,
             ledger=self._ledger,
             updates=lambda: self._updates(setup.prompt, schema, orienter),
-            close=lambda: self._close(started.turn_id, parent),
+            close=lambda: self._close(started.turn_id, options.parent),
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
             opened=self.opened,
@@ -232,23 +239,63 @@ class TurnBuilder:
         ]
         if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))
+        events, tools = self._tools(access, state, budget, guards, options)
+        if limits.extensible:
+            wrap_up.ask = tools.approvals.ask_ahead
+        requests = ModelRequests(context, state)
+        return Turn(AgentLoop(context, state, events, requests, tools, guards))
+
+    async def _turn_of_call(
+        self, started: TurnStarted, options: TurnOptions, call: ToolCall
+    ) -> Turn:
+        """A turn that makes one call, without a model and without an agent's file."""
+        setup = await load_call_setup(self._session.info, self._services, call.name)
+        budget = await self._budget(setup.agent, options)
+        access = await self._tool_access(setup, options)
+        await self._begin(started, setup, access, options)
+        context = TurnFrame(
+            started=started,
+            history=self.history,
+            close=lambda: self._close(started.turn_id, options.parent),
+            opened=self.opened,
+        )
+        limits = options.limits or self._services.limits(setup.agent, "background")
+        state = TurnState(limits)
+        events, tools = self._tools(access, state, budget, (), options)
+        return Turn(CallLoop(context, state, events, tools, call))
+
+    async def _begin(
+        self, started: TurnStarted, setup: ToolSetup, access: ToolAccess, options: TurnOptions
+    ) -> None:
+        """Collect what the turn is exposed to in ``opened``, and look at the folder's files."""
+        if options.parent is not None:
+            self.opened += access.guard.inherited_exposures(options.parent.guard.exposed)
+        if not setup.agent.trusted:
+            self.opened += access.guard.exposed_by_folder(place(setup.agent))
+        await self._undo.begin(started.turn_id, str(access.workspace.root), acts=access.acts)
+
+    def _tools(
+        self,
+        access: ToolAccess,
+        state: TurnState,
+        budget: Budget,
+        guards: Sequence[Guard],
+        options: TurnOptions,
+    ) -> tuple[TurnEvents, ToolRunner]:
+        session = self._session
         events = TurnEvents(session.record, state, guards)
         self.parent = ParentTurn(budget, access.policy, access.guard, events.emit)
         approvals = Approvals(access, session.transcript, state.clock, events.emit, self._remember)
-        if limits.extensible:
-            wrap_up.ask = approvals.ask_ahead
-        tools = ToolRunner(
+        return events, ToolRunner(
             self._services,
             access,
             approvals,
             session.drafts,
-            limits,
+            state.limits,
             events.emit,
             self._undo.acting,
             options.generation.calls,
         )
-        requests = ModelRequests(context, state)
-        return Turn(AgentLoop(context, state, events, requests, tools, guards))
 
     async def _open(
         self, started: TurnStarted, setup: AgentSetup, routed: Sequence[Routed]
@@ -273,7 +320,7 @@ class TurnBuilder:
             raise ConfigurationError("There is nothing to send. Write a message first.")
         return is_new
 
-    async def _tool_access(self, setup: AgentSetup, options: TurnOptions) -> ToolAccess:
+    async def _tool_access(self, setup: ToolSetup, options: TurnOptions) -> ToolAccess:
         """What the tools may use: rules in layers, the folder, a sandbox.
 
         Raises ConfigurationError.
@@ -332,6 +379,7 @@ class TurnBuilder:
             room=min(ROOM, setup.window or ROOM),
             numbered=setup.numbered,
             jobs=lambda: self._services.jobs.of(info.id),
+            waits=options.call is not None,
         )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:

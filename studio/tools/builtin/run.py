@@ -60,7 +60,7 @@ async def run(
     """
     if not command.strip():
         raise NothingRead("“command” is empty.")
-    if time_limit is not None and not 0 < time_limit <= LONGEST:
+    if time_limit is not None and not (0 < time_limit <= LONGEST or context.waits):
         raise NothingRead(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
     context.workspace.check()
     at_once = background or terminal
@@ -96,8 +96,9 @@ async def run(
             Job(*whose, command, started, network, drafts.desk, tuple(drafts.drafts))
         )
         patience = context.jobs.settles if at_once else context.jobs.patience
+        patience = _EVER if context.waits else patience
         while not await started.follow(context.emit, patience, job.released):
-            if context.jobs.keep(job):
+            if not context.waits and context.jobs.keep(job):
                 return _goes_on(job, drafts)
             if at_once:
                 raise ToolFailed(_too_many(context.jobs, context.session_id))
@@ -145,7 +146,8 @@ async def _result(
     if about_drafts:
         output += f"\n[{about_drafts}]"
     summary = f"stopped after {time_limit:g} s" if ended.timed_out else code
-    return Result(output, summary, (command,), failed, keeps_end=True)
+    exit_code = None if ended.timed_out else ended.code
+    return Result(output, summary, (command,), failed, keeps_end=True, code=exit_code)
 
 
 def _goes_on(job: Job, drafts: DraftDesk) -> Result:

@@ -131,6 +131,8 @@ class Context:
     """Characters that one result may have, for a tool that divides what it has into parts."""
     numbered: bool = False
     """Whether the model is shown the numbers of lines."""
+    waits: bool = False
+    """Whether a command is waited for to its end: nobody could look after it later."""
     agent: str = ""
     session_id: str = ""
     call_id: str = ""

@@ -43,6 +43,8 @@ class Result:
     """Whether the end of a text that is too long says more than its beginning."""
     fits: bool = False
     """Whether its tool kept to ``Context.room``, so that nothing is cut."""
+    code: int | None = None
+    """The exit code of a command that ended by itself."""
 
     @property
     def text(self) -> str:

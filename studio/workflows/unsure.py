@@ -1,0 +1,55 @@
+"""Unsure actions: what a try was in the middle of when the program ended (W-16).
+
+A session says on the disk that a tool begins, before one that acts does, and that it ended. What
+began and did not end may have happened. It is never done again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from studio.agent.session.session import Session
+from studio.domain.blocks import ToolBlock
+from studio.domain.runs import RunQuestion
+from studio.tools import Tool
+
+MAY_HAVE_HAPPENED = "This may have happened"
+REPEATED = "It may have happened, and is done again: its effects are repeatable."
+_TOLD = {
+    "happened": "The person says that it happened. What it told is not known: look if you need it.",
+    "again": "It may not have happened. Do it again.",
+}
+
+
+def unsure_actions(session: Session, tools: Mapping[str, Tool]) -> list[ToolBlock]:
+    """The calls of the last turn that began to act, and whose end nobody recorded."""
+    return [
+        call
+        for call in session.transcript.last_calls
+        if call.started and call.state == "cancelled" and _acts(call, tools)
+    ]
+
+
+def _acts(call: ToolBlock, tools: Mapping[str, Tool]) -> bool:
+    known = tools.get(call.name)
+    effect = known.spec.of_call(call.arguments).effect if known is not None else call.effect
+    return effect == "act"
+
+
+def unsure_question(
+    session_id: str, calls: Sequence[ToolBlock], path: Sequence[str]
+) -> RunQuestion:
+    """The question about calls; it has the same id whenever it is asked."""
+    detail = "\n".join(_named(call) for call in calls)
+    question_id = f"{session_id}-{calls[0].call_id}"
+    return RunQuestion(question_id, "unsure", MAY_HAVE_HAPPENED, detail, path=tuple(path))
+
+
+def told_about(calls: Sequence[ToolBlock], answer: str) -> str:
+    """What the agent is told of them when it goes on."""
+    named = ", ".join(f"“{_named(call)}”" for call in calls)
+    return f"The program ended while this ran: {named}. {_TOLD[answer]} Then go on."
+
+
+def _named(call: ToolBlock) -> str:
+    return call.target or call.name
