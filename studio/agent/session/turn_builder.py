@@ -249,6 +249,8 @@ class TurnBuilder:
         self, started: TurnStarted, options: TurnOptions, call: ToolCall
     ) -> Turn:
         """A turn that makes one call, without a model and without an agent's file."""
+        if not self._session.journal.unwritten:
+            await self._session.rules.refresh()  # another program may have changed them
         setup = await load_call_setup(self._session.info, self._services, call.name)
         budget = await self._budget(setup.agent, options)
         access = await self._tool_access(setup, options)
