@@ -199,9 +199,9 @@ class WorkflowDriver:
             case "approve":
                 return await self._letter("[y]es, [n]o: ", "yn") == "y"
             case "permission":
-                prompt = "Allow? [y]es once, this [s]ession, [n]o: "
-                word = await self._letter(prompt, "ysn")
-                return {"y": "once", "s": "session"}.get(word, "deny")
+                lasting = "for this [r]un, " if question.rules else ""
+                word = await self._letter(f"Allow? [y]es once, {lasting}[n]o: ", "yrn")
+                return {"y": "once", "r": "run"}.get(word, "deny")
             case "unsure":
                 word = await self._letter("It [h]appened, run it [a]gain, [s]top: ", "has")
                 return {"h": "happened", "a": "again"}.get(word, "stop")

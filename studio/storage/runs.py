@@ -129,7 +129,8 @@ class RunStore:
     async def list(self, most: int = 50, start: str = "", source: str = "") -> list[RunInfo]:
         """The runs whose id begins so, the one that changed last first.
 
-        With ``source`` only those of this workflow's file.
+        With ``source`` only those of this workflow's file. Runs that are a step of another one are
+        found by their ids alone.
         """
         rows = await self._db.rows(
             f"""SELECT {_COLUMNS}, coalesce((
@@ -137,6 +138,10 @@ class RunStore:
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
             ), 'manual'), owner FROM runs
             WHERE substr(id, 1, ?1) = ?2 AND (?3 = '' OR source = ?3)
+            AND (?1 > 0 OR '' = coalesce((
+                SELECT json_extract(body, '$.parent') FROM run_events
+                WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
+            ), ''))
             ORDER BY updated DESC, id LIMIT ?4""",
             len(start),
             start,

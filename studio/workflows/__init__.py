@@ -15,5 +15,7 @@
 - ``unsure``: Finds what a try was in the middle of when the program ended.
 - ``fork``: Plans a run that repeats another one from some step on.
 - ``compare``: Tells what differs between two runs.
+- ``child_runs``: Begins and opens the runs of steps that are workflows themselves.
+- ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

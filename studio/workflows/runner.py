@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
-from studio.agent.budget import Account, Amount, Budget
+from studio.agent.budget import NO_AMOUNT, Account, Amount, Budget
 from studio.agent.engine import Engine
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
@@ -29,7 +29,7 @@ from studio.domain.events import (
     ReplyGiven,
 )
 from studio.domain.jsonvalue import Json
-from studio.domain.permissions import Answer
+from studio.domain.permissions import Answer, Rule
 from studio.domain.runs import (
     UNSURE,
     BreakpointCleared,
@@ -56,9 +56,11 @@ from studio.domain.workflows import Step
 from studio.storage.runs import RunStore
 
 from .breakpoints import begin_or_stop, stop_after
+from .child_runs import ChildRuns, outcome_of
 from .expressions import ExpressionError, as_words, parse_expression
 from .plan import INSTANT, Plan, Start
-from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, failed_start
+from .run_files import RunFiles
+from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, Waiting, failed_start
 from .unsure import REPEATED, told_about, unsure_actions, unsure_question
 
 Key: TypeAlias = tuple[str, str]
@@ -74,7 +76,15 @@ class Runner:
     ``run`` is the state as it is now; ``subscribe`` tells each event when it is stored.
     """
 
-    def __init__(self, engine: Engine, store: RunStore, plan: Plan, run: Run) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        store: RunStore,
+        plan: Plan,
+        run: Run,
+        above: tuple[Runner, Step] | None = None,
+    ) -> None:
+        """``above`` is the run that this one is a step of, with the step."""
         assert run.started is not None, "a run begins with its first event"
         self.run = run
         self.plan = plan
@@ -85,6 +95,15 @@ class Runner:
         self._work = StepWork(engine, plan.workflow, run.started)
         self._account = Account("run", run.caps.get("", NO_CAPS))
         self._accounts: dict[str, Account] = {}
+        self._above = above
+        self._work.above = self._rules
+        self._children = ChildRuns(
+            RunFiles(engine, store),
+            store,
+            lambda plan, run, step: Runner(engine, store, plan, run, (self, step)),
+        )
+        self._shown: dict[Key, str] = {}
+        """The questions of runs below that are this one's now, by their steps."""
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._fresh: set[Key] = set()
         """What has begun here, and is not worked on yet."""
@@ -125,11 +144,15 @@ class Runner:
         """Let replies under way end, and begin nothing more until ``resume``."""
         if self.run.end is None and self.run.paused is None:
             await self._record(RunPaused(reason))
+            for child in self._busy_children():
+                await child.pause(reason)
 
     async def resume(self, *, one: bool = False) -> None:
         """Let a paused run go on; with ``one`` it stops again before the step after the next."""
         if self.run.paused is not None:
             await self._record(RunResumed(one))
+            for child in self._busy_children():
+                await child.resume()
 
     async def debug(self, event: BreakpointSet | BreakpointCleared | ResultEdited) -> None:
         """Set or clear a breakpoint, or change what came of a step (W-65).
@@ -149,6 +172,10 @@ class Runner:
         await self._record(CapRaised(caps, step))
         if not step:
             self._account.caps = caps
+        for one in self.run.busy:
+            if one.step == step and one.run_id:
+                child = await self._children.open(self.plan.workflow.step(step), one.run_id)
+                await child.raise_cap(caps)
 
     async def stop(self, reason: str = YOU_STOPPED) -> None:
         """End the run with all that belongs to it (W-19)."""
@@ -178,12 +205,22 @@ class Runner:
         step = self.plan.workflow.step(one.step)
         session = self._sessions.get((one.step, one.item))
         answered = StepAnswered(one.step, one.item, question_id, answer, by)
+        if answer == "run":  # it is the whole run's from now on
+            await self._record(answered)
+            if self._above is None:
+                await self._allow(question.rules)
+        if step.kind == "workflow":
+            child = await self._children.open(step, one.run_id)
+            await child.answer(question_id, answer, by)
+            return
         match question.kind:
             case "permission":
                 if session is not None:
                     permitted: Answer = "deny"
                     if answer in ("once", "session", "folder", "always"):
                         permitted = answer
+                    elif answer == "run":
+                        permitted = "session"
                     session.answer_permission(question_id, permitted, by)
             case "reply":
                 if session is not None:
@@ -232,24 +269,30 @@ class Runner:
 
     def _waits(self) -> bool:
         """Whether all that has begun waits for the person."""
-        return all(one.state != "running" for one in self.run.busy)
+        below = {key for key in self._tasks if self.plan.workflow.step(key[0]).kind == "workflow"}
+        return not below and all(one.state != "running" for one in self.run.busy)
 
     async def _start(self, starts: Iterable[Start]) -> None:
         """Begin tries: the sessions first, then one write that says so, then the work."""
         events: list[RunEvent] = []
         for start in starts:
-            step, session = start.step, None
+            step, session, run_id = start.step, None, ""
             if step.kind not in INSTANT:
                 try:
-                    session = await self._work.session(step, start.item)
-                except StudioError as error:
+                    if step.kind == "workflow":
+                        run_id = await self._begin_below(step, start.item)
+                    else:
+                        session = self._sessions[start.key] = await self._work.session(
+                            step, start.item
+                        )
+                except (StudioError, ExpressionError) as error:
                     events += self._finished(failed_start(step, start.item, error))
                     continue
-                self._sessions[start.key] = session
                 self._fresh.add(start.key)
             round = self.run.round_of(step.id)
             session_id = session.info.id if session is not None else ""
-            events.append(StepStarted(step.id, start.item, round, start.attempt, session_id))
+            begun = StepStarted(step.id, start.item, round, start.attempt, session_id, run_id)
+            events.append(begun)
         await self._record(*events)
 
     async def _go_on(self) -> bool:
@@ -258,11 +301,12 @@ class Runner:
         begun: list[tuple[Step, StepRun]] = []
         for one in tuple(self.run.busy):
             key, kind = (one.step, one.item), one.question.kind if one.question else ""
-            if key in self._tasks or (
-                one.state != "running" and kind not in ("permission", "reply")
-            ):
-                continue
             step = self.plan.workflow.step(one.step)
+            asks_here = kind in ("permission", "reply") or step.kind == "workflow"
+            if key in self._tasks or (one.state != "running" and not asks_here):
+                continue
+            if key in self._shown and not self.attended:
+                continue  # it has been looked at, and waits
             if step.kind in INSTANT:
                 await self._record(*self._instant(step, one.item))
                 found = True
@@ -324,6 +368,10 @@ class Runner:
                 reached = CapReached(outcome.cap, *key, outcome.reason)
                 more = () if self.run.paused is not None else (RunPaused(outcome.reason),)
                 await self._record(reached, *more)
+            case Waiting():
+                self._tasks.pop(key, None)
+                if outcome.paused is not None and self.run.paused is None:
+                    await self._record(RunPaused(outcome.paused))
             case Unsure():
                 self._tasks.pop(key, None)
                 await self._record(StepAsked(*key, outcome.question))
@@ -349,10 +397,12 @@ class Runner:
 
     async def _outcome(self, step: Step, one: StepRun) -> Outcome:
         """Do a try, or go on with it."""
+        if step.kind == "workflow":
+            return await self._run_below(step, one)
         key = one.step, one.item
         session = self._sessions.get(key) or await self._reopened(step, one)
         exposed = self._exposed(step)
-        budget = Budget([*self._step_account(step), self._account])
+        budget = Budget(self._budget_of(step))
         answer, calls = "", unsure_actions(session, self._engine.tools())
         if calls and step.effects == "repeatable":
             await self._record(StepResumed(*key, REPEATED))
@@ -379,6 +429,78 @@ class Runner:
             return ended
         told = told_about(calls, answer) if calls else ""
         return await self._work.run(step, one.item, session, told, budget, exposed, before)
+
+    # Runs below
+
+    @property
+    def run_ids(self) -> list[str]:
+        """This run and those below it that are open here."""
+        below = [run_id for child in self._children.live.values() for run_id in child.run_ids]
+        return [self.run.id, *below]
+
+    def _files(self) -> list[str]:
+        """The files of this run and those that it is below."""
+        assert self.run.started is not None
+        return [self.run.started.source, *(self._above[0]._files() if self._above else ())]
+
+    def _rules(self) -> list[Rule]:
+        """What the runs above forbid, and what the person allowed for the whole run."""
+        if self._above is None:
+            return [*self.run.allowed]
+        parent, step = self._above
+        return [*parent._work.rules(step)]
+
+    async def _allow(self, rules: Iterable[Rule]) -> None:
+        """Let all that works now in the run use these rules."""
+        for session in self._sessions.values():
+            if session.running:
+                for rule in rules:
+                    await session.rules.add(rule)
+        for child in self._children.live.values():
+            await child._allow(rules)
+
+    def _busy_children(self) -> list[Runner]:
+        live = self._children.live
+        return [live[one.run_id] for one in self.run.busy if one.run_id in live]
+
+    async def _begin_below(self, step: Step, item: str) -> str:
+        """Begin the run of a step, and return its id."""
+        assert self.run.started is not None
+        names = self.plan.names(self.run, step, item)
+        inputs = self.plan.fill_all(dict(step.inputs), names)
+        assert isinstance(inputs, dict)
+        child = await self._children.begin(step, inputs, self.run.started, self._files())
+        return child.run.id
+
+    async def _run_below(self, step: Step, one: StepRun) -> Outcome:
+        """Carry out the run of a step, or go on with it."""
+        key = one.step, one.item
+        child = await self._children.open(step, one.run_id)
+        child.attended = self.attended
+        unsubscribe = child.subscribe(lambda at, event: self._show_question(key, child))
+        try:
+            self._show_question(key, child)
+            await child.resume()
+            run = await child.carry_out()
+        finally:
+            unsubscribe()
+        await self._recording.settled()
+        if run.end is None:
+            return Waiting(run.paused)
+        await self._store.release(run.id)
+        return outcome_of(step, one.item, run)
+
+    def _show_question(self, key: Key, child: Runner) -> None:
+        """Ask the first question of a run below as this one's, with the way to it (W-22)."""
+        asked = next((question for _, question in child.run.questions), None)
+        shown = self._shown.get(key, "")
+        if asked is not None and asked.id != shown:
+            self._shown[key] = asked.id
+            path = self._path(self.plan.workflow.step(key[0]), key[1], *asked.path[1:])
+            self._note(StepAsked(*key, replace(asked, path=path)))
+        elif asked is None and shown:
+            del self._shown[key]
+            self._note(StepAnswered(*key, shown, child.run.answers.get(shown)))
 
     async def _reopened(self, step: Step, one: StepRun) -> Session:
         """The session of a try that began before; a new one where it was not stored any more."""
@@ -470,7 +592,12 @@ class Runner:
 
     async def _stopped(self, key: Key, reason: str) -> StepFinished:
         tokens, dollars = 0, 0.0
-        if session_id := self.run.step(*key).session_id:
+        self._shown.pop(key, None)
+        if run_id := self.run.step(*key).run_id:
+            child = await self._children.open(self.plan.workflow.step(key[0]), run_id)
+            await child.stop(reason)
+            tokens, dollars = child.run.tokens, child.run.dollars
+        elif session_id := self.run.step(*key).session_id:
             tokens, dollars = await self._work.spent(session_id)
         return StepFinished(*key, "stopped", reason, tokens=tokens, dollars=dollars)
 
@@ -478,11 +605,32 @@ class Runner:
 
     async def _book_what_was_used(self) -> None:
         """Count what the run used until now; requests of tries that go on are in their sessions."""
-        self._account.used = Amount(self.run.tokens, self.run.dollars)
+        await self._used()
+
+    async def _used(self) -> Amount:
+        """Book what the run, its steps and all runs below used; what the run used."""
+        used = {"": Amount(self.run.tokens, self.run.dollars)}
+        for one in self.run.steps.values():
+            used[one.step] = used.get(one.step, NO_AMOUNT) + Amount(one.tokens, one.dollars)
         for one in self.run.busy:
-            if one.session_id:
+            spent = NO_AMOUNT
+            if one.run_id:
+                step = self.plan.workflow.step(one.step)
+                spent = await (await self._children.open(step, one.run_id))._used()
+            elif one.session_id:
                 tokens, dollars = await self._work.spent(one.session_id)
-                self._account.used += Amount(tokens, dollars or 0.0)
+                spent = Amount(tokens, dollars or 0.0)
+            used[""], used[one.step] = used[""] + spent, used[one.step] + spent
+        self._account.used = used[""]
+        for step in self.plan.workflow.steps:
+            for account in self._step_account(step):
+                account.used = used.get(step.id, NO_AMOUNT)
+        return used[""]
+
+    def _budget_of(self, step: Step) -> list[Account]:
+        """The accounts of a step's requests, up to those of the runs above (W-20)."""
+        above = self._above[0]._budget_of(self._above[1]) if self._above is not None else []
+        return [*self._step_account(step), self._account, *above]
 
     def _step_account(self, step: Step) -> list[Account]:
         caps = self.run.caps.get(step.id, step.budget.caps)
@@ -521,7 +669,7 @@ class Runner:
                     path=path,
                 )
                 self._note(StepAsked(*key, question))
-            case PermissionResolved():
+            case PermissionResolved() if event.question_id not in self.run.answers:
                 self._note(StepAnswered(*key, event.question_id, event.answer, event.by))
             case ReplyGiven():
                 self._note(StepAnswered(*key, event.call_id, event.text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,6 @@ from studio.agent.session.turn_builder import ParentTurn
 from studio.agent.usage_costs import total
 from studio.domain.agents import Limits, longer
 from studio.domain.blocks import ToolBlock
-from studio.domain.errors import StudioError
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -76,11 +75,18 @@ class Unsure:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A step whose own run is paused (``paused`` says why), or waits for the person."""
+
+    paused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
     """A step whose turn was stopped from outside, and has not ended by itself."""
 
 
-Outcome = StepFinished | Held | Unsure | Interrupted
+Outcome = StepFinished | Held | Unsure | Waiting | Interrupted
 COMMAND_LIMITS = Limits(1, 3600.0, commands_free=True)
 """The time of a command counts only where its step has a timeout."""
 
@@ -92,6 +98,8 @@ class StepWork:
         self._engine = engine
         self._workflow = workflow
         self._started = started
+        self.above: Callable[[], list[Rule]] = list
+        """The rules of the runs above this one, and those of the person for the run."""
 
     async def session(self, step: Step, item: str) -> Session:
         """A new session for a try; raises ConfigurationError for an unknown agent or model."""
@@ -137,7 +145,7 @@ class StepWork:
         began = time.monotonic()
         turn = session.turn(
             [Text(said)] if said else (),
-            rules=self._rules(step),
+            rules=self.rules(step),
             limits=await self._limits(step, session),
             parent=_parent(budget, exposed),
             generation=Generation(schema=step.outputs),
@@ -177,7 +185,7 @@ class StepWork:
         call = ToolCall(uuid.uuid4().hex, RUN, arguments)
         turn = session.turn(
             (),
-            rules=self._rules(step),
+            rules=self.rules(step),
             limits=COMMAND_LIMITS,
             parent=_parent(budget, exposed),
             call=call,
@@ -243,10 +251,13 @@ class StepWork:
             return replace(finish, state="failed", reason=reason, fault="invalid")
         return replace(finish, outputs=outputs)
 
-    def _rules(self, step: Step) -> list[Rule]:
-        """The rules of the file, which can only forbid, or ask for a question (W-21)."""
+    def rules(self, step: Step) -> list[Rule]:
+        """The rules of the files, which can only forbid, or ask for a question (W-21).
+
+        And what the person allowed for the run (W-22).
+        """
         rules = (*self._workflow.permissions, *step.permissions)
-        return [rule for rule in rules if rule.verdict != "allow"]
+        return [rule for rule in rules if rule.verdict != "allow"] + self.above()
 
     async def _limits(self, step: Step, session: Session) -> Limits | None:
         seconds = seconds_of(step)
@@ -332,6 +343,6 @@ def answer_of(events: Iterable[Event], *, one_reply: bool) -> str:
     return "".join(parts).strip()
 
 
-def failed_start(step: Step, item: str, error: StudioError) -> StepFinished:
+def failed_start(step: Step, item: str, error: Exception) -> StepFinished:
     """The end of a try that could not begin."""
     return StepFinished(step.id, item, "failed", str(error), fault="error")

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import Json
 from studio.domain.runs import Run, RunEvent, RunStarted
-from studio.domain.workflows import Input, Workflow
 from studio.storage.runs import RunInfo, RunStore
 
-from .fork import ForkPlan, ForkRequest, edited_workflow, plan_fork
+from .fork import ForkPlan, ForkRequest, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
+from .run_files import RunFiles, fit_inputs, read_text
 from .runner import Runner
-from .workflow_check import KnownNames, check_workflow
-
-FOLDER = Path(".agents/workflows")
-"""Where a folder has its workflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,8 @@ class WorkflowRuns:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.store = RunStore(engine.database)
+        self.files = RunFiles(engine, self.store)
+        self.locate, self.workflow_of = self.files.locate, self.files.workflow_of
         self.sessions = engine.store
         """Where the sessions of steps are stored."""
 
@@ -55,7 +51,7 @@ class WorkflowRuns:
         Raises ConfigurationError for a file with mistakes, and for inputs that do not fit.
         """
         text = await asyncio.to_thread(read_text, path)
-        workflow = await self._workflow(text, path.stem, str(path), folder)
+        workflow = await self.files.checked(text, path.stem, str(path), folder)
         inputs = fit_inputs(workflow, options.inputs, folder)
         plan = Plan(workflow)
         if plan.circle:
@@ -81,9 +77,9 @@ class WorkflowRuns:
         source, folder = Path(run.started.source), Path(run.started.folder)
         if not request.new_files:
             text = await self.store.text(run.started.digest)
-            return plan_fork(run, self._read(text, run.started), text, request)
+            return plan_fork(run, self.files.read(text, run.started), text, request)
         text = await asyncio.to_thread(read_text, source)
-        workflow = await self._workflow(text, source.stem, str(source), folder)
+        workflow = await self.files.checked(text, source.stem, str(source), folder)
         return plan_fork(run, workflow, text, request)
 
     async def fork(self, plan: ForkPlan) -> Runner:
@@ -111,7 +107,10 @@ class WorkflowRuns:
 
         Raises RunInUse while another program carries it out.
         """
+        run = await self.read(run_id)
         await self.store.claim(run_id)
+        for below in {made.run_id for one in run.steps.values() for made in one.tries} - {""}:
+            await self.delete(below)
         await self._engine.sessions.delete_begun(run_id)
         await self.store.delete(run_id)
 
@@ -122,28 +121,12 @@ class WorkflowRuns:
         """
         await self.store.claim(run_id)
         run = Run(await self.store.events(run_id))
-        return Runner(self._engine, self.store, Plan(await self.workflow_of(run)), run)
-
-    async def workflow_of(self, run: Run) -> Workflow:
-        """The workflow of a run as it was when the run began, with what was edited for the run.
-
-        Raises ConfigurationError.
-        """
-        started = run.started
-        if started is None:
-            raise ConfigurationError("There is no such run.")
-        workflow = self._read(await self.store.text(started.digest), started)
-        return edited_workflow(workflow, run.edits.values())
-
-    def _read(self, text: str, started: RunStarted) -> Workflow:
-        found = read_workflow_text(text, started.name, started.source).workflow
-        if found is None:
-            raise ConfigurationError("The workflow of this run cannot be read.")
-        return found
+        return Runner(self._engine, self.store, Plan(await self.files.workflow_of(run)), run)
 
     async def close(self, runner: Runner) -> None:
-        """Let other programs carry out a run."""
-        await self.store.release(runner.run.id)
+        """Let other programs carry out a run, with those below it."""
+        for run_id in runner.run_ids:
+            await self.store.release(run_id)
 
     async def changed(self, run: Run) -> bool:
         """Whether the file of a run has changed since it began, or is not there any more."""
@@ -164,107 +147,3 @@ class WorkflowRuns:
             many = "more than one run" if found else "no run"
             raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
         return found[0]
-
-    async def locate(self, name: str, folder: Path) -> Path:
-        """The file of a workflow: a path, or the name of one in the folder or the own place.
-
-        Raises ConfigurationError that lists what is there.
-        """
-        places = (folder / FOLDER, self._engine.paths.config / "workflows")
-
-        def look() -> Path | None:
-            if (given := folder / name).is_file():
-                return given
-            known: dict[str, Path] = {}
-            for place in reversed(places):  # the folder's come last, and win
-                known |= {path.stem: path for path in sorted(place.glob("*.md"))}
-            if name in known:
-                return known[name]
-            listed = f" Known are {', '.join(sorted(known))}." if known else ""
-            raise ConfigurationError(f"There is no workflow {name}.{listed}")
-
-        found = await asyncio.to_thread(look)
-        assert found is not None
-        return found
-
-    async def _workflow(self, text: str, name: str, source: str, folder: Path) -> Workflow:
-        agents = await self._engine.agents(folder)
-        known = KnownNames(list(agents.by_name), tools=list(self._engine.tools()))
-
-        def check() -> tuple[Workflow | None, str]:
-            found = check_workflow(read_workflow_text(text, name, source), known)
-            wrong = next(iter(found.errors), None)
-            return found.workflow, f"{source}:{wrong.line}: {wrong.message}" if wrong else ""
-
-        workflow, wrong = await asyncio.to_thread(check)
-        if wrong or workflow is None:
-            raise ConfigurationError(wrong or f"{source} is no workflow.")
-        return workflow
-
-
-def read_text(path: Path) -> str:
-    """The text of a workflow's file; raises ConfigurationError. Blocks."""
-    try:
-        return path.read_text("utf-8-sig")
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path} is not a text in UTF-8.") from error
-
-
-def fit_inputs(workflow: Workflow, given: Mapping[str, Json], folder: Path) -> JsonObject:
-    """The inputs of a run, with defaults; texts become what the input is of.
-
-    Raises ConfigurationError for one that is missing, unknown or does not fit.
-    """
-    known = {one.name: one for one in workflow.inputs}
-    for name in given:
-        if name not in known:
-            listed = f" It has {', '.join(known)}." if known else " It has none."
-            raise ConfigurationError(f"The workflow has no input {name}.{listed}")
-    found: JsonObject = {}
-    for name, one in known.items():
-        if name in given:
-            found[name] = _fit(one, given[name], folder)
-        elif one.required and one.default is None:
-            about = f": {one.description}" if one.description else ""
-            raise ConfigurationError(f"The workflow needs the input {name}{about}.")
-        else:
-            found[name] = one.default
-    return found
-
-
-def _fit(one: Input, value: Json, folder: Path) -> Json:
-    def wrong(what: str) -> ConfigurationError:
-        return ConfigurationError(f"The input {one.name} is {what}, not “{value}”.")
-
-    if isinstance(value, str) and one.type in ("number", "integer", "boolean", "list", "object"):
-        with suppress(ValueError):
-            value = json.loads(value)
-    match one.type:
-        case "string" if isinstance(value, str):
-            return value
-        case "enum":
-            if value in one.choices:
-                return value
-            raise wrong(f"one of {', '.join(one.choices)}")
-        case "number" if isinstance(value, int | float) and not isinstance(value, bool):
-            return value
-        case "integer" if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        case "boolean" if isinstance(value, bool):
-            return value
-        case "list" if isinstance(value, list):
-            return value
-        case "object" if isinstance(value, dict):
-            return value
-        case "file" | "folder" if isinstance(value, str):
-            path = folder / value
-            if path.is_file() if one.type == "file" else path.is_dir():
-                return value
-            raise ConfigurationError(
-                f"The {one.type} {value} of the input {one.name} is not there."
-            )
-        case _:
-            article = "an" if one.type in ("integer", "object") else "a"
-            raise wrong(f"{article} {one.type}")

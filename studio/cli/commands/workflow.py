@@ -341,8 +341,8 @@ async def _check(
 def _problems(path: Path, known: KnownNames) -> tuple[Problem, ...]:
     """Raises ConfigurationError for a file that cannot be read."""
     from studio.workflows.reader import read_workflow_text
+    from studio.workflows.run_files import read_text
     from studio.workflows.workflow_check import check_workflow
-    from studio.workflows.workflow_runs import read_text
 
     text = read_text(path)
     return check_workflow(read_workflow_text(text, path.stem, str(path)), known).problems

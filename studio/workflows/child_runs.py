@@ -1,0 +1,109 @@
+"""Child runs: the runs of steps that are workflows themselves.
+
+Each is a run of its own, stored before its step begins, and goes on where it was after a restart.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from asyncio import to_thread
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import Exposed
+from studio.domain.jsonvalue import Json
+from studio.domain.runs import Fault, Run, RunStarted, StepFinished
+from studio.domain.workflows import Step
+from studio.storage.runs import RunStore
+
+from .expressions import as_words
+from .plan import Plan
+from .run_files import RunFiles, fit_inputs, read_text
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+MOST_DEEP = 8
+"""Workflows in each other."""
+
+
+class ChildRuns:
+    """The runs below one run; ``make`` makes what carries one out."""
+
+    def __init__(
+        self, files: RunFiles, store: RunStore, make: Callable[[Plan, Run, Step], Runner]
+    ) -> None:
+        self._files = files
+        self._store = store
+        self._make = make
+        self.live: dict[str, Runner] = {}
+        """Those that are open here, by their ids."""
+
+    async def begin(
+        self, step: Step, inputs: Mapping[str, Json], parent: RunStarted, above: Sequence[str]
+    ) -> Runner:
+        """Begin the run of a step; ``above`` are the files of the runs that it is below.
+
+        Raises ConfigurationError for a file that is missing, has mistakes or is one of those.
+        """
+        folder = Path(parent.folder)
+        path = await self._files.locate(step.target, folder)
+        if str(path) in above:
+            raise ConfigurationError(f"{path.name} would run itself: it is a step of its own.")
+        if len(above) >= MOST_DEEP:
+            raise ConfigurationError(f"Workflows may run each other {MOST_DEEP} deep at the most.")
+        text = await to_thread(read_text, path)
+        workflow = await self._files.checked(text, path.stem, str(path), folder)
+        plan = Plan(workflow)
+        if plan.circle:
+            raise ConfigurationError(f"These steps wait for each other: {', '.join(plan.circle)}.")
+        started = RunStarted(
+            *(uuid.uuid4().hex, workflow.name, workflow.digest, str(path), parent.folder),
+            inputs=fit_inputs(workflow, inputs, folder),
+            caps=workflow.budget.caps,
+            provider=parent.provider,
+            model=step.model or parent.model,
+            permission_mode=parent.permission_mode,
+            parent=parent.run_id,
+            parent_step=step.id,
+        )
+        run, now = Run(), time.time()
+        run.apply(now, await self._store.create(started, now, text))
+        self.live[run.id] = self._make(plan, run, step)
+        return self.live[run.id]
+
+    async def open(self, step: Step, run_id: str) -> Runner:
+        """The run of a step that began before; raises StudioError."""
+        if (known := self.live.get(run_id)) is not None:
+            return known
+        await self._store.claim(run_id)
+        run = Run(await self._store.events(run_id))
+        plan = Plan(await self._files.workflow_of(run))
+        self.live[run_id] = self._make(plan, run, step)
+        return self.live[run_id]
+
+
+def outcome_of(step: Step, item: str, run: Run) -> StepFinished:
+    """What came of a step whose run has its end."""
+    assert run.end is not None
+    faults: list[Fault] = [""]
+    if run.end.state == "failed":
+        faults = [one.last.fault for one in run.steps.values() if one.last and one.last.fault]
+    exposed: dict[str, Exposed] = {}
+    for one in run.steps.values():
+        for found in one.last.exposed if one.last is not None else ():
+            exposed.setdefault(found.exposure, found)
+    values = list(run.end.outputs.values())
+    return StepFinished(
+        *(step.id, item, run.end.state, run.end.reason),
+        text=as_words(values[0] if len(values) == 1 else run.end.outputs) if values else "",
+        outputs=run.end.outputs,
+        fault=faults[0] if faults else "error",
+        tokens=run.tokens,
+        dollars=run.dollars,
+        seconds=run.changed - run.began,
+        exposed=tuple(exposed.values()),
+    )

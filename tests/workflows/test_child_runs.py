@@ -1,0 +1,159 @@
+"""Steps that are workflows themselves: runs in runs (W-5, W-15, W-19, W-20, W-22)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from studio.domain.agents import Caps
+from studio.domain.runs import CapReached, RunEvent, StepAsked
+from studio.simulator import Call, RequestView, Text, Turn
+from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import WorkflowRuns
+from support.engine_home import EngineHome, engine_home
+from support.waiting import until, within
+from support.workflow_home import asked_in, begin, by_words, carry_out, go_on, workflow, write
+
+INNER = workflow(
+    "  - {id: say, agent: Writer, prompt: 'Say ${{ inputs.word }}'}\n",
+    "inputs: {word: {type: string, required: true}}\noutputs: {said: '${{ steps.say.text }}'}\n",
+)
+OUTER = workflow(
+    """\
+  - id: each
+    for_each: [one, two]
+    workflow: inner
+    inputs: {word: '${{ item }}'}
+  - {id: end, needs: each, set: {all: '${{ join(steps.each.text) }}'}}
+"""
+)
+
+
+async def test_w5_a_step_is_a_run_with_inputs_and_outputs(tmp_path: Path) -> None:
+    script = by_words({"Say one": "1.", "Say two": "2."})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        write(home.folder, "inner", INNER)
+        runner = await begin(home, OUTER)
+        run = await carry_out(runner)
+        assert run.step("end").outputs == {"all": "1., 2."}, run.end
+        below = [one for one in run.steps.values() if one.run_id]
+        assert len(below) == 2 and all(one.tokens > 0 for one in below)
+        runs = WorkflowRuns(home.engine)
+        child = await runs.read(below[0].run_id)
+        assert child.started is not None and child.started.parent == run.id
+        assert child.tokens == below[0].tokens and below[0].outputs == {"said": "1."}
+        assert [one.id for one in await runs.store.list()] == [run.id]  # no list has the others
+        await runs.close(runner)
+        await runs.delete(run.id)
+        assert not await runs.store.events(child.id)
+
+
+@pytest.mark.parametrize(
+    ("inner", "told"),
+    [
+        (workflow("  - {id: again, workflow: story}"), "would run itself"),
+        (workflow("  - {id: again, workflow: inner}"), "would run itself"),
+        (INNER, "needs the input word"),
+        ("---\nsteps: 1\n---\n", "inner.md:"),
+        ("", "no workflow inner"),
+    ],
+)
+async def test_w5_what_cannot_run_fails_its_step(tmp_path: Path, inner: str, told: str) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        if inner:
+            write(home.folder, "inner", inner)
+        run = await carry_out(await begin(home, workflow("  - {id: a, workflow: inner}")))
+        assert run.end is not None and run.end.state == "failed"
+        assert told in run.end.reason, run.end
+
+
+ACTS = workflow(
+    "  - {id: first, agent: Coder, prompt: Go}\n  - {id: second, agent: Coder, prompt: Go}"
+)
+
+
+def acts(view: RequestView) -> Turn:
+    said = asked_in(view)
+    return (
+        Turn(Call("run", {"command": "echo hi"}))
+        if len(view.items) < 3 and said
+        else Turn(Text("Done."))
+    )
+
+
+async def test_w22_a_question_comes_once_with_its_path_and_its_answer_is_for_the_run(
+    tmp_path: Path,
+) -> None:
+    async with engine_home(tmp_path, "anthropic", acts) as home:
+        write(
+            home.folder,
+            "inner",
+            ACTS.replace("prompt: Go}\n", "prompt: Go}\n", 1).replace(
+                "{id: second,", "{id: second, needs: first,"
+            ),
+        )
+        runner = await begin(home, workflow("  - {id: publish, workflow: inner}"))
+        assert (await carry_out(runner)).state == "needs_you"  # nobody is there
+        asked: list[StepAsked] = []
+        answers: list[asyncio.Task[None]] = []
+
+        def answer(event: RunEvent) -> None:
+            if isinstance(event, StepAsked) and event.question.kind == "permission":
+                asked.append(event)
+                if event.question.id not in [one.question.id for one in asked[:-1]]:
+                    answers.append(asyncio.create_task(reply(event.question.id)))
+
+        async def reply(question: str) -> None:
+            with_stale = [one.id for _, one in runner.run.questions]
+            if question in with_stale:
+                await runner.answer(question, "run")
+
+        runner = await reopened(home, runner)
+        run = await carry_out(runner, answer)
+        assert run.end is not None and run.end.state == "done", run.end
+        assert asked[-1].question.path == ("Story", "publish", "first", "Coder")
+        assert len({one.question.path for one in asked}) == 1  # the second step asks nothing
+        assert run.allowed
+
+
+async def reopened(home: EngineHome, runner: Runner) -> Runner:
+    await WorkflowRuns(home.engine).close(runner)
+    return await go_on(home, runner.run.id)
+
+
+async def test_w20_a_cap_of_the_run_holds_below_and_is_raised_above(tmp_path: Path) -> None:
+    script = by_words({"Say one": "1.", "Say two": "2."})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        write(home.folder, "inner", INNER)
+        runner = await begin(home, OUTER.replace("steps:", "budget: {tokens: 10}\nsteps:", 1))
+        reached: list[RunEvent] = []
+        runner.subscribe(lambda _, event: reached.append(event))
+        run = await carry_out(runner)
+        assert run.state == "paused" and "for this run" in run.reason, run.reason
+        assert run.tokens == 0 and not any(
+            isinstance(one, CapReached) and not one.reason for one in reached
+        )
+        runner = await reopened(home, runner)
+        await runner.raise_cap(Caps(1_000_000))
+        await runner.resume()
+        run = await carry_out(runner)
+        assert run.step("end").outputs == {"all": "1., 2."}, (run.end, run.reason)
+
+
+async def test_w19_stop_ends_the_runs_below(tmp_path: Path) -> None:
+    async with engine_home(
+        tmp_path, "anthropic", [Turn(Call("ask", {"question": "Which?"}))]
+    ) as home:
+        write(home.folder, "inner", INNER)
+        runner = await begin(home, workflow("  - {id: a, workflow: inner, inputs: {word: one}}"))
+        runner.attended = True
+        work = asyncio.create_task(runner.carry_out())
+        async with within():
+            await until(lambda: runner.run.state == "needs_you" or work.done())
+            await runner.stop()
+            run = await work
+        child = await WorkflowRuns(home.engine).read(run.step("a").run_id)
+        assert run.end is not None and child.end is not None
+        assert (run.end.state, child.end.state, child.step("say").state) == ("stopped",) * 3
