@@ -68,7 +68,8 @@ class WorkflowDriver:
         unsubscribe = runner.subscribe(self._event)
         asking = asyncio.create_task(self._ask_all())
         for one in runner.run.questions if runner.attended else ():
-            self._asked.put_nowait(one)
+            if not one[1].session_id:  # else its session asks again
+                self._asked.put_nowait(one)
         try:
             with on_interrupt:
                 await self._run()

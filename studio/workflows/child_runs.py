@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 import uuid
 from asyncio import to_thread
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Exposed
@@ -23,28 +22,20 @@ from .expressions import as_words
 from .plan import Plan
 from .run_files import RunFiles, fit_inputs, read_text
 
-if TYPE_CHECKING:
-    from .runner import Runner
-
 MOST_DEEP = 8
 """Workflows in each other."""
 
 
 class ChildRuns:
-    """The runs below one run; ``make`` makes what carries one out."""
+    """The runs below one run."""
 
-    def __init__(
-        self, files: RunFiles, store: RunStore, make: Callable[[Plan, Run, Step], Runner]
-    ) -> None:
+    def __init__(self, files: RunFiles, store: RunStore) -> None:
         self._files = files
         self._store = store
-        self._make = make
-        self.live: dict[str, Runner] = {}
-        """Those that are open here, by their ids."""
 
     async def begin(
         self, step: Step, inputs: Mapping[str, Json], parent: RunStarted, above: Sequence[str]
-    ) -> Runner:
+    ) -> tuple[Plan, Run]:
         """Begin the run of a step; ``above`` are the files of the runs that it is below.
 
         Raises ConfigurationError for a file that is missing, has mistakes or is one of those.
@@ -72,18 +63,13 @@ class ChildRuns:
         )
         run, now = Run(), time.time()
         run.apply(now, await self._store.create(started, now, text))
-        self.live[run.id] = self._make(plan, run, step)
-        return self.live[run.id]
+        return plan, run
 
-    async def open(self, step: Step, run_id: str) -> Runner:
+    async def open(self, run_id: str) -> tuple[Plan, Run]:
         """The run of a step that began before; raises StudioError."""
-        if (known := self.live.get(run_id)) is not None:
-            return known
         await self._store.claim(run_id)
         run = Run(await self._store.events(run_id))
-        plan = Plan(await self._files.workflow_of(run))
-        self.live[run_id] = self._make(plan, run, step)
-        return self.live[run_id]
+        return Plan(await self._files.workflow_of(run)), run
 
 
 def outcome_of(step: Step, item: str, run: Run) -> StepFinished:

@@ -97,11 +97,9 @@ class Runner:
         self._accounts: dict[str, Account] = {}
         self._above = above
         self._work.above = self._rules
-        self._children = ChildRuns(
-            RunFiles(engine, store),
-            store,
-            lambda plan, run, step: Runner(engine, store, plan, run, (self, step)),
-        )
+        self._child_runs = ChildRuns(RunFiles(engine, store), store)
+        self._children: dict[str, Runner] = {}
+        """Those of the runs below that are open here, by their ids."""
         self._shown: dict[Key, str] = {}
         """The questions of runs below that are this one's now, by their steps."""
         self._tasks: dict[Key, asyncio.Task[None]] = {}
@@ -174,7 +172,7 @@ class Runner:
             self._account.caps = caps
         for one in self.run.busy:
             if one.step == step and one.run_id:
-                child = await self._children.open(self.plan.workflow.step(step), one.run_id)
+                child = await self._child(self.plan.workflow.step(step), one.run_id)
                 await child.raise_cap(caps)
 
     async def stop(self, reason: str = YOU_STOPPED) -> None:
@@ -210,7 +208,7 @@ class Runner:
             if self._above is None:
                 await self._allow(question.rules)
         if step.kind == "workflow":
-            child = await self._children.open(step, one.run_id)
+            child = await self._child(step, one.run_id)
             await child.answer(question_id, answer, by)
             return
         match question.kind:
@@ -435,7 +433,7 @@ class Runner:
     @property
     def run_ids(self) -> list[str]:
         """This run and those below it that are open here."""
-        below = [run_id for child in self._children.live.values() for run_id in child.run_ids]
+        below = [run_id for child in self._children.values() for run_id in child.run_ids]
         return [self.run.id, *below]
 
     def _files(self) -> list[str]:
@@ -456,11 +454,11 @@ class Runner:
             if session.running:
                 for rule in rules:
                     await session.rules.add(rule)
-        for child in self._children.live.values():
+        for child in self._children.values():
             await child._allow(rules)
 
     def _busy_children(self) -> list[Runner]:
-        live = self._children.live
+        live = self._children
         return [live[one.run_id] for one in self.run.busy if one.run_id in live]
 
     async def _begin_below(self, step: Step, item: str) -> str:
@@ -469,17 +467,27 @@ class Runner:
         names = self.plan.names(self.run, step, item)
         inputs = self.plan.fill_all(dict(step.inputs), names)
         assert isinstance(inputs, dict)
-        child = await self._children.begin(step, inputs, self.run.started, self._files())
-        return child.run.id
+        started, above = self.run.started, self._files()
+        plan, run = await self._child_runs.begin(step, inputs, started, above)
+        self._children[run.id] = Runner(self._engine, self._store, plan, run, (self, step))
+        return run.id
+
+    async def _child(self, step: Step, run_id: str) -> Runner:
+        """The run of a step that began before; raises StudioError."""
+        if run_id not in self._children:
+            plan, run = await self._child_runs.open(run_id)
+            self._children[run_id] = Runner(self._engine, self._store, plan, run, (self, step))
+        return self._children[run_id]
 
     async def _run_below(self, step: Step, one: StepRun) -> Outcome:
         """Carry out the run of a step, or go on with it."""
         key = one.step, one.item
-        child = await self._children.open(step, one.run_id)
+        child = await self._child(step, one.run_id)
         child.attended = self.attended
         unsubscribe = child.subscribe(lambda at, event: self._show_question(key, child))
         try:
-            self._show_question(key, child)
+            if not any(question.session_id for _, question in child.run.questions):
+                self._show_question(key, child)  # else its sessions ask again
             await child.resume()
             run = await child.carry_out()
         finally:
@@ -594,7 +602,7 @@ class Runner:
         tokens, dollars = 0, 0.0
         self._shown.pop(key, None)
         if run_id := self.run.step(*key).run_id:
-            child = await self._children.open(self.plan.workflow.step(key[0]), run_id)
+            child = await self._child(self.plan.workflow.step(key[0]), run_id)
             await child.stop(reason)
             tokens, dollars = child.run.tokens, child.run.dollars
         elif session_id := self.run.step(*key).session_id:
@@ -616,7 +624,7 @@ class Runner:
             spent = NO_AMOUNT
             if one.run_id:
                 step = self.plan.workflow.step(one.step)
-                spent = await (await self._children.open(step, one.run_id))._used()
+                spent = await (await self._child(step, one.run_id))._used()
             elif one.session_id:
                 tokens, dollars = await self._work.spent(one.session_id)
                 spent = Amount(tokens, dollars or 0.0)

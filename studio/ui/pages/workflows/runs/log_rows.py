@@ -81,6 +81,7 @@ _OVER: Mapping[str, tuple[str, str, str]] = {
 _ANSWERS: Mapping[str, str] = {
     "once": tr_later("Allow once"),
     "session": tr_later("For this step"),
+    "run": tr_later("For this run"),
     "deny": tr_later("Deny"),
     "happened": tr_later("It happened"),
     "again": tr_later("Run again"),

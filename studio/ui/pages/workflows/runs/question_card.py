@@ -18,7 +18,7 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
     "approve": ((tr_later("Approve"), True), (tr_later("Deny"), False)),
     "permission": (
         (tr_later("Allow once"), "once"),
-        (tr_later("For this step"), "session"),
+        (tr_later("For this run"), "run"),
         (tr_later("Deny"), "deny"),
     ),
     "unsure": (
