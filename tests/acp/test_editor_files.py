@@ -63,6 +63,23 @@ async def test_unsaved_texts_are_read_changed_and_written_in_the_editor(tmp_path
         assert locked.read_text() == "four\n", "written by the studio, as the editor did not"
 
 
+async def test_t5_undo_brings_back_what_was_not_saved(tmp_path: Path) -> None:
+    edit = Call("edit", {"path": "a.txt", "old": "typed", "new": "written"})
+    async with editor(tmp_path, [Turn(edit), Turn(Words("Done."))], approve, FILES) as person:
+        a = person.folder / "a.txt"
+        a.write_bytes(b"one\r\ntwo\r\n")
+        session = await person.agent.new_session(cwd=str(person.folder))
+        person.files[str(a)] = "one\ntyped\n"
+        for said, there in (
+            ("Go", b"one\r\nwritten\r\n"),
+            ("/undo", b"one\r\ntyped\r\n"),
+            ("/redo", b"one\r\nwritten\r\n"),
+        ):
+            prompt = [text_block(said)]
+            await person.agent.prompt(session_id=session.session_id, prompt=prompt)
+            assert a.read_bytes() == there, said
+
+
 async def test_a_search_sees_what_is_not_saved(tmp_path: Path) -> None:
     """C-19: in files that the chat was about, and in the one that is searched."""
     script = [

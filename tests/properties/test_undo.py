@@ -107,7 +107,7 @@ class Folder(RuleBasedStateMachine):
         self.folders = FolderTracker(
             BlobStore(self.home / "snapshots.db"), store.changes, lambda: ()
         )
-        self.undo = Undo(self.chat, self.folders, store.changes)
+        self.undo = Undo(self.chat, self.folders, store.changes, lambda: self.workspace)
         self.chat.drafts.track_changes = self.undo.writing
         self.workspace = Workspace(self.root)
         self.turn_id = ""

@@ -12,14 +12,15 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError
 from studio.domain.tools import SKIPPED_FOLDERS
-from studio.storage.snapshots.blob_store import BlobStore
+from studio.storage.snapshots.blob_store import BlobStore, digest_of
 from studio.storage.snapshots.file_changes import FileChangeStore
 from studio.storage.snapshots.file_restore import restore
 from studio.storage.snapshots.file_state import Change, FileState
@@ -28,6 +29,8 @@ from studio.storage.snapshots.folder_snapshot import FolderSnapshot, SnapshotLim
 _State: TypeAlias = dict[str, FileState | None]
 
 log = logging.getLogger(__name__)
+
+NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,17 @@ class TrackedFolder:
             await asyncio.shield(self._tasks.start(self._scan(done=owner)))
 
     @asynccontextmanager
-    async def writing(self, owner: Owner, paths: Iterable[str]) -> AsyncGenerator[None, None]:
-        """Record changes of these paths within this context as the owner's alone."""
+    async def writing(
+        self, owner: Owner, paths: Iterable[str], unsaved: Mapping[str, bytes] = NOTHING
+    ) -> AsyncGenerator[None, None]:
+        """Record changes of these paths within this context as the owner's alone.
+
+        Files count as being ``unsaved`` before, where an editor has other contents of them.
+        """
         paths = list(paths)
         async with self._lock:
             before = await self._scan_paths(paths)
+            before |= await self._as_in_editor(before, unsaved)
             try:
                 yield
             finally:
@@ -97,6 +106,21 @@ class TrackedFolder:
                 made = {path: (before[path], after[path]) for path in both}
                 made = {path: change for path, change in made.items() if change[0] != change[1]}
                 await self._record([owner], made)
+
+    async def _as_in_editor(self, before: _State, unsaved: Mapping[str, bytes]) -> _State:
+        contents = {digest_of(data): data for data in unsaved.values()}
+        states = {path: before.get(path) for path in unsaved}
+        try:
+            if contents:
+                await asyncio.to_thread(self._contents.put, contents)
+        except StorageError:
+            log.warning("unsaved contents in %s are not known", self.folder, exc_info=True)
+            return {}
+        return {
+            path: replace(state, digest=digest_of(unsaved[path]))
+            for path, state in states.items()
+            if state is not None and state.kind == "file"
+        }
 
     async def restore(self, wanted: Mapping[str, Change]) -> tuple[list[str], list[str]]:
         """Restore paths, see ``storage.snapshots.file_restore``; no turn owns that change."""

@@ -7,16 +7,20 @@ the turn), so that nobody else's work is lost.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from studio.agent.session.session_state import SessionState
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.drafts import Draft, FileDraft
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import Event, FilesChanged, FilesRestored, Notice
 from studio.storage.snapshots.file_changes import FileChange, FileChangeStore
+from studio.tools import Workspace
+from studio.tools.workspace.encodings import encode
+from studio.tools.workspace.text_files import unsaved_now
 
 from .folder_tracker import FolderTracker, Owner, TrackedFolder
 
@@ -29,10 +33,14 @@ class Undo:
         session: SessionState,
         folders: FolderTracker,
         changes: FileChangeStore,
+        workspace: Callable[[], Workspace],
     ) -> None:
+        """``workspace`` is where the session's agents work, with the person's editor; it touches
+        the disk."""
         self._session = session
         self._folders = folders
         self._changes = changes
+        self._workspace = workspace
         self._turn_id = ""
         self._folder = ""
         self._tracked: TrackedFolder | None = None
@@ -79,11 +87,23 @@ class Undo:
         self._wrote = self._wrote or turn_id == self._turn_id
         tracked = await self._tracked_folder()
         paths = [path for draft in files for path in draft.paths]
-        async with tracked.writing(self._owner(turn_id), paths):
+        unsaved = await asyncio.to_thread(self._unsaved, files)
+        async with tracked.writing(self._owner(turn_id), paths, unsaved):
             yield
         if turn_id != self._turn_id:
             for event in await self._change_events(turn_id):
                 self._session.record(event)
+
+    def _unsaved(self, files: Sequence[FileDraft]) -> dict[str, bytes]:
+        """What the person typed in files and did not save: an undo brings back that, too."""
+        workspace = self._workspace()
+        found: dict[str, bytes] = {}
+        with suppress(ToolFailed):  # the editor does not answer, so it will not write either
+            for path in (draft.path for draft in files):
+                text = unsaved_now(workspace, workspace.root / path, path)
+                if text is not None:
+                    found[path] = encode(text, "utf-8")
+        return found
 
     async def end(self, turn_id: str) -> list[Event]:
         """The events at the end of a turn: the files it changed, and what cannot be undone."""

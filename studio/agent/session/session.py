@@ -69,7 +69,9 @@ class Session:
         self.drafts = state.drafts
         self.rules = state.rules
         self.jobs = services.jobs
-        self.undo = Undo(state, services.folders, state.store.changes)
+        self.undo = Undo(
+            state, services.folders, state.store.changes, lambda: services.workspace(state.info)
+        )
         self.drafts.track_changes = self.undo.writing
         state.recorded = self._recorded
         self._journal = state.journal
