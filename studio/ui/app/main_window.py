@@ -360,6 +360,9 @@ class MainWindow(QMainWindow):
         entries.session_wanted.connect(self.open_session)
         entries.settings_wanted.connect(self.preferences.open)
         entries.folder_wanted.connect(self._new_chat_in)
+        entries.workflow_wanted.connect(
+            lambda what, name: self.pages.show_page("workflows", what, name)
+        )
         return entries
 
     def show_palette(self) -> None:

@@ -196,6 +196,13 @@ class ChatNotifications(QObject):
         if text and not goes_on and self._settings.values.notify and not seen:
             self._notifier.notify(session.info.id, text)
 
+    def tell(self, key: str, text: str) -> None:
+        """Notify of a run that nobody looks at; without words, withdraw what was told of it."""
+        if not text:
+            self._notifier.withdraw(key)
+        elif self._settings.values.notify:
+            self._notifier.notify(key, text)
+
     def seen(self) -> None:
         """Withdraw the notifications of the chats on screen: the person looks at them."""
         for session in self._on_screen():

@@ -33,6 +33,8 @@ class PageStack(QStackedWidget):
     """A chat that a search found, the words and the line that has them."""
     left = Signal()
     keys_wanted = Signal()
+    notified = Signal(str, str)
+    """What a page tells the person who does not look at it: a key and words."""
     decided = Signal()
     """A draft was decided."""
 
@@ -101,6 +103,7 @@ class PageStack(QStackedWidget):
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
+        page.notified.connect(self.notified)
         self.addWidget(page)
         return page
 

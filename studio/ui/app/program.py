@@ -136,6 +136,7 @@ class Program(QObject):
         window.chat.deleting.connect(self._leave_chat)
         window.chat_list.ended.connect(self._refresh_chats)
         window.chat.opened.connect(self._notifications.seen)
+        window.pages.notified.connect(self._notifications.tell)
         return window
 
     def new_window(self, session_id: str = "") -> None:
@@ -323,8 +324,14 @@ class Program(QObject):
         await self.current.follow(link)
 
     def show_chat(self, session_id: str) -> None:
-        """Bring a chat to the front, in the window that shows it or else in the last used."""
+        """Bring a chat to the front, in the window that shows it or else in the last used.
+
+        With ``run:`` before an id, a run of a workflow.
+        """
         self.bring_back()
+        if session_id.startswith("run:"):
+            self.current.pages.show_page("workflows", "run", session_id.removeprefix("run:"))
+            return
         for window in self.windows:
             session = window.chat.session
             if session is not None and session.info.id == session_id:

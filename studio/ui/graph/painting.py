@@ -31,6 +31,8 @@ RING = 5
 """How far the ring of the chosen node lies around it, its line included."""
 STOP = 16
 """Side of the mark of a breakpoint, at the upper left corner."""
+NEARLY = 4
+"""How far the ends of a short edge stand apart at most where it is drawn upright."""
 BEND = 26
 """How far a way back swings out at the right."""
 DETAIL = 0.5
@@ -56,8 +58,9 @@ def edge_pieces(points: Sequence[Point]) -> list[QPainterPath]:
     back = ARROW.height() if tip > points[-2][1] else -ARROW.height()
     pieces: list[QPainterPath] = []
     for (x, y), (to_x, to_y) in pairwise([*points[:-1], (points[-1][0], tip - back)]):
-        piece = QPainterPath(QPointF(x, y))
-        if abs(x - to_x) < 0.5:
+        nearly = len(points) == 2 and abs(x - to_x) < NEARLY
+        piece = QPainterPath(QPointF(to_x if nearly else x, y))
+        if nearly or abs(x - to_x) < 0.5:
             piece.lineTo(to_x, to_y)
         else:
             middle = (y + to_y) / 2

@@ -36,6 +36,8 @@ class Page(PaintedWidget):
     """The person is done here, and goes back to the chat."""
     keys_wanted = Signal()
     """The person wants to see all keys."""
+    notified = Signal(str, str)
+    """Something out of sight needs the person or is over: its key, and words; none withdraw it."""
     decided = Signal()
     """A draft was decided; the sidebar counts again."""
 

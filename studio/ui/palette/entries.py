@@ -31,6 +31,7 @@ Group: TypeAlias = Literal[
     "actions",
     "chats",
     "agents",
+    "workflows",
     "models",
     "folders",
     "settings",
@@ -43,6 +44,7 @@ GROUPS: dict[Group, str] = {
     "actions": tr_later("Actions"),
     "chats": tr_later("Chats"),
     "agents": tr_later("Agents"),
+    "workflows": tr_later("Workflows"),
     "models": tr_later("Models"),
     "folders": tr_later("Folders"),
     "settings": tr_later("Settings"),
@@ -50,7 +52,7 @@ GROUPS: dict[Group, str] = {
 }
 """Titles of the palette's groups, in their order."""
 PREFIXES: dict[str, tuple[Group, ...]] = {
-    ">": ("actions", "settings"),
+    ">": ("actions", "workflows", "settings"),
     "@": ("agents", "models", "folders", "files"),
     "#": ("chats",),
 }
@@ -118,6 +120,8 @@ class Entries(QObject):
     """The key of a page of the settings."""
     folder_wanted = Signal(str)
     """A folder for a new chat."""
+    workflow_wanted = Signal(str, str)
+    """``start`` and the name of a workflow, or ``run`` or ``resume`` and the id of a run."""
 
     def __init__(self, chat: ChatPage, actions: WindowActions, parent: QObject) -> None:
         super().__init__(parent)
@@ -169,7 +173,33 @@ class Entries(QObject):
 
             chats.append(Entry("chats", info.id, title, icon, show, age(now - info.updated), hue))
         await self._put_in_thread("chats", lambda: chats)
+        await self._read_workflows(engine)
         await self.read_files()
+
+    async def _read_workflows(self, engine: Engine) -> None:
+        """What can be run, what can be gone on with, and the newest runs (W-68)."""
+        from studio.storage.runs import RunStore
+        from studio.workflows.workflow_files import find_workflows
+
+        folder = Path(self._folder) if self._folder else None
+        files = await asyncio.to_thread(find_workflows, engine.paths, folder)
+        runs = await RunStore(engine.database).list(ALONE)
+        wanted, found, now = self.workflow_wanted.emit, list[Entry](), time.time()
+        for name in dict.fromkeys(file.name for file in files if file.workflow is not None):
+            title = tr("Run {name}…").format(name=name)
+            found.append(
+                Entry("workflows", f"start {name}", title, "play", partial(wanted, "start", name))
+            )
+        for info in runs:
+            title = tr("{name}, run {number}").format(name=info.name, number=info.number)
+            ago = age(now - info.updated)
+            show = partial(wanted, "run", info.id)
+            found.append(Entry("workflows", info.id, title, "workflow", show, ago))
+            if info.state not in ("done", "failed", "stopped") and not info.live:
+                resume = partial(wanted, "resume", info.id)
+                title = tr("Go on with {run}").format(run=title)
+                found.append(Entry("workflows", f"on {info.id}", title, "play", resume, ago))
+        await self._put_in_thread("workflows", lambda: found)
 
     async def read_files(self) -> None:
         """Read which files and folders the chat's folder has, if that is not known by now."""

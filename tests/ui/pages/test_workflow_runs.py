@@ -283,6 +283,52 @@ async def test_w19_a_run_that_another_program_left_goes_on_here(tmp_path: Path) 
         assert states(view) == ["done"] * 4
 
 
+@on_window_loop
+async def test_w68_the_palette_runs_shows_and_goes_on(tmp_path: Path) -> None:
+    """And who looks elsewhere is told that a run needs them, and of its end."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        told = list[tuple[str, str]]()
+        page.notified.connect(lambda key, text: told.append((key, text)))
+        person.press(Key.Key_1, CTRL)
+        person.window.show_palette()
+        entries = person.window._entries
+
+        def entry(name: str):
+            found = entries.find_in("workflows", name, 50)
+            return next((one.entry for one in found if one.entry.title == name), None)
+
+        begin = await until(lambda: entry("Run Story…"), "the workflow in the palette")
+        person.press(Key.Key_Escape)
+        begin.run()
+        await until(page.form.isVisible, "the form")
+        person.press(Key.Key_Return)
+        person.window.pages.show_chat()
+        view = page.run_view
+        await until(lambda: told and told[-1][1], "a notification")
+        run_id = record(view).run.id
+        assert told[-1] == (f"run:{run_id}", "Story, run 1 needs your answer")
+        person.program.show_chat(f"run:{run_id}")
+        await until(view.isVisible, "the run is shown again")
+        await asked(view)
+        view.pane.view.setFocus()
+        person.press(Key.Key_P)
+        await until(lambda: record(view).run.paused is not None)
+        await page.live.close()
+        person.window.pages.show_chat()
+        await entries.read_stored()
+        resume = entry("Go on with Story, run 1")
+        assert resume is not None and entry("Story, run 1") is not None
+        resume.run()
+        await until(lambda: view.isVisible() and record(view).run.paused is None, "it goes on")
+        await asked(view)
+        person.window.pages.show_chat()
+        runner = page.live.runner(run_id)
+        assert runner is not None
+        await runner.answer(next(runner.run.questions)[1].id, True)
+        await until(lambda: told[-1][1] == "Story, run 1 is done", "told of its end")
+
+
 def test_w64_rows_of_bars_are_drawn_once_a_pixel() -> None:
     from studio.ui.pages.workflows.runs.lanes import FAILED, WORK, BarRow
 

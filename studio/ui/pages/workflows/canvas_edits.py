@@ -112,7 +112,8 @@ class CanvasEdits(QObject):
         """Add a step of an agent, which needs the step ``after``, if there is one."""
         text = self._text()
         id = free_id(text, "step")
-        lines = ["agent: Researcher", f'prompt: "{tr("Say what to do")}"']
+        words = tr("Say what to do")
+        lines = ["agent: Researcher", f'prompt: "{words}"']
         if self._make(lambda: add_step(text, id, lines, after or self._pane.current)):
             self.step_wanted.emit(id)
 

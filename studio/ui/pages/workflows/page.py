@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from studio.agent.agent_edit import Edit, quoted, set_value
 from studio.agent.agent_library import AgentLibrary
@@ -107,6 +107,9 @@ class WorkflowsPage(Page):
         self.file.changed.connect(self._show_file)
         self.file.gone.connect(lambda: run(self._load()))
         self.live = LiveRuns(engine, run, self)
+        self.live.told.connect(self._notify)
+        self._told: dict[str, str] = {}
+        """The states of runs that the person was told of last."""
         self.stops: dict[Path, set[str]] = {}
         """The steps before which runs of a file stop, as the person marked them in its graph."""
         self._awaited = ""
@@ -263,10 +266,19 @@ class WorkflowsPage(Page):
     # -- the list ---------------------------------------------------------------------------
 
     def open(self, *target: str) -> None:
-        """``target`` may be the name of a workflow, to choose it, or ``run`` and the id of one."""
+        """``target`` may be the name of a workflow, to choose it, or one of these and a name.
+
+        ``start`` asks for the inputs of a workflow; ``run`` shows a run by its id, and ``resume``
+        goes on with it.
+        """
         match target:
             case ("run", run_id):
                 self._run(self.show_run(run_id))
+            case ("resume", run_id):
+                self._run(self._resume(run_id))
+            case ("start", name):
+                self.run_view.hide()
+                self._run(self._load_and_ask(name))
             case (name,):
                 self.run_view.hide()
                 self.gallery.setFocus()
@@ -500,6 +512,39 @@ class WorkflowsPage(Page):
         self.run_view.raise_()
         await self.run_view.show_run(run_id)
         self.run_view.pane.view.setFocus()
+
+    def _notify(self, run_id: str) -> None:
+        """Tell of a run that needs the person, or is over, while nobody looks at it (W-68)."""
+        runner = self.live.runner(run_id)
+        if runner is None or runner.run.started is None:
+            return
+        run, started, key = runner.run, runner.run.started, f"run:{run_id}"
+        shown = self.run_view.record
+        seen = (
+            self.run_view.isVisible()
+            and QApplication.activeWindow() is not None
+            and shown is not None
+            and shown.run.id == run_id
+        )
+        before, self._told[run_id] = self._told.get(run_id, ""), run.state
+        if run.state == before:
+            return
+        title = tr("{name}, run {number}").format(name=started.name, number=started.number)
+        words = {
+            "needs_you": tr("{title} needs your answer"),
+            "unsure": tr("{title} needs your answer"),
+            "done": tr("{title} is done"),
+            "failed": tr("{title} failed"),
+        }.get(run.state, "")
+        self.notified.emit(key, "" if seen else words.format(title=title))
+
+    async def _resume(self, run_id: str) -> None:
+        await self.show_run(run_id)
+        await self.live.resume(run_id)
+
+    async def _load_and_ask(self, name: str) -> None:
+        await self._load(name=name)
+        self.ask_run()
 
     def show_history(self) -> None:
         """Show the newest run of the file, beside the list of them."""

@@ -10,7 +10,7 @@ from studio.domain.jsonvalue import Json
 from studio.domain.runs import RunQuestion
 from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
-from studio.ui.translation import tr, tr_later
+from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Field, Label, Mark
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
@@ -50,7 +50,7 @@ class QuestionCard(Card):
             button.clicked.connect(lambda _=False, at=at: self._answer(self._values[at]))
         self.field = Field(theme, tr("Your answer"))
         self.field.returnPressed.connect(lambda: self._answer(self.field.text()))
-        self.send = Button(theme, tr("Answer"), "primary")
+        self.send = Button(theme, tr_in("a button", "Answer"), "primary")
         self.send.clicked.connect(lambda: self._answer(self.field.text()))
         head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
         first, second, last = self.buttons

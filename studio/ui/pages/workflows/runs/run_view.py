@@ -24,7 +24,7 @@ from studio.ui.pages.workflows.run_graph import graph_of_run
 from studio.ui.pages.workflows.workflow_graph import node_of
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
-from studio.ui.translation import tr, tr_plural
+from studio.ui.translation import tr, tr_in, tr_plural
 from studio.ui.widgets import (
     Button,
     Hairline,
@@ -103,9 +103,13 @@ class RunView(PaintedWidget):
         self.file = Button(t, "", "ghost", "workflow", clicked=self.leave)
         self.inputs = Label(t, "", "ui", "text2")
         self.notice = Label(t, "", "small", "err")
-        self.pause = Button(t, tr("Pause"), icon="pause", keycap="P", clicked=self.pause_or_go_on)
-        self.stop = Button(t, tr("Stop"), icon="circle-x", clicked=self.stop_run)
-        self.answer = Button(t, tr("Answer"), icon="shield-question-mark", clicked=self._to_answer)
+        self.pause = Button(
+            t, tr_in("a run", "Pause"), icon="pause", keycap="P", clicked=self.pause_or_go_on
+        )
+        self.stop = Button(t, tr_in("a run", "Stop"), icon="circle-x", clicked=self.stop_run)
+        self.answer = Button(
+            t, tr_in("a button", "Answer"), icon="shield-question-mark", clicked=self._to_answer
+        )
         self.which = Segmented(
             t, [tr("Graph"), tr("List")], name=tr("View"), icons=("workflow", "list")
         )
@@ -269,6 +273,7 @@ class RunView(PaintedWidget):
         if (stopped := run.stopped) is not None:
             self.choose(stopped.step, stopped.item)
             self.show_tab(STEP)
+        await self._read()  # what happened while the workflow was read
         await self._list_runs()
 
     def show_history(self, source: str) -> None:
@@ -399,7 +404,7 @@ class RunView(PaintedWidget):
         running = goes and (self._runner is not None or elsewhere)
         self.pause.setVisible(open_)
         self.pause.setEnabled(not elsewhere)
-        self.pause.set_text(tr("Pause") if running else tr("Go on"))
+        self.pause.set_text(tr_in("a run", "Pause") if running else tr("Go on"))
         self.pause.set_icon("pause" if running else "play")
         self.stop.setVisible(open_)
         self.stop.setEnabled(not elsewhere)
