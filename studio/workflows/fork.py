@@ -131,6 +131,7 @@ def plan_fork(run: Run, workflow: Workflow, text: str, request: ForkRequest) -> 
         run_id=uuid.uuid4().hex,
         digest=workflow.digest,
         forked_from=run.id,
+        trigger="fork",
     )
     return ForkPlan(started, edited, text, (*edits, *fork.events()), tuple(fork.to_run()))
 

@@ -46,6 +46,7 @@ from studio.domain.runs import (
     RunResumed,
     StepAnswered,
     StepAsked,
+    StepEdited,
     StepFinished,
     StepResumed,
     StepRun,
@@ -58,6 +59,7 @@ from studio.storage.runs import RunStore
 from .breakpoints import begin_or_stop, stop_after
 from .child_runs import ChildRuns, outcome_of
 from .expressions import ExpressionError, as_words, parse_expression
+from .fork import edited_workflow
 from .plan import INSTANT, Plan, Start
 from .run_files import RunFiles
 from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, Waiting, failed_start
@@ -152,8 +154,10 @@ class Runner:
             for child in self._busy_children():
                 await child.resume()
 
-    async def debug(self, event: BreakpointSet | BreakpointCleared | ResultEdited) -> None:
-        """Set or clear a breakpoint, or change what came of a step (W-65).
+    async def debug(
+        self, event: BreakpointSet | BreakpointCleared | StepEdited | ResultEdited
+    ) -> None:
+        """Set or clear a breakpoint, or change a step or what came of it, in this run (W-65).
 
         Raises ConfigurationError for a condition that is no expression.
         """
@@ -164,6 +168,8 @@ class Runner:
                 raise ConfigurationError(f"“{event.when}” is no condition: {error}.") from error
         if self.run.end is None:
             await self._record(event)
+            if isinstance(event, StepEdited):
+                self.plan = Plan(edited_workflow(self.plan.workflow, [event]))
 
     async def raise_cap(self, caps: Caps, step: str = "") -> None:
         """Let the run, or one of its steps, use this much in all."""

@@ -217,6 +217,7 @@ async def test_w65_a_run_stops_where_the_person_marked_it(tmp_path: Path) -> Non
         step = view.inspector.step
         await until(step.go_on.isVisible)
         assert view.key == ("ok", "") and step.held_title.text() == "Stopped before ok"
+        assert not step.change.isVisible(), "nobody is told anything there"
 
         # What came of a step can be changed, and counts for those after it.
         view.choose("tell")
@@ -252,6 +253,37 @@ async def test_w65_a_run_stops_where_the_person_marked_it(tmp_path: Path) -> Non
         person.press(Key.Key_Period)
         await over(view)
         assert record(view).run.step("kept").outputs == {"story": "A fox slept."}
+
+
+@on_window_loop
+async def test_w30_a_run_is_repeated_from_a_step_with_another_prompt(tmp_path: Path) -> None:
+    """W-65: first it says what would run; a second R begins it, and the old run stays."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        view = await start(person, page)
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[2])
+        await over(view)
+        before = record(view).run.id
+        view.choose("tell")
+        view.show_tab(STEP)
+        step = view.inspector.step
+        person.click(step.change)
+        step.prompt.edit.setPlainText("Tell of ${{ inputs.hero }}, shortly")
+        view.pane.view.setFocus()
+        person.press(Key.Key_R)
+        await until(step.fork_words.isVisible, "what would run")
+        assert step.fork_words.text().startswith("These run again: tell, ok, parts, kept.")
+        assert record(view).run.id == before
+        person.press(Key.Key_R)
+        await until(lambda: record(view).run.id != before, "the fork")
+        await asked(view)
+        assert "Tell of a fox, shortly" in person.asked[-1]
+        assert view.title.text() == "Story, run 2"
+        facts = view.inspector.run.state.facts
+        assert facts[2].right.endswith("by you, from a step of another run")
+        person.click(view.inspector.run.card.buttons[2])
+        await over(view)
 
 
 @on_window_loop

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.agent.engine import Engine
 from studio.domain.runs import BreakpointSet
+from studio.workflows.fork import ForkPlan
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
@@ -46,6 +47,12 @@ class LiveRuns(QObject):
         self._take(runner)
         for one in breakpoints:
             await runner.debug(one)
+        self._go_on(runner)
+        return runner.run.id
+
+    async def fork(self, plan: ForkPlan) -> str:
+        """Begin a fork as planned, and return its id; raises StudioError."""
+        runner = self._take(await self.runs.fork(plan))
         self._go_on(runner)
         return runner.run.id
 

@@ -15,9 +15,10 @@ from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import BreakpointCleared, BreakpointSet, ResultEdited, Run
+from studio.domain.runs import BreakpointCleared, BreakpointSet, ResultEdited, Run, StepEdited
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.workflows.run_graph import graph_of_run
@@ -37,6 +38,7 @@ from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.expressions import ExpressionError
+from studio.workflows.fork import ForkRequest
 from studio.workflows.runner import Runner
 
 from .event_log import EventLog
@@ -79,6 +81,8 @@ class RunView(PaintedWidget):
         """The file whose runs are listed."""
         self.key: Key = ("", "")
         """The step and item that are chosen."""
+        self._asked_fork: ForkRequest | None = None
+        """What would be run again, as the person was told."""
         self._info: RunInfo | None = None
         self._infos: list[RunInfo] = []
         self._wanted = 0
@@ -179,6 +183,12 @@ class RunView(PaintedWidget):
         inspector.step.stepped.connect(lambda: self.go_on(one=True))
         inspector.step.result_given.connect(
             lambda step, item, text: self._do(self._give_result(step, item, text))
+        )
+        inspector.step.prompt_given.connect(
+            lambda step, text: self._do(self._debug(StepEdited(step, text)))
+        )
+        inspector.step.again_wanted.connect(
+            lambda step, item, prompt: self._do(self._run_again(step, item, prompt))
         )
         inspector.history.chosen.connect(lambda id: self._do(self.show_run(id)))
         inspector.history.wanted.connect(lambda: self._do(self._list_runs()))
@@ -458,6 +468,8 @@ class RunView(PaintedWidget):
             tr_engine(stopped.reason).rstrip(".") if here and stopped is not None else "",
             one.session_id,
             run.paused is not None and one.state == "done" and not items,
+            run.end is not None,
+            step.prompt if step.kind == "agent" and (here or run.end is not None) else "",
         )
 
     def _prompt_of(self, record: RunRecord, id: str, item: str) -> str:
@@ -550,7 +562,31 @@ class RunView(PaintedWidget):
         await runner.raise_cap(caps)
         await self._live.resume(record.run.id)
 
-    async def _debug(self, event: BreakpointSet | BreakpointCleared) -> None:
+    async def _run_again(self, step: str, item: str, prompt: str | None) -> None:
+        """Say what would run again and what it cost, and the second time begin it (W-30)."""
+        if (record := self.record) is None:
+            return
+        edits = (StepEdited(step, prompt),) if prompt is not None else ()
+        request = ForkRequest(record.run.id, step, item, edits)
+        tab = self.inspector.step
+        try:
+            plan = await self._live.runs.plan_fork(request)
+            if request == self._asked_fork:
+                self._asked_fork = None
+                await self.show_run(await self._live.fork(plan))
+                self.show_tab(RUN)
+                return
+        except StudioError as error:
+            tab.show_fork("")
+            self._asked_fork = None
+            self.notice.setText(tr_engine(str(error)))
+            return
+        self._asked_fork = request
+        names = ", ".join(one.step.label for one in plan.to_run)
+        words = tr("These run again: {steps}. Last time they cost {cost}. All else is taken over.")
+        tab.show_fork(words.format(steps=names, cost=dollars(plan.dollars)))
+
+    async def _debug(self, event: BreakpointSet | BreakpointCleared | StepEdited) -> None:
         if (record := self.record) is None or record.run.end is not None:
             return
         runner = await self._live.claim(record.run.id)
@@ -595,6 +631,7 @@ class RunView(PaintedWidget):
             "B": self.toggle_breakpoint,
             ".": lambda: self.go_on(one=True),
             "C": self.go_on,
+            "R": self.inspector.step.run_again,
             "T": lambda: self.show_lower(1 - self._stack.currentIndex()),
         }.get(event.text().upper())
         held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier

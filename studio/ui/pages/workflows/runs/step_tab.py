@@ -73,6 +73,8 @@ class StepFacts:
     session_id: str = ""
     editable: bool = False
     can_run_again: bool = False
+    template: str = ""
+    """The prompt as the file has it; empty where it cannot be changed."""
 
 
 class CodeBox(Card):
@@ -178,8 +180,10 @@ class StepTab(QWidget):
     item_chosen = Signal(str, str)
     continued = Signal()
     stepped = Signal()
-    again_wanted = Signal()
-    """The person wants to run from this step again."""
+    again_wanted = Signal(str, str, object)
+    """The person wants to run from a step or item on again; with another prompt, or None."""
+    prompt_given = Signal(str, str)
+    """A step, and what its agent is told from now on."""
     result_given = Signal(str, str, str)
     """A step, its item, and what should count as its answer."""
 
@@ -210,8 +214,10 @@ class StepTab(QWidget):
         )
         self.chat = Button(theme, tr("Open chat"))
         self.chat.clicked.connect(lambda: self.chat_wanted.emit(self.shown.session_id))
-        self.again = Button(theme, tr("Run again from here"))
-        self.again.clicked.connect(self.again_wanted)
+        self.again = Button(theme, tr("Run again from here"), keycap="R")
+        self.again.clicked.connect(self.run_again)
+        self.fork_words = Label(theme, "", "small", "text2", wrap=True)
+        self.fork_words.hide()
         self.facts = FactList(theme)
         self._items = _Items()
         self.items = LetterList(theme, tr("Items"))
@@ -228,11 +234,18 @@ class StepTab(QWidget):
         self._head = widget_of(row_of([self.tile, (self.title, 1), self.state], 8))
         self._buttons = widget_of(row_of([self.chat, self.again, STRETCH], 8))
         upper = column_of(
-            [self.nothing, self._held, self._head, self.about, self._buttons], 8, (16, 0, 16, 6)
+            [
+                *(self.nothing, self._held, self._head, self.about),
+                *(self._buttons, self.fork_words),
+            ],
+            8,
+            (16, 0, 16, 6),
         )
         text_head = widget_of(row_of([(self._text_head, 1), self.edit]))
         self._text = widget_of(column_of([text_head, self.text], 2, (16, 10, 16, 0)))
-        self._prompt = widget_of(column_of([self._prompt_head, self.prompt], 4, (16, 10, 16, 0)))
+        self.change = Button(theme, tr("Change…"), "link", clicked=self._change_prompt)
+        prompt_head = widget_of(row_of([(self._prompt_head, 1), self.change]))
+        self._prompt = widget_of(column_of([prompt_head, self.prompt], 2, (16, 10, 16, 0)))
         parts = [upper, self.facts, self.items, self._text, self._prompt, STRETCH]
         column_of(parts, 0, (0, 12, 0, 12), on=self)
         self._theme = theme
@@ -241,7 +254,7 @@ class StepTab(QWidget):
     def show_step(self, facts: StepFacts) -> None:
         """Show a step; a text that is being changed stays while it is the same step."""
         same = (facts.step, facts.item) == (self.shown.step, self.shown.item)
-        before, self.shown = self.shown, facts
+        self.shown = facts
         there = bool(facts.step)
         self.nothing.setVisible(not there)
         for part in (self._head, self._buttons, self.facts):
@@ -262,8 +275,12 @@ class StepTab(QWidget):
             self._end_edit()
             self.text.show_text(facts.text)
         self.edit.setVisible(facts.editable)
-        self._prompt.setVisible(bool(facts.prompt))
-        if not same or facts.prompt != before.prompt:
+        self._prompt.setVisible(bool(facts.prompt or facts.template))
+        self.change.setVisible(bool(facts.template))
+        if not same or not facts.template:
+            self._end_change()
+            self.show_fork("")
+        if self.prompt.edit.isReadOnly():
             self.prompt.show_text(facts.prompt)
 
     def _show_items(self, facts: StepFacts) -> None:
@@ -292,6 +309,38 @@ class StepTab(QWidget):
             return
         self._end_edit()
         self.result_given.emit(self.shown.step, self.shown.item, box.toPlainText())
+
+    def _change_prompt(self) -> None:
+        """Let the person type another prompt; the same button takes it, or undoes it."""
+        box, facts = self.prompt.edit, self.shown
+        if box.isReadOnly():
+            box.setReadOnly(False)
+            self.prompt.show_text(facts.template)
+            box.setFocus()
+            self.change.set_text(tr("Undo change") if facts.can_run_again else tr("Take this"))
+            return
+        text = box.toPlainText()
+        self._end_change()
+        if not facts.can_run_again and text != facts.template:
+            self.prompt_given.emit(facts.step, text)
+
+    def _end_change(self) -> None:
+        self.prompt.edit.setReadOnly(True)
+        self.change.set_text(tr("Change…"))
+        self.prompt.show_text(self.shown.prompt)
+
+    def run_again(self) -> None:
+        """Run from here again, with the prompt that is being typed, if one is."""
+        facts, box = self.shown, self.prompt.edit
+        if facts.can_run_again:
+            typed = box.toPlainText()
+            other = None if box.isReadOnly() or typed == facts.template else typed
+            self.again_wanted.emit(facts.step, facts.item, other)
+
+    def show_fork(self, words: str) -> None:
+        """Say what would run again; the button then begins it."""
+        self.fork_words.show_text(words)
+        self.again.set_text(tr("Start") if words else tr("Run again from here"))
 
     def _end_edit(self) -> None:
         self.text.edit.setReadOnly(True)
