@@ -20,13 +20,15 @@ from .frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 class KnownNames:
     """What an agent may name. Nothing is said about icons while none is known.
 
-    ``taken`` are the names of the agents in other files of the same place, in small letters.
+    ``taken`` are the names of the agents in other files of the same place, in small letters,
+    ``agents`` those of all; nothing is said about agents while none is known.
     """
 
     tools: Collection[str]
     providers: Collection[str]
     icons: Collection[str] = ()
     taken: Collection[str] = ()
+    agents: Collection[str] = ()
 
 
 def check_agent(text: str, known: KnownNames, path: Path = Path()) -> AgentText:
@@ -54,6 +56,11 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
                 for name, start, end in _items(matter, entry):
                     if name and name not in tools:
                         error = no_such("there is no tool {name}", name, sorted(known.tools))
+                        yield matter.problem(error, start, end, warning=True)
+            case "agents" if known.agents:
+                for name, start, end in _items(matter, entry):
+                    if name and name not in ("*", *known.agents):
+                        error = no_such("there is no agent {name}", name, sorted(known.agents))
                         yield matter.problem(error, start, end, warning=True)
             case "provider" if found.values["provider"] not in known.providers:
                 name = str(found.values["provider"])

@@ -188,6 +188,15 @@ def test_w1_the_keys_of_agents_that_start_others_are_read() -> None:
     assert agent.define[1].workflow == "release.md"
 
 
+def test_w1_agents_that_do_not_exist_are_named() -> None:
+    """W-1: with the nearest name; “*” is everybody."""
+    text = "---\nname: X\nagents: [Coder, Resercher, '*']\n---\nWork.\n"
+    known = KnownNames(["read"], [], agents=["Coder", "Researcher"])
+    (problem,) = check_agent(text, known).problems
+    assert problem.message == "there is no agent Resercher. Did you mean “Researcher”?"
+    assert problem.warning and text[problem.start : problem.end] == "Resercher"
+
+
 def test_w1_what_nothing_uses_yet_is_named_in_one_hint_and_is_no_mistake() -> None:
     found = check_agent(f"---\nname: X\n{KEYS}---\nWork.\n", KNOWN)
     (hint,) = found.problems

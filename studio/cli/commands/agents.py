@@ -167,7 +167,8 @@ async def _check(
     problems: list[str] = []
     hints: list[str] = []
     count = 0
-    names = KnownNames(engine.tools(), list(PROVIDER_TITLES))
+    known = await engine.agents(folder)
+    names = KnownNames(engine.tools(), list(PROVIDER_TITLES), agents=list(known.by_name))
     own = (engine.paths.resources / "agents", *engine.paths.agent_places)
     places = [(place, ".md") for place in own]
     places += [(folder / place, ending) for place, ending in AGENT_PLACES]
@@ -179,8 +180,7 @@ async def _check(
             for problem in await asyncio.to_thread(_mistakes, one, names):
                 told = hints if problem.hint else problems
                 told.append(f"{one.source}, {problem}")
-    known = await engine.agents(folder)  # also a name that another agent has
-    problems = list(dict.fromkeys([*problems, *known.problems]))
+    problems = list(dict.fromkeys([*problems, *known.problems]))  # also of a name that is taken
     if options.json:
         console.write_json({"files": count, "problems": problems, "hints": hints})
         return USAGE if problems else DONE

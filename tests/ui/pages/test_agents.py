@@ -231,6 +231,34 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_w60_whom_an_agent_may_start_is_a_property(tmp_path: Path) -> None:
+    """W-1, W-11: names and numbers are written into the file, each at its place alone."""
+    file = write_files(tmp_path)
+    file.write_text("---\nname: Lead  # of all\ntools: [read]\n---\nYou lead.\n")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Lead")
+        panel = page.properties
+        assert panel.agents.placeholderText() == "Nobody"
+        depth = panel.children_limits["depth"]
+        assert not depth.isVisible()
+        for field, words in ((panel.agents, "Coder, Tester"), (panel.fallback, "claude-opus-*")):
+            field.setFocus()
+            field.setText(words)
+            field.editingFinished.emit()
+            await until(lambda words=words: words.split(", ")[-1] in page.editor.text())
+        await until(depth.isVisible)
+        depth.setText("1")
+        depth.editingFinished.emit()
+        await until(lambda: "depth: 1" in page.editor.text())
+        person.press(Key.Key_S, CTRL)
+        await until(lambda: "depth" in file.read_text())
+        agent = parse_agent(file.read_text(), file)
+        assert (agent.agents, agent.depth) == (("Coder", "Tester"), 1)
+        assert agent.fallback == ("claude-opus-*",) and "Lead  # of all" in file.read_text()
+
+
+@on_window_loop
 async def test_w4_an_agent_of_another_program_is_read_and_converted(tmp_path: Path) -> None:
     """Its file stays as it was; a folder's agent is converted beside it, and counts from then on."""
     write_files(tmp_path)

@@ -56,7 +56,8 @@ class AgentIndex:
             for other, one in self.agents.items()
             if other.parent == path.parent and other != path
         }
-        return KnownNames(self._tools, tuple(PROVIDER_TITLES), self._icons, taken)
+        names = [one.name for one in self.agents.values()]
+        return KnownNames(self._tools, tuple(PROVIDER_TITLES), self._icons, taken, names)
 
     def rows(self, agents: Mapping[Path, Agent], folder: Path | None) -> list[FileRow]:
         """The rows of all files, of the ``agents`` and of what cannot be used. Blocks."""

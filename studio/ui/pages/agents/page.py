@@ -325,7 +325,7 @@ class AgentsPage(Page):
         mode: Mode = "inline" if wanted == "inline" else "background"
         mode = "long" if wanted == "long" else mode
         limits = self._engine.limits(Agent("x"), mode)
-        usual = {"steps": limits.steps, "seconds": limits.seconds}
+        usual = {"steps": limits.steps, "seconds": limits.seconds, "children": 8, "depth": 2}
         self.properties.show_values(
             found, document.path.stem, self._models(), usual, read_only=read_only
         )

@@ -65,6 +65,8 @@ LIMITS = (
     ("dollars", tr_later("Dollars"), False),
 )
 """Keys of numbers, and whether they are whole."""
+CHILDREN = (("children", tr_later("At a time")), ("depth", tr_later("How deep")))
+"""Keys of numbers about agents that this one starts."""
 
 
 def verdicts(values: Mapping[str, Any], tools: Sequence[ToolSpec]) -> dict[str, str]:
@@ -189,11 +191,14 @@ class Properties(PaintedWidget):
         self.name = self._field("name", tr("Name"))
         self.about = self._field("description", tr("Description"))
         self.model = Combo(theme, tr("Model"), chosen=self._choose_model)
+        self.fallback = self._names_field("fallback", tr("Otherwise"))
         efforts = {_USUAL: tr_later("The model’s own"), **EFFORT_NAMES}
         self.effort = self._combo("effort", tr("Effort"), efforts)
         self.role = self._combo("role", tr("May use"), ROLE_NAMES)
         self.mode = self._combo("mode", tr("Mode"), MODE_NAMES)
         self.limits = {key: self._limit(key, tr(words), whole) for key, words, whole in LIMITS}
+        self.agents = self._names_field("agents", tr("May start"))
+        self.children_limits = {key: self._limit(key, tr(words), True) for key, words in CHILDREN}
         self.icons = [_Swatch(theme, icon, icon, "slate") for icon in ICONS_OF_AGENTS]
         self.hues = [_Swatch(theme, hue, "", hue) for hue in HUES]
         for swatch in self.icons:
@@ -236,6 +241,7 @@ class Properties(PaintedWidget):
             row_of([*self.hues, STRETCH], spacing=2),
             Hairline(t),
             named(tr("Model"), self.model),
+            named(tr("Otherwise"), self.fallback),
             named(tr("Effort"), self.effort),
             Hairline(t),
             named(tr("May use"), self.role),
@@ -243,6 +249,13 @@ class Properties(PaintedWidget):
             Hairline(t),
             heading(tr("Limits of a turn")),
             *grid,
+            Hairline(t),
+            heading(tr("Other agents")),
+            named(tr("May start"), self.agents),
+            row_of(
+                [(named(tr(words), self.children_limits[key]), 1) for key, words in CHILDREN],
+                spacing=8,
+            ),
             Hairline(t),
             row_of([heading(tr("Tools")), STRETCH, self.count]),
             column_of(list(self.tools.values()), spacing=0, margins=(-6, 0, -6, 0)),
@@ -302,6 +315,15 @@ class Properties(PaintedWidget):
             value = values.get(limit)
             field.set_unless_typing("" if value is None else plain(value))
             field.setPlaceholderText(plain(usual[limit]) if usual.get(limit) else tr("None"))
+        for key, field in (("agents", self.agents), ("fallback", self.fallback)):
+            field.set_unless_typing(", ".join(values.get(key, ())))
+            field.setPlaceholderText(tr("Nobody") if key == "agents" else tr("The chat’s choice"))
+        for key, field in self.children_limits.items():
+            field.set_unless_typing(plain(values[key]) if key in values else "")
+            field.setPlaceholderText(plain(usual[key]) if key in usual else "")
+            holder = field.parentWidget()
+            assert holder is not None
+            holder.setVisible("agents" in values)
         hue = str(values.get("hue", "slate"))
         for swatch in self.icons:
             swatch.hue = hue
@@ -317,6 +339,7 @@ class Properties(PaintedWidget):
         for control in (
             *(self.name, self.about, self.model, self.effort, self.role, self.mode),
             *(*self.limits.values(), *self.icons, *self.hues, *self.tools.values()),
+            *(self.fallback, self.agents, *self.children_limits.values()),
         ):
             control.setEnabled(whole and not read_only)
 
@@ -332,6 +355,19 @@ class Properties(PaintedWidget):
     def _field(self, key: str, name: str) -> Field:
         field = Field(self.theme, name=name)
         field.editingFinished.connect(lambda: self._typed(key, field))
+        return field
+
+    def _names_field(self, key: str, name: str) -> Field:
+        """A field for names with commas between them."""
+        field = Field(self.theme, name=name)
+
+        def typed() -> None:
+            names = [one.strip() for one in field.text().split(",") if one.strip()]
+            field.setModified(False)
+            if names != list(self._shown.get(key, ())):
+                self.values_changed.emit({key: names or None})
+
+        field.editingFinished.connect(typed)
         return field
 
     def _typed(self, key: str, field: Field) -> None:

@@ -46,6 +46,8 @@ PROBLEMS: tuple[str, ...] = (
     tr_later("a rule is about {name}, and there is no such tool. Known are {known}"),
     tr_later("there is no tool {name}. Did you mean “{fix}”?"),
     tr_later("there is no tool {name}. Known are {known}"),
+    tr_later("there is no agent {name}. Did you mean “{fix}”?"),
+    tr_later("there is no agent {name}. Known are {known}"),
     tr_later("there is no provider {name}. Did you mean “{fix}”?"),
     tr_later("there is no provider {name}. Known are {known}"),
     tr_later("there is no icon {name}. Did you mean “{fix}”?"),
