@@ -19,6 +19,7 @@ from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import JOB, RUN
 from studio.files.folders import delete_older_than, private_folder
+from studio.processes.desk import Desk
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox, find_sandbox
@@ -109,6 +110,8 @@ class Services(ServiceRegistry):
         self.sandbox = self.sandbox_probe.sandbox
         self.editors: dict[str, Editor] = {}
         """The editors that the person works in, by their sessions."""
+        self.desks: dict[str, Desk] = {}
+        """The desks that sessions work on instead of their folders."""
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
         self.today: Callable[[], date] = date.today
@@ -232,7 +235,10 @@ class Services(ServiceRegistry):
     def workspace(self, session: SessionInfo) -> Workspace:
         """Where a session's agents work; touches the disk."""
         return Workspace(
-            session.folder, readable=[self.spill(session.id)], editor=self.editors.get(session.id)
+            session.folder,
+            readable=[self.spill(session.id)],
+            editor=self.editors.get(session.id),
+            desk=self.desks.get(session.id),
         )
 
     def spill(self, session_id: str) -> Path:

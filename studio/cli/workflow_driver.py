@@ -12,6 +12,7 @@ from studio.domain.aio import settled
 from studio.domain.codec import encode_event
 from studio.domain.jsonvalue import Json
 from studio.domain.runs import (
+    MERGE,
     CapReached,
     ItemsFound,
     RetryPlanned,
@@ -21,8 +22,10 @@ from studio.domain.runs import (
     RunPaused,
     RunQuestion,
     StepAsked,
+    StepChanged,
     StepFinished,
     StepResumed,
+    StepInTurns,
     StepRun,
     StepsRedone,
     StepStarted,
@@ -135,7 +138,7 @@ class WorkflowDriver:
 
     def _line(self, event: RunEvent) -> str:
         match event:
-            case StepStarted():
+            case StepStarted() if event.step != MERGE:
                 step = self._steps[event.step]
                 if step.kind in ("agent", "run", "workflow"):
                     again = f", try {event.attempt}" if event.attempt > 1 else ""
@@ -154,6 +157,11 @@ class WorkflowDriver:
                 label = self._label(event.step, event.item)
                 what = f"{_MARKS[event.state]} {label}{_WORDS[event.state]}"
                 return f"{what}{reason}{seconds}{dollars}"
+            case StepInTurns():
+                return f"· {self._label(event.step, event.item)} takes turns: {event.reason}"
+            case StepChanged() if event.left:
+                left = one_line(", ".join(event.left))
+                return f"! {self._label(event.step, event.item)}: not kept: {left}"
             case RetryPlanned():
                 return f"· {self._label(event.step, event.item)} is tried again"
             case StepsRedone():
@@ -176,8 +184,8 @@ class WorkflowDriver:
         return ", ".join(map(one_line, path))
 
     def _label(self, step: str, item: str = "") -> str:
-        label = one_line(self._steps[step].label)
-        if not item:
+        label = one_line(self._steps[step].label) if step != MERGE else "Merge"
+        if not item or step == MERGE:
             return label
         value = self._runner.run.items.get(step, {}).get(item)
         return f"{label}, {one_line(as_words(value))[:40]}"

@@ -18,6 +18,8 @@ DraftAction: TypeAlias = Literal["write", "delete", "move"]
 DraftStatus: TypeAlias = Literal[
     "waiting", "approved", "discarded", "superseded", "conflict", "undone"
 ]
+BINARY = "bytes"
+"""In place of an encoding where a file is no text: each character of the draft is a byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class FileDraft:
 
     def describe(self) -> DraftDescription:
         is_text = self.before is not None or not self.base_digest
+        is_text = is_text and self.encoding != BINARY
         return DraftDescription(
             noun="file",
             action=self.action,

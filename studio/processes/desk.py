@@ -3,24 +3,30 @@
 Files are cloned where the file system can, else copied. Repositories and what is installed in
 the folder are not copied: a command sees them as they are, and cannot change them. Everything
 here but ``laid`` blocks on the disk: call it in a thread.
+
+A step of a workflow works on a desk of its own until it ends, also if the program ends before:
+such a desk is at a path of its own and is opened again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from studio.domain.aio import settled
 from studio.domain.tools import SKIPPED_FOLDERS
+from studio.files.atomic_write import write_atomically
+from studio.files.folders import private_folder
 
 MOST_FILES = 50_000
 MOST_BYTES = 500_000_000
@@ -51,32 +57,55 @@ class DeskChanges:
 class Desk:
     """A copy of ``folder`` at ``root``; to be removed when it is of no use any more.
 
-    ``shared`` are paths of folders that are not copied, relative to the folder.
+    ``shared`` are paths of folders that are not copied, relative to the folder. With ``at`` it
+    is there, and can be opened again.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, at: Path | None = None) -> None:
         self.folder = Path(os.path.realpath(folder))
-        self._made = Path(os.path.realpath(tempfile.mkdtemp(prefix="agent-studio-desk-")))
+        made = private_folder(at) if at else tempfile.mkdtemp(prefix="agent-studio-desk-")
+        self._made = Path(os.path.realpath(made))
         self.root = self._made / "folder"
         self.shared: list[str] = []
         self._states: dict[str, _State] = {}
+        self._list = self._made / "desk.json" if at else None
 
     @classmethod
-    def lay(cls, folder: Path, contents: Mapping[str, bytes | None]) -> Desk:
-        """Copy a folder, with other ``contents`` at some relative paths; None is no file.
+    def lay(
+        cls, source: Path | Desk, contents: Mapping[str, bytes | None], at: Path | None = None
+    ) -> Desk:
+        """Copy a folder, or what is on a desk, with other ``contents`` at some relative paths.
 
-        Raises DeskTooLarge, or OSError if the copy cannot be made.
+        None is no file. Raises DeskTooLarge, or OSError if the copy cannot be made.
         """
-        desk = cls(folder)
+        of_desk = isinstance(source, Desk)
+        desk = cls(source.folder if of_desk else source, at)
         try:
-            desk._copy()
+            desk._copy(source.root if of_desk else desk.folder, source.shared if of_desk else None)
             for name, content in contents.items():
                 desk.put(name, content)
             desk._states = dict(desk._walk())
+            desk._save()
         except BaseException:
             desk.remove()
             raise
         return desk
+
+    @classmethod
+    def open(cls, at: Path) -> Desk:
+        """The desk that was laid at a path; raises OSError or ValueError if it is not whole."""
+        known = json.loads((at / "desk.json").read_text("utf-8"))
+        desk = cls(Path(known["folder"]), at)
+        desk.shared = known["shared"]
+        desk._states = {
+            name: cast("_State", tuple(state)) for name, state in known["states"].items()
+        }
+        return desk
+
+    def _save(self) -> None:
+        if self._list is not None:
+            known = {"folder": str(self.folder), "shared": self.shared, "states": self._states}
+            write_atomically(self._list, json.dumps(known).encode("ascii"))
 
     def changes(self) -> DeskChanges:
         """What is other than when the desk was laid."""
@@ -123,6 +152,7 @@ class Desk:
             place.unlink(missing_ok=True)
         for one in [one for one in self._states if f"{one}/".startswith(f"{name}/")]:
             del self._states[one]
+        self._save()
         return True
 
     def remove(self) -> None:
@@ -137,13 +167,14 @@ class Desk:
                         folder.chmod(0o700)
         shutil.rmtree(self._made, ignore_errors=True)
 
-    def _copy(self) -> None:
+    def _copy(self, source: Path, shared: Sequence[str] | None) -> None:
+        """Copy what is in ``source``; of a desk only those ``shared`` are not copied."""
         files = size = 0
         self.root.mkdir(mode=0o700)
         folders = [""]
         while folders:
             place = folders.pop()
-            with os.scandir(self.folder / place) as entries:
+            with os.scandir(source / place) as entries:
                 for entry in entries:
                     name = f"{place}/{entry.name}" if place else entry.name
                     target = self.root / name
@@ -154,7 +185,7 @@ class Desk:
                         if entry.name in _MADE_AGAIN or Path(entry.path) == self.root.parent:
                             continue
                         target.mkdir()
-                        if entry.name in SKIPPED_FOLDERS:
+                        if entry.name in SKIPPED_FOLDERS and (shared is None or name in shared):
                             self.shared.append(name)
                         else:
                             folders.append(name)

@@ -17,5 +17,6 @@
 - ``compare``: Tells what differs between two runs.
 - ``child_runs``: Begins and opens the runs of steps that are workflows themselves.
 - ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
+- ``desk``: Lets steps that write see their own changes on a copy, and merges them.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

@@ -84,6 +84,19 @@ class DraftStore:
                 await self.settle(draft.id, "superseded", emit)
         return status
 
+    async def write(self, drafts: Sequence[Draft], workspace: Workspace) -> DraftStatus:
+        """Carry out drafts on a desk, all or none, and keep none of them; raises ToolFailed."""
+        async with self._writing:
+            try:
+                await self._tasks.run(
+                    asyncio.to_thread(
+                        _carry_out, DraftTargets.apply, self.targets(workspace), drafts
+                    )
+                )
+            except (DraftConflict, OSError) as error:
+                raise ToolFailed(str(error)) from error
+        return "approved"
+
     def together(self, draft_id: str) -> list[Draft]:
         """The open drafts of the same patch, this one too; it alone if there is no patch."""
         draft = self._drafts[draft_id]
@@ -136,23 +149,15 @@ class DraftStore:
             if draft.status != expected:
                 return draft.status
             drafts = self.together(draft_id) if status == "approved" else [draft]
-            done: list[Draft] = []
             if other := next((one for one in drafts if one.status != expected), None):
                 why = f"Could not do this: {other.describe().label}, a part of it, has a conflict."
                 emit(DraftResolved(draft_id, draft.status, f"{why} Resolve that first."))
                 return draft.status
 
+            done: list[Draft] = []
+
             def work() -> None:
-                targets = self.targets(workspace)
-                try:
-                    for one in drafts:
-                        action(targets, one)
-                        done.append(one)
-                except BaseException:
-                    for one in reversed(done):  # a file that changed this moment stays as it is
-                        with suppress(DraftConflict, ToolFailed, OSError):
-                            targets.undo(one)
-                    raise
+                _carry_out(action, self.targets(workspace), drafts, done)
 
             try:
                 async with self.track_changes(drafts):
@@ -214,6 +219,25 @@ class DraftStore:
     ) -> None:
         self._drafts[draft_id] = replace(self._drafts[draft_id], status=status)
         emit(DraftResolved(draft_id, status, detail))
+
+
+def _carry_out(
+    action: Callable[[DraftTargets, Draft], None],
+    targets: DraftTargets,
+    drafts: Sequence[Draft],
+    done: list[Draft] | None = None,
+) -> None:
+    """Carry out drafts, all or none; ``done`` gets those that were, also if another one fails."""
+    done = [] if done is None else done
+    try:
+        for one in drafts:
+            action(targets, one)
+            done.append(one)
+    except BaseException:
+        for one in reversed(done):  # a file that changed this moment stays as it is
+            with suppress(DraftConflict, ToolFailed, OSError):
+                targets.undo(one)
+        raise
 
 
 def _words(draft: Draft) -> tuple[str, str]:

@@ -75,6 +75,14 @@ class TrackedFolder:
         """Start a first scan in the background, so that the first command need not wait for it."""
         self._tasks.start(self._scan())
 
+    async def keep(self) -> dict[str, str]:
+        """Keep what is in the files now; returns their digests by relative path.
+
+        Empty where the folder is not scanned, and without files that are too big.
+        """
+        await asyncio.shield(self._tasks.start(self._scan()))
+        return await asyncio.to_thread(self._tree.digests)
+
     @asynccontextmanager
     async def acting(self, owner: Owner) -> AsyncGenerator[None, None]:
         """Record changes within this context as the owner's."""

@@ -500,6 +500,8 @@ class _CallDrafts(Drafts):
         drafts, approve = (draft, *more), self.approve
         for one in drafts:
             approve = await self.approvals.allows_draft(self.judge(one), one) and approve
+        if self.workspace.desk is not None and all(isinstance(one, FileDraft) for one in drafts):
+            return await self.store.write(drafts, self.workspace)
         for one in drafts:
             self.drafted.update(one.keys)
         return await self.store.add(

@@ -286,9 +286,11 @@ class Approvals:
         what = "run a command" if runs else f"use {spec.name}"
         if spec.acts_with:
             what = "type into a command that runs"
-        folder = self._access.workspace.root
+        workspace = self._access.workspace
+        folder = workspace.origin
         if runs and isinstance(inside := arguments.get(FOLDER_OF), str):
-            folder = await asyncio.to_thread(self._access.workspace.resolve, inside or ".")
+            found = await asyncio.to_thread(workspace.resolve, inside or ".")
+            folder = workspace.in_folder(found)
         facts = [("folder", str(folder))]
         if spec.acts_with:
             lines = (job.line for job in self._access.jobs() if job.id == arguments.get("id"))

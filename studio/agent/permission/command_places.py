@@ -35,6 +35,7 @@ class CommandPlaces:
 
     def __init__(self, workspace: Workspace | None, moves: Sequence[str], inside: str) -> None:
         self._root = workspace.root if workspace is not None else _NOWHERE
+        self._workspace = workspace
         self._begins = Path(os.path.normpath(self._root / inside))
         self._moves = moves
         self._known: dict[CommandPart, list[tuple[str, str]]] = {}
@@ -72,9 +73,12 @@ class CommandPlaces:
         """The folder after a ``cd``; None if it is not known."""
         if DYNAMIC in move:
             return None
-        real = Path(os.path.realpath(folder / move))
+        there = folder / move
+        if self._workspace is not None and there.is_relative_to(self._workspace.origin):
+            there = self._root / there.relative_to(self._workspace.origin)  # it may be on a desk
+        real = Path(os.path.realpath(there))
         # A shell takes ".." from the words, a program from the disk.
-        return real if real == Path(os.path.realpath(os.path.normpath(folder / move))) else None
+        return real if real == Path(os.path.realpath(os.path.normpath(there))) else None
 
     def names(self, part: CommandPart) -> list[tuple[str, str]]:
         """The text of a part with its files by their places, for each folder it may run in.

@@ -54,9 +54,9 @@ class Place:
 def place_of(workspace: Workspace, path: str) -> Place:
     """Resolve a path, with links on the disk. Raises ToolFailed for an invalid path."""
     real, known = workspace.locate(path or ".")
-    lexical = os.path.normpath(workspace.root / path.replace("\\", "/"))  # a link by its own name
+    lexical = os.path.normpath(workspace.origin / path.replace("\\", "/"))  # a link by its own name
     spellings: list[str] = []
-    for one in (real, Path(lexical)):
+    for one in (workspace.in_folder(real), Path(lexical)):
         spellings += [*with_parents(workspace.relative(one)), *with_parents(one.as_posix())]
     name = workspace.relative(real)
     return Place(name, tuple(dict.fromkeys(spellings)), None if known else real)
@@ -101,9 +101,17 @@ _PLAIN = re.compile(r"[^*?\[]*")
 def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:
     """The real paths, in and outside of the folder, that ``rules`` name. Blocks.
 
-    Raises ToolFailed if there are too many: a command must not run then.
+    Those on a desk are named as they are in the folder. Raises ToolFailed if there are too many:
+    a command must not run then.
     """
-    root = workspace.root
+    rules = list(rules)
+    found = _unreadable(rules, workspace.root)
+    if workspace.desk is not None:
+        found = [*map(workspace.in_folder, found), *_unreadable(rules, workspace.origin)]
+    return list(dict.fromkeys(found))
+
+
+def _unreadable(rules: Iterable[Rule], root: Path) -> list[Path]:
     found: dict[Path, None] = {}
     left = MAX_COMPARED
     for rule in dict.fromkeys(rules):

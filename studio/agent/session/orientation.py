@@ -126,7 +126,7 @@ class Orienter:
         ]
 
     async def _whereabouts(self) -> dict[Topic, str]:
-        ground, root = self._ground, self._ground.workspace.root
+        ground, root = self._ground, self._ground.workspace.origin
         lines: dict[Topic, str] = {
             "folder": f"Working folder: {escape_line(str(root), most=LONGEST_FOLDER)}",
             "date": f"Date: {dated(ground.today)}",
@@ -224,7 +224,7 @@ async def _git(ground: Ground) -> list[str]:
     else:
         return []
     try:
-        folder, environment = ground.workspace.root, {**ground.environment, **_ENVIRONMENT}
+        folder, environment = ground.workspace.origin, {**ground.environment, **_ENVIRONMENT}
         ended = await run_shell(
             Launch(command, folder, environment),
             sandbox=ground.sandbox,

@@ -24,6 +24,7 @@ from studio.agent.services import Services
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
+from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -281,6 +282,19 @@ class Session:
         self._builder.history.miss(started)
         for event in events:
             self.state.record(event)
+
+    async def offer(self, drafts: Sequence[Draft]) -> None:
+        """Add drafts that were made outside of any turn, as a turn that nobody began (W-26).
+
+        Raises ConfigurationError while a turn runs.
+        """
+        async with self._exclusive_access():
+            info, record = self.info, self.state.record
+            whose = info.id, uuid.uuid4().hex, (), info.agent, info.provider, info.model
+            record(TurnStarted(*whose, "background", by_agent=True))
+            workspace = await self._builder.workspace()
+            await self.drafts.add("", drafts, workspace, record, approve=False)
+            record(TurnComplete("done"))
 
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a request that is silent."""

@@ -39,7 +39,8 @@ def arguments(parser: CommandParser) -> None:
         about = "the draft's id, or its first letters"
         made[name].add_argument("ids", metavar="ID", nargs=1, help=about)
     for name in DECISIONS:
-        made[name].add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
+        made[name].add_argument("ids", metavar="ID", nargs="*", help="ids, or their first letters")
+        made[name].add_argument("--step", metavar="STEP", help="with --run: what this step changed")
     text = made["resolve"].add_mutually_exclusive_group(required=True)
     text.add_argument(
         "--use",
@@ -59,6 +60,7 @@ def arguments(parser: CommandParser) -> None:
         if name not in DECISIONS:
             one.add_argument("--json", action="store_true", help="print JSON")
         one.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+        one.add_argument("--run", metavar="RUN", help="of one run of a workflow; without ID: all")
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
@@ -70,8 +72,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     session_id = (
         await find_session_id(engine, options.session) if options.session is not None else ""
     )
+    of_run = await _of_run(engine, options)
     if options.what == "list":
         found = await engine.store.drafts(session_id, done=options.done)
+        found = [one for one in found if of_run is None or one.draft_id in of_run]
         if options.json:
             console.write_json([asdict(entry) for entry in found])
             return DONE
@@ -82,7 +86,14 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         return DONE
     known = await engine.store.drafts(session_id)
     known += await engine.store.drafts(session_id, done=True)
+    if of_run is not None:
+        known = tuple(one for one in known if one.draft_id in of_run)
     entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
+    if not entries and of_run is not None:
+        fitting = ("approved",) if options.what == "undo" else ("waiting", "conflict")
+        entries = [one for one in reversed(known) if one.status in fitting]
+    if not entries:
+        raise ConfigurationError("Name a draft, or a run with drafts that can be decided so.")
     if options.what == "show":
         return await _show(engine, entries[0], options, console)
     if options.what not in DECISIONS:
@@ -96,6 +107,30 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         session = await engine.sessions.open(owner)
         code = max(code, await decide_drafts(session, ids, options.what, console))
     return code
+
+
+async def _of_run(engine: Engine, options: argparse.Namespace) -> set[str] | None:
+    """The ids of the drafts of a run, or of what one of its steps changed; None without one."""
+    from studio.domain.runs import Run
+    from studio.domain.sessions import Caller
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    if options.run is None:
+        return None
+    runs = WorkflowRuns(engine)
+    run = Run(await runs.store.events((await runs.find(options.run)).id))
+    step = getattr(options, "step", None)
+    if step is not None and step not in {one.step for one in run.steps.values()}:
+        raise ConfigurationError(f"The run has no step {step}.")
+    paths = {file.path for one in run.changes.values() if one.step == step for file in one.files}
+    found = set[str]()
+    for info in await engine.store.called_by(Caller("run", run.id)):
+        session = await engine.sessions.open(info.id)
+        part = info.caller.part if info.caller is not None else ""
+        for draft in session.drafts.all:
+            if step is None or part == step or (not part and draft.describe().name in paths):
+                found.add(draft.id)
+    return found
 
 
 async def _show(

@@ -126,6 +126,12 @@ class FolderSnapshot:
             reader.flush()
             return state, changes
 
+    def digests(self) -> dict[str, str]:
+        """The digests of the files of the last scan whose contents are kept, by relative path."""
+        with self._lock:
+            known = self._entries.items()
+            return {self._relative(p): e.digest for p, e in known if e.kind == "file" and e.kept}
+
     def save(self) -> None:
         """Store the scan, so that the next program need not read the files again."""
         with self._lock:

@@ -68,6 +68,8 @@ async def run(
         raise NothingRead(_too_many(context.jobs, context.session_id))
     inside = context.workspace.relative(context.workspace.resolve(folder or ".", write=True))
     environment = {**context.environment, **UNATTENDED}
+    if context.workspace.desk is not None and not context.sandbox.desks:
+        raise NothingRead("No command can run here: it would change the folder itself.")
     drafts = DraftDesk(context)
     await drafts.lay()
     job: Job | None = None
@@ -81,9 +83,9 @@ async def run(
             ):
                 return await _result(context, drafts, command, ended, limit, network=network)
             stdin: Stdin = "terminal" if terminal else "pipe" if background else "nothing"
-            root = context.workspace.root
+            root = context.workspace.origin
             started = await ShellCommand.start(
-                Launch(command, root, environment, network, desk=drafts.desk, inside=inside),
+                Launch(command, root, environment, network, desk=drafts.shown, inside=inside),
                 sandbox=context.sandbox,
                 keeper=context.keeper,
                 stdin=stdin,
@@ -153,7 +155,7 @@ async def _result(
 def _goes_on(job: Job, drafts: DraftDesk) -> Result:
     """The result of a command that became a job."""
     about = [f"It goes on as job {job.id}. To look at it, or to stop it: job(id=“{job.id}”)."]
-    if drafts.desk is None:
+    if drafts.shown is None:
         about.append("What it changes in the folder from now on is not undone with the turn.")
     about.append(drafts.seen(goes_on=True))
     output = last_states(job.news()).rstrip("\n") or "(no output yet)"

@@ -36,13 +36,15 @@ class DraftDesk:
         """``desk`` and ``drafts`` are those that a command of another call works on."""
         self._context = context
         self.desk = desk
+        self.of_step = context.workspace.desk
+        """The desk of the whole session; there no draft waits."""
         self.drafts = context.drafts.waiting(of_turn=True) if drafts is None else drafts
         self.unseen = context.drafts.waiting(of_turn=False) if drafts is None else ()
         self._reason = ""
 
     async def lay(self) -> None:
         """Copy the folder with the drafts in it, if there are any."""
-        if not self.drafts:
+        if not self.drafts or self.of_step is not None:
             return
         if not self._context.sandbox.desks:
             self._reason = "there is no sandbox for that here"
@@ -57,6 +59,11 @@ class DraftDesk:
     async def remove(self) -> None:
         if self.desk is not None:
             await asyncio.to_thread(self.desk.remove)
+
+    @property
+    def shown(self) -> Desk | None:
+        """What the command finds in the folder's place."""
+        return self.desk or self.of_step
 
     @property
     def root(self) -> Path:

@@ -126,17 +126,18 @@ class _Run:
             if draft.action != "delete" and (draft.before is not None or not draft.base_digest):
                 contents[draft.target or draft.path] = encode(draft.after, draft.encoding)
         contents[self.name] = data
-        self.desk = await laid(lambda: Desk.lay(self.context.workspace.root, contents))
+        workspace = self.context.workspace
+        self.desk = await laid(lambda: Desk.lay(workspace.desk or workspace.root, contents))
 
     async def _output(self, check: EditCheck) -> tuple[int, list[str]] | None:
         """The exit code and the lines of a check, on the desk if there is one; None if it took
         too long."""
-        context, desk = self.context, self.desk
+        context, desk = self.context, self.desk or self.context.workspace.desk
         seconds = min(SECONDS, self.until - time.monotonic())
         if seconds <= 0:
             return None
         shows = desk is not None and context.sandbox.desks
-        root = context.workspace.root
+        root = context.workspace.origin
         ended = await run_shell(
             Launch(
                 check.command_for(self.name),

@@ -35,16 +35,20 @@ class Hunk:
     @property
     def merged(self) -> tuple[str, ...]:
         """The lines of the merged text; for a conflict both sides, between markers."""
+        return self.marked(THEIRS, OURS)
+
+    def marked(self, theirs: str, ours: str) -> tuple[str, ...]:
+        """As ``merged``, with other lines before and after the two sides."""
         if self.side != "conflict":
             return self.theirs if self.side == "theirs" else self.ours
         sides = (*self.theirs, *self.ours, *self.base)
         end = "\r\n" if any(line.endswith("\r\n") for line in sides) else "\n"
         return (
-            f"{THEIRS}{end}",
+            f"{theirs}{end}",
             *_ended(self.theirs, end),
             f"{BETWEEN}{end}",
             *_ended(self.ours, end),
-            f"{OURS}{end}",
+            f"{ours}{end}",
         )
 
 

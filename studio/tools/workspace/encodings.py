@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import unicodedata
 
+from studio.domain.drafts import BINARY
 from studio.domain.errors import ToolFailed
 from studio.tools.sdk.result import size
 
@@ -19,7 +20,11 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 """Byte order marks; these names of encodings, which drafts are stored with, include the mark."""
-_UNMARKED = {"utf-16-le-unmarked": "utf-16-le", "utf-16-be-unmarked": "utf-16-be"}
+_UNMARKED = {
+    "utf-16-le-unmarked": "utf-16-le",
+    "utf-16-be-unmarked": "utf-16-be",
+    BINARY: "latin-1",
+}
 _DAMAGED = "utf-8-damaged"
 _TITLES = {
     "cp1252": "Windows-1252",

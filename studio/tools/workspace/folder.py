@@ -12,6 +12,7 @@ from pathlib import Path
 
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.tools import SKIPPED_FOLDERS
+from studio.processes.desk import Desk
 
 from .editor import Editor
 
@@ -30,7 +31,8 @@ class Workspace:
     the one with the whole text of long results. ``hidden`` returns True for files that listing
     and searching leave out, by their path relative to the folder, with
     links resolved. ``editor`` is the editor that the person works in, if it tells of its
-    files. Methods touch the disk.
+    files. On a ``desk`` the files are in ``root`` there, and have their names in the folder
+    (W-23). Methods touch the disk.
     """
 
     def __init__(
@@ -39,9 +41,14 @@ class Workspace:
         readable: Sequence[Path] = (),
         hidden: Callable[[str], bool] = _nothing,
         editor: Editor | None = None,
+        desk: Desk | None = None,
     ) -> None:
-        self.root = Path(os.path.realpath(root))
-        self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
+        self.origin = Path(os.path.realpath(root))
+        """The folder as people, models and commands know it."""
+        self.root = self.origin if desk is None else desk.root
+        shared = [self.origin / name for name in desk.shared] if desk is not None else []
+        self.readable = tuple(Path(os.path.realpath(one)) for one in (*readable, *shared))
+        self.desk = desk
         self.hidden = hidden
         self.editor = editor
 
@@ -63,7 +70,7 @@ class Workspace:
     def check(self) -> None:
         """Raises ToolFailed if the folder does not exist any more."""
         if not self.root.is_dir():
-            raise NothingRead(f"The folder {self.root} is not there any more.")
+            raise NothingRead(f"The folder {self.origin} is not there any more.")
 
     def resolve(self, path: str, *, write: bool = False) -> Path:
         """The real path of ``path``, after all links; it need not exist.
@@ -81,7 +88,7 @@ class Workspace:
         """
         self.check()
         try:
-            found = Path(os.path.realpath(self._joined(path)))
+            found = Path(os.path.realpath(self.joined(path)))
         except (OSError, ValueError, RuntimeError) as error:
             raise NothingRead(f"“{path}” is not a path: {reason(error)}.") from error
         return found, any(found.is_relative_to(one) for one in (self.root, *self.readable))
@@ -92,7 +99,7 @@ class Workspace:
         The last name keeps its spelling on a file system that ignores case.
         """
         found = self.resolve(path, write=write)
-        joined = self._joined(path)
+        joined = self.joined(path)
         if joined.name in ("", "..") or found == self.root:
             return found
         place = Path(os.path.realpath(joined.parent)) / joined.name
@@ -102,7 +109,20 @@ class Workspace:
         places = (self.root,) if write else (self.root, *self.readable)
         if any(found.is_relative_to(place) for place in places):
             return found
-        raise NothingRead(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
+        raise self._outside(path)
+
+    def _outside(self, path: str) -> NothingRead:
+        return NothingRead(f"“{path}” is outside the folder {self.origin}. Use a path inside it.")
+
+    def joined(self, path: str) -> Path:
+        """The path with its links and ``..``; raises ToolFailed or ValueError for none."""
+        joined = self._joined(path)
+        if self.desk is None:
+            return joined
+        name = os.path.relpath(os.path.normpath(self.origin / path), self.origin)
+        if any(Path(name).is_relative_to(one) for one in self.desk.shared):
+            return self.origin / name
+        return self.root / name if joined.is_relative_to(self.origin) else joined
 
     def _joined(self, path: str) -> Path:
         if "\0" in path:
@@ -117,7 +137,9 @@ class Workspace:
                 raise ValueError("it names a device")
             return self.root / path
         if _DRIVE.match(path) or path.startswith("\\\\"):
-            raise NothingRead(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
+            raise NothingRead(
+                f"“{path}” is outside the folder {self.origin}. Use a path inside it."
+            )
         joined = self.root / path
         if "\\" in path and not os.path.lexists(joined):
             return self.root / path.replace("\\", "/")  # models confuse the two
@@ -125,10 +147,14 @@ class Workspace:
 
     def relative(self, path: Path) -> str:
         """A resolved path as a model and a person see it: ``src/a.py``, ``.`` for the folder."""
-        try:
-            return path.relative_to(self.root).as_posix()
-        except ValueError:
-            return path.as_posix()
+        for top in dict.fromkeys((self.root, self.origin)):
+            if path.is_relative_to(top):
+                return path.relative_to(top).as_posix()
+        return path.as_posix()
+
+    def in_folder(self, path: Path) -> Path:
+        """A resolved path as commands know it; another one only where there is a desk."""
+        return self.origin / path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
     def folder(self, path: str) -> Path:
         """``resolve``, and it must be a folder; raises ToolFailed."""

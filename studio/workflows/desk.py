@@ -1,0 +1,513 @@
+"""Desks: lets steps of a run that write side by side see their own changes, and merges them.
+
+Each step works on a copy of the folder with the changes of the steps that it needs (W-23). What
+it changed is kept by digests when its try ends. Where steps meet, their changes are merged in
+order, each on what it began with (W-25): the changes and the answers alone decide what a file
+becomes, so it is found again whenever it is asked for. In the end all waits as the drafts of one
+session (W-26).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from studio.agent.budget import Account, Budget
+from studio.agent.engine import Engine
+from studio.domain.drafts import BINARY, FileDraft
+from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.runs import (
+    MERGE,
+    ChangedFile,
+    Run,
+    RunDrafted,
+    RunEvent,
+    RunFinished,
+    RunQuestion,
+    StepChanged,
+    StepFinished,
+    StepInTurns,
+    StepStarted,
+)
+from studio.domain.sessions import Caller
+from studio.domain.workflows import Step
+from studio.files.atomic_write import write_atomically
+from studio.processes.desk import Desk, DeskTooLarge
+from studio.storage.snapshots.blob_store import BlobStore, digest_of
+from studio.tools.drafts.three_way_merge import Merge, three_way
+from studio.tools.workspace.encodings import NotText, decode, encode
+
+from .expressions import as_words
+from .plan import Plan
+from .step_work import Outcome, StepWork
+
+LARGEST = 10_000_000
+"""Bytes of the largest file that is kept of a desk."""
+_FILES = frozenset({"read", "draft", "act"})
+_WRITES = frozenset({"draft", "act"})
+_MERGED: JsonObject = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+}
+_TASK = """\
+{theirs} and {ours} changed the file {path} differently. Merge them: keep what each of them \
+wanted, and lose nothing. Answer with the whole text of the file.
+
+The file before:
+
+{base}
+
+As {theirs} has it:
+
+{one}
+
+As {ours} has it:
+
+{other}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A file that steps changed differently. Sides are digests, or empty for a deleted file.
+
+    ``names`` are those of the sides, ``texts`` the base and the sides; None where one is no text.
+    """
+
+    path: str
+    sides: tuple[str, str]
+    names: tuple[str, str]
+    id: str
+    merge: Merge | None = None
+    texts: tuple[str, str, str] | None = None
+    encoding: str = "utf-8"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        of = [
+            f"As {name} has it" if side else f"Delete it, as {name}"
+            for name, side in zip(self.names, self.sides, strict=True)
+        ]
+        return (*of, "Both, between marks") if self.merge is not None else tuple(of)
+
+    @property
+    def marked(self) -> str:
+        """The whole text, with both sides of what differs between marks."""
+        assert self.merge is not None
+        marks = f"<<<<<<< {self.names[0]}", f">>>>>>> {self.names[1]}"
+        return "".join(line for hunk in self.merge.hunks for line in hunk.marked(*marks))
+
+    @property
+    def question(self) -> RunQuestion:
+        marks = f"<<<<<<< {self.names[0]}", f">>>>>>> {self.names[1]}"
+        hunks = [one for one in self.merge.hunks if one.side == "conflict"] if self.merge else []
+        shown = [f"Line {one.at[0]}:\n{''.join(one.marked(*marks))}" for one in hunks]
+        text = f"{self.names[0]} and {self.names[1]} changed {self.path} differently."
+        return RunQuestion(self.id, "conflict", text, "\n".join(shown), self.choices)
+
+
+class Desks:
+    """The desks of one run; ``record`` is the runner's."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: Plan,
+        run: Run,
+        work: StepWork,
+        account: Account,
+        record: Callable[..., Awaitable[None]],
+    ) -> None:
+        self._engine = engine
+        self._plan = plan
+        self._run = run
+        self._work = work
+        self._account = account
+        self._record = record
+        self._place = engine.paths.data / "desks"
+        self._contents = BlobStore(self._place / "contents.db")
+        self._chosen: dict[str, str] | None = None
+        self._turn = asyncio.Lock()
+        self._open: dict[tuple[str, str], str] = {}
+        """The sessions that work on a desk now, by step and item."""
+
+    # Who has one
+
+    async def _choice(self) -> dict[str, str]:
+        """The steps that work on a desk, each with why that cannot be; mostly nothing (W-24)."""
+        if self._chosen is not None:
+            return self._chosen
+        steps, every = self._plan.workflow.steps, self._plan.every
+        effects = {step.id: await self._effects(step) for step in steps}
+        writers = {id for id, found in effects.items() if found & _WRITES}
+        mode = self._run.started.permission_mode if self._run.started else ""
+        waits = (mode or self._engine.settings.values.default_permission_mode) != "auto"
+        wanted = set[str]()
+        for step in steps:
+            apart = (one for one in writers - {step.id} if one not in every[step.id])
+            beside = any(step.id not in every[one] for one in apart)
+            many = bool(step.for_each or step.matrix) and step.max_parallel != 1
+            # Where drafts wait, a step that needs this one would not see what it wrote.
+            needed = waits and any(effects[one] & _FILES and step.id in every[one] for one in every)
+            if step.desk == "own" or (
+                step.desk == "auto" and step.id in writers and (beside or many or needed)
+            ):
+                wanted.add(step.id)
+        for step in steps:
+            if step.desk == "auto" and effects[step.id] & _FILES and every[step.id] & wanted:
+                wanted.add(step.id)
+        sandbox = await self._engine.sandbox()
+        why = "" if sandbox.desks else "No sandbox here can show a copy of the folder to commands."
+        acts = {id for id, found in effects.items() if "act" in found}
+        self._chosen = {id: why if id in acts else "" for id in wanted if effects[id]}
+        return self._chosen
+
+    async def _effects(self, step: Step) -> set[str]:
+        """What the tools of a step do; nothing for one that has none, or is not known."""
+        if step.kind != "agent" or self._run.started is None:
+            return set()
+        try:
+            agent = await self._engine.agent(step.target, Path(self._run.started.folder))
+        except ConfigurationError:  # the step itself says so
+            return set()
+        tools = self._engine.tools()
+        return {str(tools[name].spec.effect) for name in agent.tools if name in tools}
+
+    # The work of a step
+
+    async def working(
+        self, step: Step, item: str, session_id: str, work: Callable[[], Awaitable[Outcome]]
+    ) -> Outcome | RunQuestion:
+        """Do the work of a step on its desk, if it has one; or a question that comes before."""
+        choice = await self._choice()
+        if step.id not in choice:
+            return await work()
+        key, why = (step.id, item), choice[step.id]
+        if not why and key not in self._open:
+            try:
+                blocked = await self._lay(step, item, session_id)
+            except DeskTooLarge as error:
+                why = f"No copy can be made, because {error}."
+            except (OSError, ToolFailed) as error:
+                why = f"The folder cannot be copied: {error}."
+            else:
+                if blocked is not None:
+                    return blocked
+        if not why:
+            return await work()
+        if self._run.step(*key).in_turns != why:
+            await self._record(StepInTurns(*key, why))
+        async with self._turn:
+            return await work()
+
+    async def _lay(
+        self, step: Step, item: str, session_id: str
+    ) -> RunQuestion | StepFinished | None:
+        """Lay the desk of a try, or open it again; or what has to be answered first."""
+        at, folder = self._place / session_id, Path(self._folder)
+        try:
+            desk = await asyncio.to_thread(Desk.open, at)
+        except (OSError, ValueError):
+            kept = await (await self._engine.services.folders.track(str(folder))).keep()
+            before = self._ordered(self._plan.every[step.id])
+            own = self._run.changes.get((step.id, item))
+            found = await self._merged([*before, own] if own else before, (step.id, item))
+            if not isinstance(found, Mapping):
+                return found
+            needed = await self._merged(before, (step.id, item))
+            assert isinstance(needed, Mapping), "less changes have no more clashes"
+
+            def lay() -> Desk:
+                shutil.rmtree(at, ignore_errors=True)
+                contents = {path: self._bytes(one) if one else None for path, one in found.items()}
+                desk = Desk.lay(folder, contents, at)
+                base = {**kept, **needed}
+                write_atomically(at / "base.json", json.dumps(base).encode("ascii"))
+                return desk
+
+            desk = await asyncio.to_thread(lay)
+        self._open[step.id, item] = session_id
+        self._engine.services.desks[session_id] = desk
+        return None
+
+    async def with_changes(self, events: Sequence[RunEvent]) -> list[RunEvent]:
+        """The events, before each end of a try what it did on its desk."""
+        found: list[RunEvent] = []
+        for event in events:
+            if isinstance(event, StepFinished) and (event.step, event.item) in self._open:
+                found.append(await self._changed(event.step, event.item))
+            found.append(event)
+        return found
+
+    async def put_away(self, events: Iterable[RunEvent]) -> None:
+        """Take away the desks of tries whose end is stored."""
+        for event in events:
+            key = (event.step, event.item) if isinstance(event, StepFinished) else ("", "")
+            if (session_id := self._open.pop(key, "")) and isinstance(event, StepFinished):
+                desk = self._engine.services.desks.pop(session_id)
+                await asyncio.to_thread(desk.remove)
+
+    async def _changed(self, step: str, item: str) -> StepChanged:
+        session_id = self._open[step, item]
+        await self._engine.services.jobs.end(session_id)
+        desk = self._engine.services.desks[session_id]
+        own = self._run.changes.get((step, item), StepChanged(step, item, ()))
+
+        def look() -> StepChanged:
+            base = cast("dict[str, str]", json.loads((desk.root.parent / "base.json").read_text()))
+            changes = desk.changes()
+            names = [*changes.written, *changes.deleted, *(one.path for one in own.files)]
+            files, left = list[ChangedFile](), [*changes.other]
+            for name in sorted(set(names)):
+                place = desk.root / name
+                # What is behind a link is not on the desk.
+                ordinary = os.path.realpath(place) == str(place) and place.is_file()
+                try:
+                    if ordinary and place.stat().st_size > LARGEST:
+                        raise OSError
+                    after = self._put(place.read_bytes()) if ordinary else ""
+                except OSError:
+                    left.append(name)
+                    continue
+                before = base[name] if name in base else self._in_folder(desk, name)
+                if before != after:
+                    self._keep(before)
+                    files.append(ChangedFile(name, before, after))
+            return StepChanged(step, item, tuple(files), tuple(dict.fromkeys(left)))
+
+        return await asyncio.to_thread(look)
+
+    # Where changes meet
+
+    def _ordered(self, steps: Iterable[str]) -> list[StepChanged]:
+        """What these steps changed, each after those that it needs."""
+        every, places = self._plan.every, [one.id for one in self._plan.workflow.steps]
+        order = sorted(steps, key=lambda id: (len(every[id]), places.index(id)))
+        keys = [(id, key) for id in order for key in ("", *self._run.items.get(id, ()))]
+        return [self._run.changes[key] for key in keys if key in self._run.changes]
+
+    async def _merged(
+        self, changes: Sequence[StepChanged], key: tuple[str, str]
+    ) -> Mapping[str, str] | RunQuestion | StepFinished:
+        """What files become by these changes, by digest; or what has to be answered first."""
+        while True:
+            found, clashes = await asyncio.to_thread(self._fold, changes)
+            if not clashes:
+                return found
+            clash, how = clashes[0], self._plan.workflow.on_conflict
+            if how == "stop":
+                reason = clash.question.text
+                return StepFinished(*key, "failed", reason, fault="invalid")
+            if how == "ask" or not await self._merged_by_agent(how, clash):
+                return clash.question
+
+    def _fold(self, changes: Sequence[StepChanged]) -> tuple[dict[str, str], list[Clash]]:
+        """Merge changes in this order; clashes without an answer have both sides in the result."""
+        found: dict[str, str] = {}
+        names: dict[str, list[str]] = {}
+        clashes: list[Clash] = []
+        for change in changes:
+            for file in change.files:
+                now, who = found.get(file.path), self._label(change)
+                if now is None or now == file.before:
+                    found[file.path] = file.after
+                elif now != file.after:
+                    sides = " and ".join(names[file.path]), who
+                    merged = self._merge(file, now, sides)
+                    if isinstance(merged, Clash):
+                        clashes.append(merged)
+                        merged = self._both(merged)
+                    found[file.path] = merged
+                names.setdefault(file.path, []).append(who)
+        return found, clashes
+
+    def _merge(self, file: ChangedFile, now: str, names: tuple[str, str]) -> str | Clash:
+        """The digest of a file that two sides changed since ``before``."""
+        sides = now, file.after
+        words = "\n".join((file.path, file.before, *sides))
+        clash = Clash(file.path, sides, names, hashlib.sha256(words.encode()).hexdigest()[:32])
+        try:
+            texts = (
+                [self._text(one, file.path) for one in (file.before, *sides)] if all(sides) else []
+            )
+        except NotText:
+            texts = []
+        if texts:
+            (base, _), (theirs, _), (ours, encoding) = texts
+            merge = three_way(base, theirs, ours)
+            clash = replace(clash, merge=merge, texts=(base, theirs, ours), encoding=encoding)
+            if not merge.conflicts:
+                return self._put(encode(merge.text, encoding))
+        answer = self._answer(clash.id)
+        if answer is None:
+            return clash
+        if answer in clash.choices[:2]:
+            return sides[clash.choices.index(answer)]
+        if answer.strip() and answer not in clash.choices:
+            return self._put(encode(answer, clash.encoding))
+        return self._both(clash)
+
+    def _both(self, clash: Clash) -> str:
+        if clash.merge is None:
+            return clash.sides[1] or clash.sides[0]
+        return self._put(encode(clash.marked, clash.encoding))
+
+    def _answer(self, id: str) -> str | None:
+        if id in self._run.answers:
+            return as_words(self._run.answers[id])
+        outputs = self._run.step(MERGE, id).outputs
+        return as_words(outputs["text"]) if isinstance(outputs, dict) else None
+
+    async def _merged_by_agent(self, agent: str, clash: Clash) -> bool:
+        """Have an agent merge a text; False if it did not."""
+        if clash.texts is None or self._run.step(MERGE, clash.id).over:
+            return False
+        base, one, other = clash.texts
+        step = Step(MERGE, "agent", agent, title=f"Merge {clash.path}", outputs=_MERGED)
+        theirs, ours = clash.names
+        said = _TASK.format(
+            path=clash.path, theirs=theirs, ours=ours, base=base, one=one, other=other
+        )
+        session = await self._work.session(step, clash.id)
+        await self._record(StepStarted(MERGE, clash.id, session_id=session.info.id))
+        outcome = await self._work.run(step, clash.id, session, said, Budget([self._account]), ())
+        if not isinstance(outcome, StepFinished):
+            outcome = StepFinished(MERGE, clash.id, "failed", "It was not merged.", fault="error")
+        await self._record(outcome)
+        return outcome.state == "done"
+
+    # The end
+
+    def before_end(self, events: Sequence[RunEvent]) -> Sequence[RunEvent]:
+        """What happens instead of these events: before a run ends, its changes meet.
+
+        The end is no success if they could not be merged.
+        """
+        merge, end = self._run.step(MERGE), events[-1] if events else None
+        if not isinstance(end, RunFinished):
+            return events
+        if any(one.files for one in self._run.changes.values()) and not merge.over:
+            return () if merge.tries else [StepStarted(MERGE)]
+        if merge.state == "failed" and end.state == "done":
+            return [*events[:-1], replace(end, state="failed", reason=merge.reason)]
+        return events
+
+    async def meet(self) -> StepFinished | RunQuestion:
+        """Merge all that the run changed, and let it wait as drafts."""
+        changes = self._ordered(self._plan.every)
+        found = await self._merged(changes, (MERGE, ""))
+        if isinstance(found, RunQuestion):
+            return found
+        count = await self.offer()
+        tries = [one.session_id for step in self._run.steps.values() for one in step.tries]
+        for session_id in filter(None, tries):  # of a program that was killed
+            await asyncio.to_thread(shutil.rmtree, self._place / session_id, True)
+        if isinstance(found, StepFinished):
+            return found
+        files = "1 file waits" if count == 1 else f"{count} files wait"
+        return StepFinished(MERGE, "", text=f"{files} for you as drafts.")
+
+    async def offer(self) -> int:
+        """Make drafts of what the run changed, both sides of what differs in them; how many."""
+        changes = self._ordered(self._plan.every)
+        found, _ = await asyncio.to_thread(self._fold, changes)
+        first: dict[str, str] = {}
+        for change in changes:
+            for file in change.files:
+                first.setdefault(file.path, file.before)
+        wanted = {path: after for path, after in found.items() if after != first[path]}
+        started = self._run.started
+        if not wanted or started is None:
+            return 0
+        sessions = self._engine.sessions
+        if self._run.drafts and await self._engine.store.get(self._run.drafts) is not None:
+            session = await sessions.open(self._run.drafts)
+        else:
+            session = await sessions.create(
+                folder=started.folder,
+                agent=started.name,
+                provider=started.provider,
+                model=started.model,
+                title=f"Run {started.number}",
+                held=True,
+                caller=Caller("run", started.run_id),
+            )
+            await self._record(RunDrafted(session.info.id))
+        known = {path for one in session.drafts.all for path in getattr(one, "paths", ())}
+        drafts = await asyncio.to_thread(
+            lambda: [self._draft(p, first[p], wanted[p]) for p in sorted(wanted.keys() - known)]
+        )
+        if drafts:
+            await session.offer(drafts)
+        return len(wanted)
+
+    def _draft(self, path: str, before: str, after: str) -> FileDraft:
+        """A draft of a file that no other draft changes."""
+        try:
+            old, encoding = self._text(before, path)
+            new, encoding = self._text(after, path) if after else ("", encoding)
+            if encode(old, encoding) != (self._bytes(before) if before else b""):
+                raise NotText(path)
+        except (NotText, ToolFailed):
+            old = self._bytes(before).decode("latin-1") if before else ""
+            new = self._bytes(after).decode("latin-1") if after else ""
+            encoding = BINARY
+        return FileDraft(
+            uuid.uuid4().hex,
+            path,
+            old if before else None,
+            new,
+            before,
+            encoding,
+            action="write" if after else "delete",
+        )
+
+    # Contents
+
+    @property
+    def _folder(self) -> str:
+        return self._run.started.folder if self._run.started else ""
+
+    def _label(self, change: StepChanged) -> str:
+        label = self._plan.workflow.step(change.step).label
+        value = self._run.items.get(change.step, {}).get(change.item)
+        return f"{label} ({as_words(value)[:40]})" if change.item else label
+
+    def _put(self, data: bytes) -> str:
+        digest = digest_of(data)
+        self._contents.put({digest: data})
+        return digest
+
+    def _keep(self, digest: str) -> None:
+        """Keep what a file had before, which other contents are about to be deleted with."""
+        if digest and self._contents.get(digest) is None:
+            data = self._engine.services.folders.contents.get(digest)
+            if data is not None:
+                self._contents.put({digest: data})
+
+    def _in_folder(self, desk: Desk, name: str) -> str:
+        """The digest of a file of the folder that was too big to be kept; empty for none."""
+        place = desk.folder / name
+        if desk.outdated(name) or not place.is_file() or place.is_symlink():
+            return ""
+        return self._put(place.read_bytes())
+
+    def _bytes(self, digest: str) -> bytes:
+        """Raises StorageError if the content is not there any more."""
+        data = self._contents.get(digest)
+        if data is None:
+            raise StorageError("What a step of this run changed is not stored any more.")
+        return data
+
+    def _text(self, digest: str, path: str) -> tuple[str, str]:
+        """The text and the encoding of a content; of none an empty one. Raises NotText."""
+        return decode(self._bytes(digest), path) if digest else ("", "utf-8")
