@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.runs import (
+    MERGE,
     ItemsFound,
     RetryPlanned,
     Run,
@@ -311,7 +312,8 @@ class Plan:
     def _wind_up(self, run: Run, failed: StepRun, decision: Decision) -> None:
         """Leave out what has not started, and end what runs."""
         reason = f"The run stopped at {self._steps[failed.step].label}."
-        decision.stops += [(one.step, one.item) for one in run.busy]
+        keys = ((one.step, one.item) for one in run.busy)
+        decision.stops += [key for key in keys if key != (MERGE, "")]  # what was done is kept
         busy = {step for step, _ in decision.stops}
         for step in self.workflow.steps:
             one = run.step(step.id)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import json
+import os
+import subprocess
 from pathlib import Path
 
-from studio.domain.runs import Run, RunEvent, StepAsked
-from studio.simulator import Call, RequestView, Returned, Text, Turn
-from studio.workflows.runner import Runner
+import pytest
+
+from studio.domain.runs import MERGE, Run, RunEvent, StepAsked
+from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
+from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
-from support.workflow_home import asked_in, begin, carry_out, states, workflow
+from support.waiting import within
+from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
 
 BASE = "".join(f"line {number}\n" for number in range(1, 21))
 TWO = workflow(
@@ -38,6 +43,9 @@ class Acting:
         return Turn(calls[words][made]) if made < len(calls[words]) else Turn(Text("Done."))
 
 
+TIMES = 50 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
+
+
 def change(path: str, old: str, new: str) -> Call:
     return Call("edit", {"path": path, "old": old, "new": new})
 
@@ -51,17 +59,6 @@ def contents(folder: Path) -> dict[str, str]:
     found = (path for path in sorted(folder.rglob("*")) if path.is_file())
     names = ((path.relative_to(folder).as_posix(), path) for path in found)
     return {name: path.read_text() for name, path in names if not name.startswith(".agents")}
-
-
-def answering(runner: Runner, answer: Callable[[StepAsked], object]) -> Callable[[RunEvent], None]:
-    tasks: list[asyncio.Task[None]] = []
-
-    def answered(event: RunEvent) -> None:
-        if isinstance(event, StepAsked):
-            given = runner.answer(event.question.id, answer(event))  # type: ignore[arg-type]
-            tasks.append(asyncio.ensure_future(given))
-
-    return answered
 
 
 async def drafts_of(home: EngineHome, run: Run) -> dict[str, str]:
@@ -105,3 +102,170 @@ async def test_w23_w26_two_writers_one_file_and_one_undo(tmp_path: Path) -> None
         assert await home.command("drafts", "undo", "--run", run.id) == 0
         assert contents(home.folder) == before
         assert not home.simulator.violations
+
+
+CANARY = """\
+echo changed > {folder}/canary.txt; echo changed > link.txt; echo changed > sub/../canary.txt
+cp canary.txt seen.txt; echo new > {folder}/made.txt; printf '\\0\\1' > data.bin
+git -C {folder} config user.name nobody; git -C {folder} commit -qam changed
+rm {folder}/gone.txt; pwd; cat a.txt; true"""
+
+
+@pytest.mark.parametrize("number", range(TIMES))
+async def test_w23_nothing_on_a_desk_touches_the_folder(tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "work"
+    run_it = Call("run", {"command": CANARY.format(folder=folder)})
+    calls = [write("a.txt", "by a\n"), run_it, Call("read", {"path": f"{folder}/seen.txt"})]
+    calls += [write(f"{folder}/absolute.txt", "in\n"), write("out.txt", "leaves the folder\n")]
+    script = Acting({"Do A.": calls, "Do B.": [run_it]})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        if not (await home.engine.sandbox()).desks:
+            pytest.skip("no sandbox here shows a desk")
+        home.engine.settings.values.default_permission_mode = "auto"
+        outside = tmp_path / "outside.txt"
+        (folder / "sub").mkdir()
+        for name in ("canary.txt", "gone.txt"):
+            (folder / name).write_text("as it was\n")
+        outside.write_text("as it was\n")
+        (folder / "link.txt").symlink_to(folder / "canary.txt")
+        (folder / "out.txt").symlink_to(outside)
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(folder)], check=True)
+        before = contents(folder)
+        runner = await begin(home, TWO)
+        answers: list[asyncio.Task[None]] = []
+
+        def allow(event: RunEvent) -> None:
+            if isinstance(event, StepAsked):
+                answers.append(asyncio.create_task(runner.answer(event.question.id, "once")))
+
+        run = await carry_out(runner, allow)
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert contents(folder) == before and outside.read_text() == "as it was\n"
+        told = script.told["Do A."]
+        assert "by a" in told and str(folder) in told and "changed" in told, told
+        assert "outside the folder" in told, "no link leads a file tool out of the desk"
+        drafts = await drafts_of(home, run)
+        assert set(drafts) == {
+            *("a.txt", "absolute.txt", "canary.txt", "data.bin", "gone.txt", "made.txt"),
+            "seen.txt",
+        }
+        assert await home.command("drafts", "approve", "--run", run.id) == 0
+        assert (folder / "data.bin").read_bytes() == b"\0\1" and not (folder / "gone.txt").exists()
+        assert await home.command("drafts", "undo", "--run", run.id) == 0
+        assert contents(folder) == before
+
+
+MEETING = workflow(
+    """\
+  - {id: a, agent: Coder, prompt: Do A.}
+  - {id: b, agent: Coder, prompt: Do B.}
+  - {id: c, needs: [a, b], agent: Coder, prompt: Do C.}
+""",
+    "on_conflict: HOW\n",
+)
+CLASH = {
+    "Do A.": [change("f.txt", "line 3\n", "by a\n"), write("only-a.txt", "a\n")],
+    "Do B.": [change("f.txt", "line 3\n", "by b\n")],
+    "Do C.": [Call("read", {"path": "f.txt"}), change("f.txt", "line 9\n", "by c\n")],
+}
+
+
+@pytest.mark.parametrize("choice", [0, 1, 2, "all of it\nline 9\n"])
+async def test_w25_the_person_decides_where_writers_meet(tmp_path: Path, choice: int | str) -> None:
+    script = Acting(CLASH)
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "f.txt").write_text(BASE)
+        runner = await begin(home, MEETING.replace("HOW", "ask"))
+        asked: list[StepAsked] = []
+
+        def answer(event: StepAsked) -> str:
+            asked.append(event)
+            return event.question.choices[choice] if isinstance(choice, int) else choice
+
+        waited = await carry_out(runner)
+        assert waited.state == "needs_you" and waited.step("c").question is not None
+        question = waited.step("c").question
+        assert question is not None and "by a" in question.detail and "by b" in question.detail
+        await WorkflowRuns(home.engine).close(runner)
+        runner = await go_on(home, runner.run.id)  # it waits on the disk, too
+        await runner.answer(question.id, answer(StepAsked("c", "", question)))
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert len(asked) == 1, "what is answered is not asked again at the end"
+        told, drafts = script.told["Do C."], await drafts_of(home, run)
+        assert ("by a" in told, "by b" in told) == {
+            0: (True, False),
+            1: (False, True),
+            2: (True, True),
+        }.get(choice, (False, False))  # type: ignore[arg-type]
+        assert "by c" in drafts["f.txt"] and drafts["only-a.txt"] == "a\n"
+        assert contents(home.folder) == {"f.txt": BASE}
+        assert await home.command("drafts", "approve", "--run", run.id, "--step", "b") == 0
+        assert set(contents(home.folder)) == {"f.txt"}, "b had no part in the other file"
+        assert "by c" in contents(home.folder)["f.txt"]
+
+
+async def test_w25_an_agent_merges_or_the_run_stops(tmp_path: Path) -> None:
+    script = Acting(CLASH)
+    merged = json.dumps({"text": "merged\nline 9\n"})
+
+    def answers(view: RequestView) -> Turn:
+        return Turn(Text(merged)) if "Merge them" in asked_in(view) else script(view)
+
+    async with engine_home(tmp_path, "anthropic", answers) as home:
+        (home.folder / "f.txt").write_text(BASE)
+        run = await carry_out(await begin(home, MEETING.replace("HOW", "Reviewer")))
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert (await drafts_of(home, run))["f.txt"] == "merged\nby c\n"
+        assert sum(one.tokens for one in run.steps.values() if one.step == MERGE) > 0
+        run = await carry_out(await begin(home, MEETING.replace("HOW", "stop")))
+        assert run.end is not None and run.end.state == "failed"
+        assert run.step("c").reason == "a and b changed f.txt differently."
+        shown = (await drafts_of(home, run))["f.txt"]
+        assert "by a" in shown and "by b" in shown, "nothing is lost"
+        assert contents(home.folder) == {"f.txt": BASE}
+
+
+async def test_w24_who_gets_a_desk(tmp_path: Path) -> None:
+    steps = """\
+  - {id: plan, agent: Researcher, prompt: Do R.}
+  - {id: a, needs: plan, agent: Coder, prompt: Do A.}
+  - {id: b, needs: plan, agent: Coder, prompt: Do B., desk: shared}
+  - {id: look, needs: a, agent: Reviewer, prompt: Do L.}
+  - {id: alone, needs: [look, b], agent: Coder, prompt: Do S., desk: own}
+"""
+    script = Acting({f"Do {word}.": [] for word in "RABLS"})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.engine.settings.values.default_permission_mode = "auto"
+        run = await carry_out(await begin(home, workflow(steps)))
+        assert {step for step, _ in run.changes} == {"a", "look", "alone"}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("studio.processes.desk.MOST_FILES", 0)
+            run = await carry_out(await begin(home, workflow(steps)))
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert not run.changes and "0 files" in run.step("a").in_turns
+
+
+async def test_w23_a_step_goes_on_at_its_desk_after_the_program_ended(tmp_path: Path) -> None:
+    calls = {"Do A.": [write("a.txt", "by a\n")], "Do B.": []}
+    script, stuck = Acting(calls), asyncio.Event()
+
+    def stops(view: RequestView) -> Turn:
+        if any(isinstance(one, Returned) for one in view.items) and not stuck.is_set():
+            stuck.set()
+            return Turn(Text("Never."), faults=(stall(),))
+        return script(view)
+
+    async with engine_home(tmp_path, "anthropic", stops) as home:
+        runner = await begin(home, TWO)
+        work = asyncio.ensure_future(runner.carry_out())
+        async with within():
+            await stuck.wait()
+        work.cancel()
+        await asyncio.wait([work])
+        run_id = runner.run.id
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        run = await carry_out(await go_on(home, run_id))
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert await drafts_of(home, run) == {"a.txt": "by a\n"}
+        assert contents(home.folder) == {}
