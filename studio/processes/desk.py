@@ -25,8 +25,6 @@ from typing import TypeAlias, cast
 
 from studio.domain.aio import settled
 from studio.domain.tools import SKIPPED_FOLDERS
-from studio.files.atomic_write import write_atomically
-from studio.files.folders import private_folder
 
 MOST_FILES = 50_000
 MOST_BYTES = 500_000_000
@@ -63,7 +61,9 @@ class Desk:
 
     def __init__(self, folder: Path, at: Path | None = None) -> None:
         self.folder = Path(os.path.realpath(folder))
-        made = private_folder(at) if at else tempfile.mkdtemp(prefix="agent-studio-desk-")
+        if at is not None:
+            at.mkdir(mode=0o700, exist_ok=True)
+        made = at or tempfile.mkdtemp(prefix="agent-studio-desk-")
         self._made = Path(os.path.realpath(made))
         self.root = self._made / "folder"
         self.shared: list[str] = []
@@ -105,7 +105,9 @@ class Desk:
     def _save(self) -> None:
         if self._list is not None:
             known = {"folder": str(self.folder), "shared": self.shared, "states": self._states}
-            write_atomically(self._list, json.dumps(known).encode("ascii"))
+            new = self._list.with_suffix(".new")
+            new.write_text(json.dumps(known), "ascii")
+            new.replace(self._list)
 
     def changes(self) -> DeskChanges:
         """What is other than when the desk was laid."""

@@ -41,6 +41,7 @@ from studio.domain.runs import (
 from studio.domain.sessions import Caller
 from studio.domain.workflows import Step
 from studio.files.atomic_write import write_atomically
+from studio.files.folders import private_folder
 from studio.processes.desk import Desk, DeskTooLarge
 from studio.storage.snapshots.blob_store import BlobStore, digest_of
 from studio.tools.drafts.three_way_merge import Merge, three_way
@@ -227,6 +228,7 @@ class Desks:
             assert isinstance(needed, Mapping), "less changes have no more clashes"
 
             def lay() -> Desk:
+                private_folder(self._place)
                 shutil.rmtree(at, ignore_errors=True)
                 contents = {path: self._bytes(one) if one else None for path, one in found.items()}
                 desk = Desk.lay(folder, contents, at)

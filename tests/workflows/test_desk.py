@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from studio.domain.runs import MERGE, Run, RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
+from studio.tools.drafts.three_way_merge import three_way
+from studio.workflows.desk import Clash
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
@@ -43,7 +48,7 @@ class Acting:
         return Turn(calls[words][made]) if made < len(calls[words]) else Turn(Text("Done."))
 
 
-TIMES = 50 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
+TIMES = 50 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 5
 
 
 def change(path: str, old: str, new: str) -> Call:
@@ -269,3 +274,33 @@ async def test_w23_a_step_goes_on_at_its_desk_after_the_program_ended(tmp_path: 
         assert run.end is not None and run.end.state == "done", (run.end, states(run))
         assert await drafts_of(home, run) == {"a.txt": "by a\n"}
         assert contents(home.folder) == {}
+
+
+@given(data=st.data())
+@settings(max_examples=200)
+def test_w25_no_line_of_either_is_lost_unshown(data: st.DataObject) -> None:
+    lines = st.lists(st.sampled_from("abcdefgh"), max_size=12)
+    base = [f"{one}\n" for one in data.draw(lines)]
+    sides = [changed(base, data.draw(st.integers(0, 2**32)), name) for name in ("left", "right")]
+    texts = "".join(base), *("".join(side) for side in sides)
+    clash = Clash("f", ("1", "2"), ("A", "B"), "id", three_way(*texts), texts)
+    assert clash.merge is not None
+    shown = clash.marked
+    if clash.merge.conflicts:
+        assert "<<<<<<< A" in clash.question.detail and ">>>>>>> B" in clash.question.detail
+    for side in sides:
+        for line in side:
+            assert line in base or line in shown, "what one side wrote is in the result, or shown"
+    if sides[0] == base or sides[1] == base:
+        assert shown == texts[2 if sides[0] == base else 1], "one side alone is taken as it is"
+
+
+def changed(base: list[str], seed: int, name: str) -> list[str]:
+    """The lines with some taken away and others put in."""
+    chance, found = random.Random(seed), list[str]()
+    for number, line in enumerate(base):
+        if chance.random() < 0.2:
+            found.append(f"{name} {number}\n")
+        if chance.random() < 0.8:
+            found.append(line)
+    return found

@@ -160,7 +160,8 @@ class LocalChecks:
         found.close()
         keeper.close()
         if found.kind != "none":
-            return Finding(name, "ok", f"{found.label}, and a command ran in it")
+            desks = "steps of workflows get copies" if found.desks else "steps take turns"
+            return Finding(name, "ok", f"{found.label}, and a command ran in it; {desks}")
         text = f"commands run unconfined. {found.reason}".rstrip(".")
         if not wanted:
             return Finding(name, "note", text)
