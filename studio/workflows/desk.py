@@ -174,6 +174,8 @@ class Desks:
 
     async def _effects(self, step: Step) -> set[str]:
         """What the tools of a step do; nothing for one that has none, or is not known."""
+        if step.kind == "run":
+            return {"act"}
         if step.kind != "agent" or self._run.started is None:
             return set()
         try:

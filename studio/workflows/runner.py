@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from studio.agent.budget import NO_AMOUNT, Account, Amount, Budget
@@ -31,6 +32,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Answer, Rule
 from studio.domain.runs import (
+    MERGE,
     UNSURE,
     BreakpointCleared,
     BreakpointReached,
@@ -58,6 +60,7 @@ from studio.storage.runs import RunStore
 
 from .breakpoints import begin_or_stop, stop_after
 from .child_runs import ChildRuns, outcome_of
+from .desk import Desks
 from .expressions import ExpressionError, as_words, parse_expression
 from .fork import edited_workflow
 from .plan import INSTANT, Plan, Start
@@ -96,6 +99,7 @@ class Runner:
         self._store = store
         self._work = StepWork(engine, plan.workflow, run.started)
         self._account = Account("run", run.caps.get("", NO_CAPS))
+        self._desks = Desks(engine, plan, run, self._work, self._account, self._record)
         self._accounts: dict[str, Account] = {}
         self._above = above
         self._work.above = self._rules
@@ -195,7 +199,9 @@ class Runner:
             for step in self.plan.workflow.steps
             if not self.run.step(step.id).over
         ]
-        await self._record(*left, RunFinished("stopped", reason))
+        await self._record(*left)
+        await self._desks.offer()
+        await self._record(RunFinished("stopped", reason))
 
     async def answer(self, question_id: str, answer: Json, by: str = "") -> None:
         """Answer a question of the run; raises ConfigurationError if there is none like it.
@@ -206,9 +212,12 @@ class Runner:
         if found is None:
             raise ConfigurationError("This question is answered already, or was never asked.")
         one, question = found
-        step = self.plan.workflow.step(one.step)
         session = self._sessions.get((one.step, one.item))
         answered = StepAnswered(one.step, one.item, question_id, answer, by)
+        if question.kind == "conflict":
+            await self._record(answered)
+            return
+        step = self.plan.workflow.step(one.step)
         if answer == "run":  # it is the whole run's from now on
             await self._record(answered)
             if self._above is None:
@@ -234,7 +243,7 @@ class Runner:
             case "ask":
                 finish = StepFinished(*(one.step, one.item), text=as_words(answer), outputs=answer)
                 await self._record(answered, *self._finished(finish))
-            case "unsure" | "conflict":
+            case "unsure":
                 await self._record(answered)
 
     # The loop
@@ -249,8 +258,8 @@ class Runner:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
             await self._stop_steps(decision.stops, failed)
             return False
-        if decision.events:
-            await self._record(*decision.events)
+        if events := self._desks.before_end(decision.events):
+            await self._record(*events)
             return False
         if decision.starts:
             match begin_or_stop(self.plan, self.run, decision.starts):
@@ -273,7 +282,8 @@ class Runner:
 
     def _waits(self) -> bool:
         """Whether all that has begun waits for the person."""
-        below = {key for key in self._tasks if self.plan.workflow.step(key[0]).kind == "workflow"}
+        kinds = {step.id: step.kind for step in self.plan.workflow.steps}
+        below = {key for key in self._tasks if kinds.get(key[0]) == "workflow"}
         return not below and all(one.state != "running" for one in self.run.busy)
 
     async def _start(self, starts: Iterable[Start]) -> None:
@@ -305,6 +315,11 @@ class Runner:
         begun: list[tuple[Step, StepRun]] = []
         for one in tuple(self.run.busy):
             key, kind = (one.step, one.item), one.question.kind if one.question else ""
+            if one.step == MERGE:
+                if not (one.item or key in self._tasks or one.state != "running"):
+                    self._work_on(key, self._meet())
+                    found = True
+                continue
             step = self.plan.workflow.step(one.step)
             asks_here = kind in ("permission", "reply") or step.kind == "workflow"
             if key in self._tasks or (one.state != "running" and not asks_here):
@@ -323,9 +338,12 @@ class Runner:
         for step, one in begun:
             key = one.step, one.item
             self._fresh.discard(key)
-            self._tasks[key] = task = asyncio.create_task(self._do(step, one))
-            task.add_done_callback(lambda done, key=key: self._done(key, done))
+            self._work_on(key, self._do(step, one))
         return bool(found or begun)
+
+    def _work_on(self, key: Key, work: Coroutine[object, object, None]) -> None:
+        self._tasks[key] = task = asyncio.create_task(work)
+        task.add_done_callback(lambda done: self._done(key, done))
 
     def _done(self, key: Key, task: asyncio.Task[None]) -> None:
         if self._tasks.get(key) is task:
@@ -336,6 +354,7 @@ class Runner:
 
     async def _record(self, *events: RunEvent) -> None:
         """Apply events, and return when they are stored; then they are told."""
+        events = tuple(await self._desks.with_changes(events))
         now = time.time()
         for event in events:
             self.run.apply(now, event)
@@ -343,6 +362,7 @@ class Runner:
             self.run.apply(now, reached)
             events = (*events, reached)
         await self._store.append(self.run, now, events)
+        await self._desks.put_away(events)
         for event in events:
             for listener in tuple(self._listeners):
                 listener(now, event)
@@ -376,6 +396,9 @@ class Runner:
                 self._tasks.pop(key, None)
                 if outcome.paused is not None and self.run.paused is None:
                     await self._record(RunPaused(outcome.paused))
+            case RunQuestion():
+                self._tasks.pop(key, None)
+                await self._record(StepAsked(*key, outcome))
             case Unsure():
                 self._tasks.pop(key, None)
                 await self._record(StepAsked(*key, outcome.question))
@@ -383,6 +406,15 @@ class Runner:
                 tokens, dollars = await self._work.spent(one.session_id)
                 stopped = StepFinished(*key, "stopped", YOU_STOPPED, tokens=tokens, dollars=dollars)
                 await self._record(*self._finished(stopped))
+
+    async def _meet(self) -> None:
+        """Merge what the steps of the run changed."""
+        outcome = await self._desks.meet()
+        if isinstance(outcome, RunQuestion):
+            self._tasks.pop((MERGE, ""), None)
+            outcome = StepAsked(MERGE, "", outcome)
+        if not self._closing:
+            await self._record(outcome)
 
     async def _end(self, finish: StepFinished) -> None:
         """Record the end of a try. Where it sends the run back, work on the old state is ended."""
@@ -399,13 +431,17 @@ class Runner:
             events[-1:] = [*stopped, redone]
         await self._record(*events)
 
-    async def _outcome(self, step: Step, one: StepRun) -> Outcome:
+    async def _outcome(self, step: Step, one: StepRun) -> Outcome | RunQuestion:
         """Do a try, or go on with it."""
         if step.kind == "workflow":
             return await self._run_below(step, one)
         key = one.step, one.item
         session = self._sessions.get(key) or await self._reopened(step, one)
-        exposed = self._exposed(step)
+        work = partial(self._work_of, step, one, session)
+        return await self._desks.working(step, one.item, session.info.id, work)
+
+    async def _work_of(self, step: Step, one: StepRun, session: Session) -> Outcome:
+        key, exposed = (one.step, one.item), self._exposed(step)
         budget = Budget(self._budget_of(step))
         answer, calls = "", unsure_actions(session, self._engine.tools())
         if calls and step.effects == "repeatable":

@@ -282,7 +282,7 @@ def test_w25_no_line_of_either_is_lost_unshown(data: st.DataObject) -> None:
     lines = st.lists(st.sampled_from("abcdefgh"), max_size=12)
     base = [f"{one}\n" for one in data.draw(lines)]
     sides = [changed(base, data.draw(st.integers(0, 2**32)), name) for name in ("left", "right")]
-    texts = "".join(base), *("".join(side) for side in sides)
+    texts = "".join(base), "".join(sides[0]), "".join(sides[1])
     clash = Clash("f", ("1", "2"), ("A", "B"), "id", three_way(*texts), texts)
     assert clash.merge is not None
     shown = clash.marked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -274,7 +275,8 @@ class TurnBuilder:
             self.opened += access.guard.inherited_exposures(options.parent.guard.exposed)
         if not setup.agent.trusted:
             self.opened += access.guard.exposed_by_folder(place(setup.agent))
-        await self._undo.begin(started.turn_id, str(access.workspace.root), acts=access.acts)
+        acts = access.acts and access.workspace.desk is None
+        await self._undo.begin(started.turn_id, str(access.workspace.origin), acts=acts)
 
     def _tools(
         self,
@@ -295,7 +297,7 @@ class TurnBuilder:
             session.drafts,
             state.limits,
             events.emit,
-            self._undo.acting,
+            self._undo.acting if access.workspace.desk is None else nullcontext,
             options.generation.calls,
         )
 
