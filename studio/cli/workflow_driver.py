@@ -34,6 +34,7 @@ from studio.domain.workflows import Step, Workflow
 from studio.workflows.compare import RunComparison, StepSide
 from studio.workflows.expressions import as_words
 from studio.workflows.fork import ForkPlan
+from studio.workflows.replay import ReplayReport
 from studio.workflows.runner import Runner
 
 from .console import Console
@@ -329,6 +330,17 @@ def _side_lines(side: StepSide | None, differs: Sequence[str]) -> list[str]:
     elif "outputs" in differs:
         lines.append(as_words(side.outputs))
     return lines
+
+
+def describe_replay(report: ReplayReport) -> list[str]:
+    """What a replay came to, in lines."""
+    lines = [f"From the record: {one_line(one)}" for one in report.taken]
+    if (found := report.difference) is None:
+        steps = "1 step" if report.steps == 1 else f"{report.steps} steps"
+        requests = "1 request" if report.requests == 1 else f"{report.requests} requests"
+        return [*lines, f"The same: {steps}, {requests}."]
+    where = f"{found.step}, {found.item}" if found.item else found.step or "the run"
+    return [*lines, f"{where}: {found.what}", *(f"  {line}" for line in found.lines)]
 
 
 def exit_code_of_run(run: Run, steps: dict[str, Step]) -> int:

@@ -24,6 +24,7 @@ What they share:
 - ``http``: makes the one HTTP client, and imports SDKs one at a time.
 - ``client``: the client that all adapters send with; records what is exchanged.
 - ``recording``: says who gets the exchanges of a task.
+- ``replaying``: a client that answers from a record and opens no connection.
 - ``answer_limits``: unpacks what a server sends piece by piece, and reads no more than is of use.
 - ``sse``: posts JSON, and reads server-sent events and JSON lines.
 - ``errors``: turns whatever went wrong into one ``ProviderError`` in plain words.

@@ -38,6 +38,8 @@ def arguments(parser: CommandParser) -> None:
         "stop": "end a run that waits",
         "fork": "repeat a run from a step on, with something changed if you like",
         "diff": "compare two runs, and mark where they differ first",
+        "export": "write a run to one file, which anyone can replay without a key",
+        "replay": "do a recorded run again without keys and network, and compare",
         "check": "look for mistakes in workflow files",
         "schema": "print the JSON Schema of a workflow's frontmatter, for editors",
     }
@@ -70,7 +72,23 @@ def arguments(parser: CommandParser) -> None:
     _fork_arguments(found["fork"])
     for name in ("first", "second"):
         found["diff"].add_argument(name, metavar="RUN", help="the beginning of its id")
-    for name in ("run", "list", "show", "resume", "fork", "diff"):
+    export = found["export"]
+    export.description = (
+        "Write a run to one file: its steps, what was sent to models and what came back. Keys, and "
+        "what you have masked, are not in it."
+    )
+    export.add_argument("run", metavar="RUN", help="the beginning of its id")
+    export.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: run-ID.studio-run"
+    )
+    again = found["replay"]
+    again.description = (
+        "Do a recorded run again: answers of models and results of tools come from the record, and "
+        "each prompt, request and decision has to be the same. Exit codes: 0 the same, 1 not."
+    )
+    again.add_argument("run", metavar="RUN|FILE", help="the beginning of its id, or a bundle")
+    again.add_argument("--check", action="store_true", help="print only what differs, for tests")
+    for name in ("run", "list", "show", "resume", "fork", "diff", "replay"):
         found[name].add_argument("--json", action="store_true", help="print JSON")
     check = found["check"]
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a workflow's file")
@@ -122,6 +140,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             return await _fork(context, options)
         case "diff":
             return await _diff(context, options)
+        case "export":
+            return await _export(context, options)
+        case "replay":
+            return await _replay(context, options)
         case _:
             pass
     if options.what == "schema":
@@ -211,6 +233,48 @@ async def _diff(context: CommandContext, options: argparse.Namespace) -> int:
         for line in describe_comparison(found):
             console.row(line)
     return DONE
+
+
+async def _export(context: CommandContext, options: argparse.Namespace) -> int:
+    import asyncio
+
+    from studio.cli.final_answer import check_output_path
+    from studio.files.atomic_write import write_atomically
+    from studio.workflows.replay import export_run
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    engine = await context.engine()
+    found = await WorkflowRuns(engine).find(options.run)
+    place: Path = options.output or Path(f"run-{found.id[:8]}.studio-run")
+    check_output_path(place)
+    bundle = await export_run(engine, found.id)
+    await asyncio.to_thread(write_atomically, place, bundle)
+    context.console.say(f"{found.name}, run {found.number}, is in {place} ({len(bundle):,} bytes).")
+    return DONE
+
+
+async def _replay(context: CommandContext, options: argparse.Namespace) -> int:
+    import asyncio
+    from dataclasses import asdict
+
+    from studio.cli.workflow_driver import describe_replay
+    from studio.workflows.bundle import read_bundle
+    from studio.workflows.replay import read_record, replay
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    path, console = Path(options.run), context.console
+    if path.is_file():
+        record = await asyncio.to_thread(lambda: read_bundle(path.read_bytes()))
+    else:
+        engine = await context.engine()
+        record = await read_record(engine, (await WorkflowRuns(engine).find(options.run)).id)
+    report = await replay(record)
+    if options.json:
+        console.write_json(asdict(report))
+    elif report.difference is not None or not options.check:
+        for line in describe_replay(report):
+            console.row(line)
+    return DONE if report.difference is None else USAGE
 
 
 async def _carry_out(

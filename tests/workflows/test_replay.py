@@ -1,0 +1,210 @@
+"""A recorded run is done again without key and network, also from a bundle (W-28, W-29)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from studio.agent.permission.content_filter import parse_kinds
+from studio.agent.retry_policy import RetryPolicy
+from studio.domain.errors import ConfigurationError
+from studio.domain.runs import Run, StepFinished
+from studio.simulator import Call, RequestView, Turn, status
+from studio.simulator import Text as Says
+from studio.workflows.bundle import RecordedRun, read_bundle, write_bundle
+from studio.workflows.replay import ReplayReport, read_record, replay
+from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home
+from support.workflow_home import asked_in, begin, carry_out, states, workflow
+
+TEXTS = "{type: object, properties: {parts: {type: array, items: {type: string}}}}"
+TEAM = workflow(
+    f"""\
+  - {{id: plan, agent: Researcher, prompt: "Plan it for ${{{{ inputs.who }}}}.", outputs: {TEXTS}}}
+  - id: each
+    for_each: steps.plan.outputs.parts
+    agent: Writer
+    prompt: "Write about ${{{{ item }}}}."
+  - {{id: look, agent: Reviewer, needs: plan, prompt: Look into the file.}}
+  - {{id: kept, set: {{count: "${{{{ len(steps.each.text) }}}}"}}}}
+  - {{id: good, check: steps.kept.outputs.count == 2}}
+  - id: sum
+    agent: Coder
+    needs: [good, look]
+    prompt: "Sum up: ${{{{ join(steps.each.text) }}}}"
+""",
+    "inputs: {who: {type: string, default: you}}\noutputs: {all: '${{ steps.sum.text }}'}\n",
+)
+MAIL, PLANTED = "ada@example.org", "sk-planted-0123456789"
+
+
+class Team:
+    """Answers each of the four agents; one reads a file, and one is refused once."""
+
+    def __init__(self, said: str = "It says hi.") -> None:
+        self.said, self.refused = said, False
+
+    def __call__(self, view: RequestView) -> Turn:
+        said = asked_in(view)
+        if "Plan it" in said:
+            return Turn(Says('{"parts": ["tea", "milk"]}'))
+        if "Look into" in said:
+            read = any(MAIL in str(item) or "hi there" in str(item) for item in view.items)
+            return Turn(Says(self.said)) if read else Turn(Call("read", {"path": "a.txt"}))
+        if "Sum up" in said and not self.refused:
+            self.refused = True
+            return Turn(faults=[status(529)])
+        return Turn(Says("Summed up." if "Sum up" in said else "Some words."))
+
+
+async def recorded(home: EngineHome, **inputs: str) -> tuple[Run, RecordedRun]:
+    (home.folder / "a.txt").write_text(f"hi there, key {PLANTED}\n")
+    run = await carry_out(await begin(home, TEAM, **inputs))
+    assert run.state == "done", (states(run), run.reason)
+    return run, await read_record(home.engine, run.id)
+
+
+def forbid_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a replay opened a connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def same(report: ReplayReport) -> bool:
+    return report.difference is None and report.taken == []
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_w28_a_team_is_replayed_without_key_and_network(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience = RetryPolicy(attempts=3, base=0.0)
+    async with engine_home(tmp_path, provider, Team(), patience=patience) as home:
+        run, record = await recorded(home)
+    forbid_network(monkeypatch)
+    report = await replay(record)
+    assert same(report), report
+    assert report.requests == 7 and report.steps == 7
+    bundle = read_bundle(write_bundle(record, [KEY, PLANTED], []))
+    assert same(await replay(bundle)), "a bundle comes to the same"
+    assert Run(bundle.events).end == run.end
+
+
+async def test_w28_a_request_that_differs_stops_with_the_diff(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", Team(), patience=RetryPolicy(3, 0.0)) as home:
+        _, record = await recorded(home)
+    one, *others = record.sessions
+    epoch = replace(one.epochs[0], system=one.epochs[0].system + " Be brief.")
+    other = replace(record, sessions=(replace(one, epochs=(epoch,)), *others))
+    found = (await replay(other)).difference
+    assert found is not None and (found.step, found.what) == ("plan", "A request differs.")
+    assert any(line.startswith("+") and "Be brief." in line for line in found.lines)
+
+
+async def test_w28_prompts_answers_and_decisions_are_compared(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "openai", Team(), patience=RetryPolicy(3, 0.0)) as home:
+        _, record = await recorded(home)
+
+    async def differs(other: RecordedRun) -> tuple[str, str]:
+        found = (await replay(other)).difference
+        assert found is not None
+        return found.step, found.what
+
+    text = record.workflow.replace("Write about", "Speak of")
+    assert await differs(replace(record, workflow=text)) == ("each", "The prompt differs.")
+    text = record.workflow.replace("count == 2", "count == 3")
+    assert await differs(replace(record, workflow=text)) == ("good", "The check differs.")
+    text = record.workflow.replace("all: '", "every: '")
+    step, what = await differs(replace(record, workflow=text))
+    assert (step, what) == ("", "The plan decided something else.")
+    bodies = [
+        replace(
+            one,
+            exchanges=tuple(
+                replace(
+                    part,
+                    exchange=replace(
+                        part.exchange, body=part.exchange.body.replace(b"Summed", b"Sunned")
+                    ),
+                )
+                for part in one.exchanges
+            ),
+        )
+        for one in record.sessions
+    ]
+    step, what = await differs(replace(record, sessions=tuple(bodies)))
+    assert step == "sum" and what.endswith("differs.")
+    events = tuple(
+        (at, replace(one, text="Else.") if isinstance(one, StepFinished) and one.text else one)
+        for at, one in record.events
+    )
+    assert (await differs(replace(record, events=events)))[1] == "The text differs."
+
+
+async def test_w29_no_key_and_no_masked_value_is_in_a_bundle(tmp_path: Path) -> None:
+    """Also where the model repeats them: its answers stream them in pieces."""
+    team = Team(f"Write to {MAIL} with {PLANTED}.")
+    async with engine_home(tmp_path, "anthropic", team, patience=RetryPolicy(3, 0.0)) as home:
+        _, record = await recorded(home, who=MAIL)
+    data = write_bundle(record, [KEY, PLANTED], parse_kinds(["email"]))
+    text = gzip.decompress(data).decode()
+    for value in (KEY, PLANTED, MAIL):
+        assert value not in text
+    assert '"sk-' not in text and "example.org" not in text
+    report = await replay(read_bundle(data))
+    assert report.difference is None, report.difference
+
+
+async def test_w29_damaged_foreign_and_hostile_bundles_give_clear_errors(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "ollama", Team(), patience=RetryPolicy(3, 0.0)) as home:
+        _, record = await recorded(home)
+    data = write_bundle(record, [], [])
+    bomb = gzip.compress(b" " * 600_000_000, 1)
+    whole = json.loads(gzip.decompress(data))
+    cases = {
+        "damaged: its end is missing": data[:-40],
+        "no bundle of a run": b"PK\x03\x04 a zip",
+        "more than 512,000,000 bytes": bomb,
+        "has no JSON": gzip.compress(b"[[["),
+        "This is no bundle": gzip.compress(b'{"format": "x"}'),
+        "of version 2": gzip.compress(json.dumps({**whole, "version": 2}).encode()),
+        "bundle is damaged": gzip.compress(json.dumps({**whole, "sessions": [{}]}).encode()),
+        "is damaged: unknown event": gzip.compress(
+            json.dumps({**whole, "events": [{"at": 1, "event": "rm"}]}).encode()
+        ),
+    }
+    for words, bad in cases.items():
+        with pytest.raises(ConfigurationError, match=words):
+            read_bundle(bad)
+
+
+async def test_w69_a_run_is_exported_and_replayed_as_a_test(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with engine_home(tmp_path, "gemini", Team(), patience=RetryPolicy(3, 0.0)) as home:
+        home.engine.settings.values.mask = ["email"]
+        run, _ = await recorded(home, who=MAIL)
+        file = tmp_path / "story.studio-run"
+        assert await home.command("workflow", "export", run.id[:8], "-o", str(file)) == 0
+        assert "Story, run 1, is in" in capsys.readouterr().err
+        text = gzip.decompress(file.read_bytes()).decode()
+        assert MAIL not in text and KEY not in text
+        assert await home.command("workflow", "replay", run.id[:8]) == 0
+        assert capsys.readouterr().out == "The same: 7 steps, 7 requests.\n"
+        assert await home.command("workflow", "replay", "--check", str(file)) == 0
+        assert capsys.readouterr().out == ""
+        file.write_bytes(gzip.compress(text.replace("Summed up.", "Done.", 1).encode()))
+        assert await home.command("workflow", "replay", "--check", str(file)) == 1
+        assert "differs." in capsys.readouterr().out
+        file.write_bytes(b"nothing")
+        assert await home.command("workflow", "replay", "--check", str(file)) == 1
+        assert "no bundle of a run" in capsys.readouterr().err
