@@ -39,6 +39,7 @@ from studio.domain.blocks import (
 from studio.domain.drafts import Draft, DraftStatus
 from studio.domain.events import (
     AwaitingReply,
+    ChildWorks,
     CompletionReason,
     DraftCreated,
     Event,
@@ -142,6 +143,11 @@ class SessionUpdates:
                 whole = self._outputs.get(event.call_id, "") + event.text
                 self._outputs[event.call_id] = whole
                 yield update_tool_call(event.call_id, content=[_words(whole)])
+            case ChildWorks() if event.call_id in self._open:
+                doing = f"{event.agent}: {event.line or 'works'}"
+                change = self._changes.get(event.call_id)  # what it drafted last stays shown
+                content = [*([] if change is None else [change]), _words(doing)]
+                yield update_tool_call(event.call_id, content=content)
             case ToolFinished():
                 self._outputs.pop(event.call_id, None)
                 self._open.pop(event.call_id, None)

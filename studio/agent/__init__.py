@@ -6,6 +6,7 @@ Folders:
 - ``session``: Holds one conversation: its history and state, and the building of its turns.
 - ``context``: Keeps a conversation within the model's context.
 - ``permission``: Decides which calls run, and asks the person about the others.
+- ``delegation``: Lets an agent have others do tasks.
 - ``changes``: Keeps drafts of files and the changes of turns, so that they can be undone.
 
 Modules:

@@ -242,5 +242,5 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
 
-UNBUILT = ("memory", "desk", "handoffs", "define")
+UNBUILT = ("memory", "desk", "handoffs")
 """Keys that are read and kept, and that nothing uses yet."""

@@ -136,6 +136,11 @@ class Account:
         await self._settled.wait()
 
     @property
+    def left(self) -> Amount:
+        """What is left of the caps; of no use where there is none."""
+        return Amount(self.caps.tokens, self.caps.dollars) - self.used - self.reserved
+
+    @property
     def nearly(self) -> bool:
         return max(self.shares.values(), default=0.0) > NEARLY
 
@@ -190,6 +195,15 @@ class Budget:
         for account in self.accounts:
             account.reserve(most)
         return Reservation(self.accounts, most)
+
+    def part(self, share: float) -> Caps:
+        """A share of what may still be used, of all accounts the least (W-35)."""
+        tokens = [one.left.tokens * share for one in self.accounts if one.caps.tokens]
+        dollars = [one.left.dollars * share for one in self.accounts if one.caps.dollars]
+        # 0 would be no cap.
+        return Caps(
+            max(int(min(tokens)), 1) if tokens else 0, max(min(dollars), 1e-6) if dollars else 0.0
+        )
 
     @property
     def nearly(self) -> bool:

@@ -30,6 +30,7 @@ from studio.storage.remote_approvals import RemoteApprovals
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
+from .delegation.children import ChosenModel, Delegation
 from .local_models import LocalModels
 from .model_names import FoundModel, ModelNames
 from .permission.policy import Policy
@@ -99,6 +100,8 @@ class Engine:
         database.on_notice = services.report_problem
         self.refresh_tools = services.refresh_tools
         self.sessions = Sessions(self.store, services)
+        self.delegation = Delegation(services, self.sessions, self._choose_model)
+        services.delegation = self.delegation
         self.sessions.events.subscribe(services.budgets.count_request)
         self.telemetry = Telemetry(lambda: settings.values, services.report_problem)
         self.sessions.events.subscribe(self.telemetry.record)
@@ -293,6 +296,11 @@ class Engine:
             if one is not None and provider in ("", one.provider):
                 return one
         return None
+
+    async def _choose_model(self, agent: str, model: str, folder: Path) -> ChosenModel:
+        """The model of a child, see ``Delegation``."""
+        found = await self.choose(agent=agent, model=model, folder=folder)
+        return ChosenModel(found.provider, found.model)
 
     async def default_model(self, provider: str) -> str:
         """The person's choice for a provider, else the first it lists.

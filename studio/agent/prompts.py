@@ -255,6 +255,41 @@ NOT_ANSWERED = "No answer: decide yourself, and say what you assumed."
 ANSWERED = "Question: {question}\nAnswer: {answer}"
 """One of several questions with its answer."""
 
+# Other agents that work for this one
+
+OFFERED_AGENTS = "The agents are:\n{agents}"
+CHILD_TASK = "{task}\n\nThe files that you need for it:\n{files}"
+DEFINED_ARGUMENTS = "{text}\n\nWhat it is about:\n{arguments}"
+CHILD_END = (
+    "[{name} {how}. Drafts: {drafts}.{apart} Commands: {commands}. With its children it used "
+    "{used}.]"
+)
+CHILD_DRAFTS_APART = " They wait in its own chat: you see them once the person approves them."
+CHILD_SAID_NOTHING = "(It said nothing.)"
+CHILD_MISFIT = "The answer does not fit the schema: {wrong}. It was:\n{answer}"
+CHILD_STARTED = (
+    "{name} works in the background now, with at most {cap}. You are told when it has ended; wait "
+    "gets its answer."
+)
+CHILD_ENDED = "{name}, which you started, {how}. Get its answer with wait."
+CHILD_TOLD = "{name} is told with its next request."
+CHILD_STOPPED = "{name} was stopped."
+CHILD_WORKS = "{name} works on."
+NO_CHILDREN_YET = "You have started no agent."
+NO_SUCH_CHILD = "There is no child “{child}”. There are: {known}."
+NO_SUCH_AGENT = "There is no agent “{agent}” that you may start. You may start:\n{agents}"
+NO_CHILDREN_HERE = "You may start no agent. Do it yourself."
+TOO_DEEP = "No more agents may be started below you. Do it yourself."
+TOO_MANY_CHILDREN = (
+    "{most} agents were started in this turn, and no more may be. Do it yourself, with what you "
+    "have."
+)
+TOO_MANY_AT_A_TIME = (
+    "{most} agents work for you, and no more may at a time. Wait for one of them first."
+)
+NOT_STARTED = "The person did not allow this. Do not ask again."
+NO_SUCH_FILE = "There is no file {path} in the folder, so {agent} was not started."
+
 # In place of what a shortened history leaves out
 
 RESULT_STUB = (

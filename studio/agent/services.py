@@ -17,7 +17,7 @@ from pathlib import Path
 from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import JOB, RUN
+from studio.domain.tools import CHILD_TOOLS, JOB, RUN
 from studio.files.folders import delete_older_than, private_folder
 from studio.processes.desk import Desk
 from studio.processes.jobs import Jobs
@@ -41,6 +41,7 @@ from studio.tools.workspace.editor import Editor
 from .agent_files import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
+from .delegation.offers import Delegation, may_start, with_children
 from .folder_files import read_folder_files
 from .permission.content_filter import AnyKind, parse_kinds
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
@@ -117,6 +118,8 @@ class Services(ServiceRegistry):
         self.today: Callable[[], date] = date.today
         self.orientation_seconds = 0.3
         """How long a first message may wait for a look at its folder (C-17)."""
+        self.delegation: Delegation
+        """What starts the children of agents; the engine puts it here."""
         self.problem_listeners: list[Callable[[str], None]] = []
         self._discovery = ToolDiscovery([paths.tools])
 
@@ -140,10 +143,13 @@ class Services(ServiceRegistry):
             if problem not in known:
                 self.report_problem(problem)
 
-    async def load_agent(self, session: SessionInfo, given: Agent | None = None) -> LoadedAgent:
+    async def load_agent(
+        self, session: SessionInfo, given: Agent | None = None, *, delegates: bool = True
+    ) -> LoadedAgent:
         """Read from the disk what a turn needs, all at once.
 
-        ``given`` takes the place of the session's agent.
+        ``given`` takes the place of the session's agent. Unless it ``delegates``, it is offered
+        no tool that starts another.
         Raises FolderGone, and ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
@@ -159,9 +165,16 @@ class Services(ServiceRegistry):
             agent = with_own_tools(given or _named(session.agent, agents), toolbox)
             if session.id in self.editors and agent.tools and PLAN not in agent.tools:
                 agent = replace(agent, tools=(*agent.tools, PLAN))
+            agent, tools = with_children(
+                toolbox.tools,
+                agent,
+                may_start(agent, agents),
+                self.delegation.use,
+                more=delegates,
+            )
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             workspace, notice = self.workspace(session), agents.notice(agent)
-            return toolbox, LoadedAgent(agent, toolbox.tools, masks, workspace, layers, notice)
+            return toolbox, LoadedAgent(agent, tools, masks, workspace, layers, notice)
 
         toolbox, found = await asyncio.to_thread(look)
         self._take(toolbox)
@@ -272,13 +285,15 @@ def _named(name: str, agents: Agents) -> Agent:
 def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     """The agent with the names of the person's tools in place of ``own``.
 
-    Who runs commands can look after those that go on.
+    Who runs commands can look after those that go on, and who may start others after these.
 
     They run in the program and can do what the person can: an agent of a folder that is
     not trusted gets none of them.
     """
     if RUN in agent.tools and JOB not in agent.tools:
         agent = replace(agent, tools=(*agent.tools, JOB))
+    if agent.agents and agent.trusted and "*" not in agent.tools:
+        agent = replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *CHILD_TOOLS))))
     if agent.trusted and OWN_TOOLS not in agent.tools:
         return agent
     own = {name for name, tool in toolbox.tools.items() if not tool.built_in}

@@ -10,6 +10,7 @@ from studio.agent.services import PLAN
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
 from studio.domain.events import (
+    ChildWorks,
     Event,
     Failed,
     Notice,
@@ -53,6 +54,8 @@ class TextPrinter:
         self._transcript = Transcript()
         self._held: list[Event] | None = None
         self._spoke = self._pause = False
+        self._doing: dict[str, str] = {}
+        """What each child of the chat was said to do last."""
         self._provider = ""
 
     def event(self, event: Event) -> None:
@@ -93,6 +96,12 @@ class TextPrinter:
                 if tool is not None and event.is_error and tool.state != "denied":
                     what = f"{tool.name} {one_line(tool.target)}".rstrip()
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
+            case ChildWorks() if event.doing and event.line != self._doing.get(event.session_id):
+                self._doing[event.session_id] = event.line
+                self._console.say(f"  {one_line(event.agent)}: {one_line(event.line)}")
+            case ChildWorks() if event.reason and event.background:
+                how = "done" if event.reason == "done" else "has ended early"
+                self._console.say(f"  {one_line(event.agent)}: {how}")
             case PlanChanged():
                 why = [f"  {event.plan.why}"] if event.plan.why else []
                 lines = [f"  {one_line(line)}" for line in event.plan.lines]

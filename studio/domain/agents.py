@@ -112,7 +112,8 @@ class Agent:
     of them are 0 for the usual, ``background`` says that it is started to work on the side.
     ``user_invocable``: the person is offered it. ``model_invocable``: other agents may start it.
     ``fallback`` are models that new chats begin with where ``model`` cannot be reached.
-    ``memory``, ``desk``, ``handoffs`` and ``define`` are kept, and nothing uses them yet (W-1).
+    ``define`` are tools of its own (W-2). ``memory``, ``desk`` and ``handoffs`` are kept, and
+    nothing uses them yet (W-1).
     """
 
     name: str

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from .agents import Mode
 from .drafts import Draft
-from .events import Cap, CompletionReason
+from .events import Cap, ChildWorks, CompletionReason
 from .jsonvalue import JsonObject
 from .messages import Block as MessageBlock
 from .messages import Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
@@ -81,6 +81,7 @@ class ToolBlock:
     ``output`` is what the tool has printed, and after it ended the text that the model gets.
     ``question`` is the permission question while it is open, ``answer`` the answer to it.
     ``asks`` are the agent's questions to the person, ``reply`` is the answer to them.
+    ``child`` is the agent that works for it, as it was heard of last.
     """
 
     call_id: str
@@ -109,6 +110,7 @@ class ToolBlock:
     """Whether the model wrote the whole call."""
     external: bool = False
     """Whether the client runs it; such a call may stay open when the turn ends."""
+    child: ChildWorks | None = None
 
     @property
     def finished(self) -> bool:

@@ -63,6 +63,7 @@ Topic: TypeAlias = Literal[
     "misfit",
     "plan",
     "plan_open",
+    "child",
 ]
 """The topic of a note to the model; the newest note of a topic replaces older ones."""
 
@@ -332,6 +333,33 @@ class PlanChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildWorks:
+    """Another agent works for a call, in a session of its own (W-32).
+
+    It comes when the child begins, with each thing that it does, and when it ends: ``reason`` is
+    empty until then. ``doing`` is what it does now, to ``target``. ``dollars`` are estimated.
+    """
+
+    call_id: str
+    session_id: str
+    agent: str
+    icon: str = "sparkle"
+    hue: str = "slate"
+    model: str = ""
+    doing: str = ""
+    target: str = ""
+    reason: CompletionReason | Literal[""] = ""
+    tokens: int = 0
+    dollars: float = 0.0
+    background: bool = False
+
+    @property
+    def line(self) -> str:
+        """“Reading a.txt”."""
+        return f"{self.doing} {self.target}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
 class DraftCreated:
     """A tool proposes a file change."""
 
@@ -524,6 +552,7 @@ CallEvent: TypeAlias = (
     | PermissionResolved
     | AwaitingReply
     | ReplyGiven
+    | ChildWorks
 )
 Event: TypeAlias = (
     TurnStarted

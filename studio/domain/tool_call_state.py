@@ -10,6 +10,7 @@ from .events import (
     AwaitingReply,
     CallEvent,
     CallStarted,
+    ChildWorks,
     PermissionResolved,
     ReplyGiven,
     ToolFinished,
@@ -18,7 +19,7 @@ from .events import (
     ToolStarted,
 )
 from .messages import Image, ToolCall, ToolResult
-from .permissions import Question
+from .permissions import Answer, Question
 
 _OF_PROGRAM = {"verb": "Asking", "done": "Asked", "icon": "gauge", "effect": "read"}
 """How a question that no call asks is shown."""
@@ -97,9 +98,7 @@ class ToolCallState:
             case PermissionResolved():
                 for asked in self.questions:
                     if asked.id == event.question_id:
-                        return self._change(
-                            asked.call_id, state="queued", question=None, answer=event.answer
-                        )
+                        return self._answered(asked.call_id, event.answer)
                 return None
             case AwaitingReply():
                 if event.call_id not in self._places:  # the program asks, ahead of a limit
@@ -111,6 +110,8 @@ class ToolCallState:
                 block = self.get(event.call_id)
                 state = "running" if block is None or block.whole else "done"  # nothing follows
                 return self._change(event.call_id, state=state, reply=event.text)
+            case ChildWorks():
+                return self._of_child(event)
             case _:
                 assert_never(event)
 
@@ -136,6 +137,26 @@ class ToolCallState:
                 block.state, block.question = "cancelled", None
                 changed.append(index)
         return min(changed, default=None)
+
+    def _answered(self, call_id: str, answer: Answer) -> int | None:
+        block = self.get(call_id)
+        if block is None or not block.started:
+            return self._change(call_id, state="queued", question=None, answer=answer)
+        # A child asked, whose call works or has begun it in the background.
+        over = block.child is not None and block.child.background
+        return self._change(call_id, state="done" if over else "running", question=None)
+
+    def _of_child(self, event: ChildWorks) -> int | None:
+        """Keep what a child does; it may work for a call of an earlier turn."""
+        known = self.get(event.call_id)
+        if known is None or known.child is None or known.child.session_id != event.session_id:
+            for index in range(len(self._blocks) - 1, -1, -1):
+                block = self._blocks[index]
+                child = block.child if isinstance(block, ToolBlock) else None
+                if child is not None and child.session_id == event.session_id:
+                    self._at(index).child = event
+                    return index
+        return self._change(event.call_id, child=event)
 
     def _finish(self, event: ToolFinished) -> int | None:
         block = self.get(event.call_id)

@@ -9,6 +9,7 @@ from studio.agent.loop.structured_output import strip_code_fence
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.events import (
     AwaitingPermission,
+    ChildWorks,
     CompletionReason,
     Event,
     Failed,
@@ -67,6 +68,8 @@ class EventMapper:
         self._ended_step = False
         """Whether the words so far are of a step that is over."""
         self._queued: dict[str, ToolQueued] = {}
+        self._doing = ""
+        """What a child was said to do last."""
         self._questions: dict[str, Question] = {}
         self._denied: list[tuple[Question, str]] = []
         self._failed: Failed | None = None
@@ -107,6 +110,10 @@ class EventMapper:
                 self._queued[event.call_id] = event
             case ToolStarted() if self._steps and (call := self._queued.get(event.call_id)):
                 return [ProgressPart(_step(call))]
+            case ChildWorks() if self._steps and event.line not in ("", self._doing):
+                self._doing = event.line
+                doing = without_secrets(escape_line(f"{event.agent}: {event.line}"))
+                return [ProgressPart(doing)]
             case AwaitingPermission():
                 self._questions[event.question.id] = event.question
             case PermissionResolved() if event.answer == "deny":

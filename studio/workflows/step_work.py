@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.budget import Budget
+from studio.agent.delegation.report import answer_of
 from studio.agent.engine import Engine, SessionDefaults
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.loop.user_messages import describe_end
@@ -29,11 +30,8 @@ from studio.domain.events import (
     Event,
     Exposed,
     Failed,
-    StepStarted,
-    TextDelta,
     ToolFinished,
     ToolOutput,
-    ToolQueued,
     TurnComplete,
     TurnStarted,
 )
@@ -323,24 +321,6 @@ def _of_command(
     if made.started and made.summary.startswith("stopped after"):
         return replace(finish, state="failed", reason=f"It was {made.summary}.", fault="timeout")
     return replace(finish, state="failed", reason=made.output.strip(), fault="error")
-
-
-def answer_of(events: Iterable[Event], *, one_reply: bool) -> str:
-    """What an agent said last, after its last call; with ``one_reply`` in its last reply alone."""
-    parts: list[str] = []
-    for event in events:
-        match event:
-            case ToolQueued():
-                parts.clear()
-            case TurnStarted() if event.said:
-                parts.clear()
-            case StepStarted() if one_reply:
-                parts.clear()
-            case TextDelta():
-                parts.append(event.text)
-            case _:
-                pass
-    return "".join(parts).strip()
 
 
 def failed_start(step: Step, item: str, error: Exception) -> StepFinished:

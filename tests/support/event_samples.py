@@ -47,6 +47,7 @@ SAMPLES: list[Event] = [
     ev.PermissionResolved("q1", "once"),
     ev.ToolStarted("c1"),
     ev.ToolOutput("c1", "a.txt\n"),
+    ev.ChildWorks("c1", "s2", "Researcher", "telescope", "plum", "m", "Reading", "a", "", 10, 0.1),
     ev.AwaitingReply.of("c1", [AskedQuestion("Which?", (Choice("a", "or b"),), several=True)]),
     ev.ReplyGiven("c1", "a"),
     ev.DraftCreated("c1", FileDraft("d1", "a.txt", None, "new\n", "")),

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
@@ -95,11 +95,31 @@ RESULT_LIMIT = 30_000
 divides what it has into parts may use all of ``Context.room``, which a small window lowers."""
 
 
+@dataclass(eq=False, slots=True)
+class Bench:
+    """Where the changes of a turn go, and those of the turns that its calls begin.
+
+    Children that an agent waits for draft among its drafts: it reads what they wrote, and the
+    person approves all of it in one chat. ``acting`` is entered around each call that acts, so
+    that its changes can be undone.
+    """
+
+    drafts: DraftStore
+    emit: Callable[[Event], None]
+    acting: Callable[[], AbstractAsyncContextManager[None]]
+    drafted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """What the drafts of this turn change."""
+    drafting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a call makes a draft: of two drafts of a file the second builds on the first."""
+    age: int = 0
+    """Grows with every call that may write."""
+
+
 class ToolRunner:
     """Runs the tools of one turn.
 
-    ``track_changes`` is entered around each call that acts, so that its changes can
-    be undone. ``most`` is the highest number of calls; later calls fail.
+    ``call_id`` is the call that began the turn, if its drafts are made for that: else they are
+    of the calls here. ``most`` is the highest number of calls; later calls fail.
     """
 
     def __init__(
@@ -107,11 +127,11 @@ class ToolRunner:
         services: Services,
         access: ToolAccess,
         approvals: Approvals,
-        drafts: DraftStore,
+        bench: Bench,
         limits: Limits,
         emit: Callable[[Event], None],
-        track_changes: Callable[[], AbstractAsyncContextManager[None]],
         most: int | None = None,
+        call_id: str = "",
     ) -> None:
         self.approvals = approvals
         self._services = services
@@ -125,14 +145,12 @@ class ToolRunner:
         self._external = {spec.name for spec in access.offered if spec.external}
         self._interpreter = CallInterpreter(access.tools, access.offered, self._known)
         self._guard = access.guard
-        self._drafts = drafts
+        self._bench = bench
         self._emit = emit
-        self._track_changes = track_changes
+        self._call_id = call_id
         self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
         self._commands_free = limits.commands_free
-        self._drafted: set[tuple[str, str]] = set()
-        """What the drafts of this turn change."""
         self._working: dict[str, asyncio.Task[None]] = {}
         """The tasks of calls whose tools work, by the calls' ids."""
         self._asking: set[str] = set()
@@ -140,6 +158,8 @@ class ToolRunner:
         self._stopped: set[str] = set()
         """Calls of these that the person stopped."""
         self.reads = ReadCache()
+        self._age = bench.age
+        """That of the bench when the cache was looked at last: others may write there."""
 
     def stop_calls(self, call_id: str = "") -> bool:
         """End the tools that work now, or that of one call; the turn goes on (C-25).
@@ -315,14 +335,19 @@ class ToolRunner:
         permit = await self.approvals.permit(tool.spec, checked)
         for event in before:
             await event.wait()
-        async with self._slots:
+        # A child's calls take slots of their own.
+        async with nullcontext() if tool.waits else self._slots:
             self._emit(ToolStarted(call.id, permit.by))
             clock.resume()
+            if self._age != self._bench.age:
+                self._age = self._bench.age
+                self.reads.forget()
             if known := self.reads.get(tool.spec, checked):
                 return known
             age = self.reads.age
             try:
                 with self.reads.around(tool.spec):
+                    self._bench.age += not _reads(tool.spec)
                     result = await self._work(tool, checked, permit, clock, seen)
             except NothingRead:
                 raise
@@ -367,14 +392,12 @@ class ToolRunner:
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
             drafts=_CallDrafts(
-                self._drafts,
+                self._bench,
                 access.workspace,
-                self._emit,
                 self.approvals,
                 lambda draft: self._draft_spec(tool.spec, draft),
-                call.id,
+                self._call_id or call.id,
                 permit.approve,
-                self._drafted,
             ),
             emit=self._output_emitter(tool.spec, call, printed),
             show_plan=lambda plan: self._emit(PlanChanged(call.id, plan)),
@@ -388,6 +411,7 @@ class ToolRunner:
             jobs=self._services.jobs,
             web=self._services.web,
             notes=access.notes,
+            children=self._services.delegation.of_call(access.session_id, call.id),
             services=self._services,
             room=access.room,
             numbered=access.numbered,
@@ -403,12 +427,14 @@ class ToolRunner:
         assert task is not None, "each call is run by a task of its own"
         self._working[call.id] = task
         waits = tool.spec.target == COMMAND or (tool.built_in and tool.spec.name == JOB)
-        untimed = self._commands_free and waits
+        # A child has a limit of its own.
+        untimed = (self._commands_free and waits) or tool.waits
         if untimed:
             self.approvals.clock.pause()
         try:
             stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
-            async with self._track_changes() if acts else nullcontext(), timer:
+            drafting = self._bench.drafting if tool.spec.effect == "draft" else nullcontext()
+            async with drafting, self._bench.acting() if acts else nullcontext(), timer:
                 result = await tool.call(context, call.arguments or {})
             if call.id in self._stopped and not task.cancelling():  # its command was ended
                 result = _stopped(result.text)
@@ -480,36 +506,34 @@ class ToolRunner:
 class _CallDrafts(Drafts):
     """The session's drafts for one call; ``approve``: they are applied at once if they may be."""
 
-    store: DraftStore
+    bench: Bench
     workspace: Workspace
-    emit: Callable[[Event], None]
     approvals: Approvals
     judge: Callable[[Draft], ToolSpec]
     call_id: str
     approve: bool
-    drafted: set[tuple[str, str]]
 
     def draft_of(self, path: str) -> FileDraft | None:
-        return self.store.draft_of(path)
+        return self.bench.drafts.draft_of(path)
 
     def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
-        waiting = self.store.waiting_files()
-        return [one for one in waiting if bool(one.keys & self.drafted) == of_turn]
+        waiting = self.bench.drafts.waiting_files()
+        return [one for one in waiting if bool(one.keys & self.bench.drafted) == of_turn]
 
     async def propose(self, draft: Draft, *more: Draft) -> DraftStatus:
         drafts, approve = (draft, *more), self.approve
         for one in drafts:
             approve = await self.approvals.allows_draft(self.judge(one), one) and approve
         if self.workspace.desk is not None and all(isinstance(one, FileDraft) for one in drafts):
-            return await self.store.write(drafts, self.workspace)
+            return await self.bench.drafts.write(drafts, self.workspace)
         for one in drafts:
-            self.drafted.update(one.keys)
-        return await self.store.add(
-            self.call_id, drafts, self.workspace, self.emit, approve=approve
+            self.bench.drafted.update(one.keys)
+        return await self.bench.drafts.add(
+            self.call_id, drafts, self.workspace, self.bench.emit, approve=approve
         )
 
     async def withdraw(self, draft: Draft) -> None:
-        await self.store.settle(draft.id, "superseded", self.emit)
+        await self.bench.drafts.settle(draft.id, "superseded", self.bench.emit)
 
 
 def _naming_changed(

@@ -9,11 +9,12 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.prompts import ANSWERED, NOT_ANSWERED
+from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
@@ -141,10 +142,19 @@ class WorkClock:
             self._since = time.monotonic()
 
 
+@dataclass(frozen=True, slots=True)
+class Above:
+    """The turn whose call began this one: its questions reach the person there, too (W-22)."""
+
+    approvals: Approvals
+    call_id: str
+
+
 class Approvals:
     """The approvals of one turn; it asks one question at a time.
 
-    ``remember`` stores a rule of the person, for the scope of the answer.
+    ``remember`` stores a rule of the person, for the scope of the answer. With ``above`` each
+    question is asked in that turn as well, and so on up to the one that the person began.
     """
 
     def __init__(
@@ -154,17 +164,24 @@ class Approvals:
         clock: WorkClock,
         emit: Callable[[Event], None],
         remember: Callable[[Rule, Answer], Awaitable[None]],
+        above: Above | None = None,
     ) -> None:
         self._access = access
-        self._policy = access.policy
+        self.policy = access.policy
         self._sandbox = access.sandbox
         self._transcript = transcript
         self.clock = clock
         self._emit = emit
         self._remember = remember
+        self._above = above
+        self._tasks = BackgroundTasks()
+        self.over = False
+        """Whether the turn has ended, so that nobody is asked here any more."""
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
         self._replies: dict[str, asyncio.Future[Sequence[str]]] = {}
+        self._given: dict[str, Sequence[str]] = {}
+        """What was answered to questions of children, until these have it."""
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; a late answer is ignored.
@@ -174,6 +191,8 @@ class Approvals:
         future = self._answers.get(question_id)
         if future is not None and not future.done():
             future.set_result((answer, by))
+            if self._above is not None:
+                self._above.approvals.answer_permission(question_id, answer, by)
 
     def answer_question(self, call_id: str, *answers: str) -> None:
         """Answer the agent's questions to the person in order; a late answer is ignored.
@@ -183,6 +202,14 @@ class Approvals:
         future = self._replies.get(call_id)
         if future is not None and not future.done():
             future.set_result(answers)
+            if self._above is not None:
+                self._above.approvals.answer_question(self._above.call_id, *answers)
+
+    def end(self) -> None:
+        """The turn is over: what children ask from now on, they ask for themselves."""
+        self.over = True
+        for future in (*self._answers.values(), *self._replies.values()):
+            future.cancel()
 
     async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
         """Wait for permission; raises ToolFailed, with a text for the model, if there is none."""
@@ -208,7 +235,7 @@ class Approvals:
         if draft.target:
             places["to"] = draft.target
         # In a thread: links are followed on the disk.
-        decision = await asyncio.to_thread(self._policy.decide, spec, places)
+        decision = await asyncio.to_thread(self.policy.decide, spec, places)
         if decision.verdict == "deny":
             raise _refused(spec, decision)
         return decision.verdict == "allow"
@@ -218,7 +245,7 @@ class Approvals:
 
         Raises ToolFailed if a rule refuses it.
         """
-        decision = await asyncio.to_thread(self._policy.explain, spec, target)
+        decision = await asyncio.to_thread(self.policy.explain, spec, target)
         if decision.verdict == "deny":
             raise _refused(spec, decision)
         return decision.verdict == "allow"
@@ -237,13 +264,35 @@ class Approvals:
         future: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         self._replies[call_id] = future
         self._emit(AwaitingReply.of(call_id, questions))
+        above = self._above
+        if above is not None and not above.approvals.over:
+            asked = self._tasks.start(self._reply_above(above, call_id, questions))
+        else:
+            asked = None
         try:
             answers = await future
         finally:
             del self._replies[call_id]
+            await _ended(asked, cut=not future.done() or future.cancelled())
         text = answers_text(questions, answers)
         self._emit(ReplyGiven(call_id, text))
+        self._given[call_id] = answers
         return text
+
+    async def _reply_above(
+        self, above: Above, call_id: str, questions: Sequence[AskedQuestion]
+    ) -> None:
+        """Ask in the turn above, with the path to who asks."""
+        name = escape_line(self._access.agent, 60)
+        told = [replace(one, text=f"{name}: {one.text}") for one in questions]
+        answers = await above.approvals.pass_on(above.call_id, told)
+        self.answer_question(call_id, *answers)
+
+    async def pass_on(self, call_id: str, questions: Sequence[AskedQuestion]) -> Sequence[str]:
+        """Ask the questions of a child, for the call that began it."""
+        async with self._asking():
+            await self._reply(call_id, questions)
+        return self._given.pop(call_id, ())
 
     @asynccontextmanager
     async def _asking(self) -> AsyncGenerator[None]:
@@ -258,7 +307,7 @@ class Approvals:
     async def _decide(self, spec: ToolSpec, call: ToolCall) -> Decision:
         arguments = call.arguments or {}
         network = self._wants_network(spec, arguments)
-        policy = self._policy
+        policy = self.policy
         # In a thread: links are followed on the disk.
         decision = await asyncio.to_thread(policy.decide, spec, arguments, network=network)
         if decision.verdict != "deny" and (why := self._access.guard.objection(spec, call)):
@@ -324,7 +373,7 @@ class Approvals:
             raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
         if answer != "once" and always:
             for rule in always:
-                self._policy.add("session" if answer == "session" else "person", rule)
+                self.policy.add("session" if answer == "session" else "person", rule)
             for rule in always:
                 await self._remember(rule, answer)
             return Permit(True, f"you, {_SCOPES[answer]}", decision.opens)
@@ -340,10 +389,10 @@ class Approvals:
         network: bool,
     ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
         """The rules that “always” adds, and the earlier calls that they would have allowed."""
-        always = suggest_rules(self._policy, spec, arguments, decision, network=network)
+        always = suggest_rules(self.policy, spec, arguments, decision, network=network)
         if not always:
             return (), ()
-        policy = self._policy.adding("session", *always)
+        policy = self.policy.adding("session", *always)
         covers: dict[str, None] = {}
         for other, given in reversed(earlier[-500:]):
             if len(covers) == MAX_COVERED:
@@ -354,7 +403,7 @@ class Approvals:
             wants = self._wants_network(other, given)
             try:
                 if (
-                    self._policy.decide(other, given, network=wants).verdict == "ask"
+                    self.policy.decide(other, given, network=wants).verdict == "ask"
                     and policy.decide(other, given, network=wants).verdict == "allow"
                 ):
                     covers[text] = None
@@ -368,12 +417,40 @@ class Approvals:
         answer: Answer = "deny"
         by = ""
         self._emit(AwaitingPermission(question))
+        above = self._above
+        if above is not None and not above.approvals.over:
+            asked = self._tasks.start(self._ask_above(above, question))
+        else:
+            asked = None
         try:
             answer, by = await future
         finally:
             del self._answers[question.id]
+            await _ended(asked, cut=not future.done() or future.cancelled())
             self._emit(PermissionResolved(question.id, answer, by))
         return answer, by
+
+    async def _ask_above(self, above: Above, question: Question) -> None:
+        """Ask in the turn above, with the path to who asks."""
+        answer, by = await above.approvals.pass_question(above.call_id, question)
+        self.answer_permission(question.id, answer, by)
+
+    async def pass_question(self, call_id: str, question: Question) -> tuple[Answer, str]:
+        """Ask the permission question of a child, for the call that began it."""
+        name = escape_line(self._access.agent, 60)
+        passed = replace(question, call_id=call_id, title=f"{name}, {question.title}")
+        async with self._asking():
+            return await self._answer(passed)
+
+    async def ask_to_start(self, question: Question) -> bool:
+        """Ask the person whether a child may begin in the background (W-35)."""
+        async with self._asking():
+            answer, _ = await self._answer(question)
+        if answer not in ("once", "deny"):
+            for rule in question.always:
+                self.policy.add("session" if answer == "session" else "person", rule)
+                await self._remember(rule, answer)
+        return answer != "deny"
 
 
 def answers_text(questions: Sequence[AskedQuestion], answers: Sequence[str]) -> str:
@@ -404,3 +481,12 @@ def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:
 
 def _span(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min"
+
+
+async def _ended(asked: asyncio.Task[None] | None, *, cut: bool) -> None:
+    """Withdraw a question from the turn above, or let it end with the answer."""
+    if asked is not None:
+        if cut:
+            asked.cancel()
+        with suppress(asyncio.CancelledError):
+            await asked

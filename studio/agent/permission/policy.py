@@ -126,8 +126,11 @@ class Policy:
         self._known = {}
 
     def adding(self, layer: Layer, *rules: Rule) -> Policy:
-        """A copy of this policy with more rules."""
+        """A copy of this policy with more rules, which count above it, too: a child's are its
+        chat's."""
         policy = self._copy()
+        if policy._parent is not None:
+            policy._parent = policy._parent.adding(layer, *rules)
         for rule in rules:
             policy.add(layer, rule)
         return policy
@@ -140,6 +143,15 @@ class Policy:
         policy = self._copy()
         policy._book = policy._book.with_layer_of("server", parent._book)
         policy._parent = parent if self._parent is None else self._parent.within(parent)
+        return policy
+
+    def for_children(self) -> Policy:
+        """A copy that limits other agents by role, mode and rules.
+
+        Which tools an agent works with is a choice, and no right of those that it may start.
+        """
+        policy = self._copy()
+        policy._tools = ("*",)
         return policy
 
     def at(self, workspace: Workspace) -> Policy:

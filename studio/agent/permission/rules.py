@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
+from weakref import WeakSet
 
 from studio.agent.agent_files import Agents
 from studio.agent.agent_keys import read_rules
@@ -150,7 +151,8 @@ class SessionRules:
     def __init__(self, store: SessionRuleStore, session_id: str) -> None:
         self._store = store
         self._session_id = session_id
-        self._policy: Policy | None = None
+        self._policies = WeakSet[Policy]()
+        """Those of the running turns: the chat's own, and its children's."""
         self._looking = asyncio.Lock()
         self.known: Sequence[Rule] = ()
         """The rules as they were read last."""
@@ -178,12 +180,17 @@ class SessionRules:
         """Read the stored rules and apply them, also to the running turn."""
         async with self._looking:  # an older reading may not replace a newer one
             self.known = [one.rule for one in await self.list()]
-            if self._policy is not None:
-                self._policy.replace_layer("session", self.known)
+            for policy in self._policies:
+                policy.replace_layer("session", self.known)
 
     def attach(self, policy: Policy) -> None:
         """Apply later changes to the policy of a turn too; it already has the known rules."""
-        self._policy = policy
+        self._policies.add(policy)
+
+    def apply(self, rule: Rule) -> None:
+        """Let the running turns know a standing rule that the person gave just now."""
+        for policy in self._policies:
+            policy.add("person", rule)
 
     async def _must_have(self, rule_id: int, *, known: bool) -> None:
         await self.refresh()  # another program may have removed it

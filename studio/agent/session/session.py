@@ -70,6 +70,7 @@ class Session:
         self.drafts = state.drafts
         self.rules = state.rules
         self.jobs = services.jobs
+        self._delegation = services.delegation
         self.undo = Undo(
             state, services.folders, state.store.changes, lambda: services.workspace(state.info)
         )
@@ -309,6 +310,7 @@ class Session:
         elif self._preparing is not None and self._journal.claimed:
             self._preparing.cancel()
         self.context.stop()
+        self._delegation.stop(self.info.id)
 
     def stop_calls(self, call_id: str = "") -> bool:
         """End the tools that work now, or that of one call, and let the turn go on (C-25).
@@ -366,6 +368,11 @@ class Session:
                 return await self.undo.restore(turn_id, undo=undo)
             finally:
                 await self.undo.settled()
+
+    async def note(self, notice: Notice) -> None:
+        """Record a message of the program; raises ConfigurationError while a turn runs."""
+        async with self._exclusive_access():
+            self.state.record(notice)
 
     async def find_changes(self) -> None:
         """Record the files that a turn changed which ended with its program."""

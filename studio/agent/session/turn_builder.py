@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from studio.agent.agent_files import place
@@ -15,12 +15,13 @@ from studio.agent.changes.undo import Undo
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
+from studio.agent.delegation.tree import DEPTH, Tree
 from studio.agent.loop.agent_loop import AgentLoop
 from studio.agent.loop.call_loop import CallLoop
 from studio.agent.loop.guards import AnswerGuard, PlanGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.structured_output import schema_instruction
-from studio.agent.loop.tool_runner import ToolRunner
+from studio.agent.loop.tool_runner import Bench, ToolRunner
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.turn_context import (
     Guard,
@@ -30,11 +31,12 @@ from studio.agent.loop.turn_context import (
     TurnState,
 )
 from studio.agent.loop.wrap_up import WrapUpGuard
-from studio.agent.permission.approval import Approvals, ToolAccess
-from studio.agent.permission.content_filter import ContentFilter
+from studio.agent.permission.approval import Above, Approvals, ToolAccess
+from studio.agent.permission.content_filter import AnyKind, ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import COMMAND, Policy
+from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
@@ -83,12 +85,43 @@ class ParentTurn:
     It uses the same budget, may never do more (T-6), and is exposed to what the
     parent has read. ``record`` records in the parent what the turn itself reads. Without a
     ``policy`` nothing but its own rules limits it.
+
+    The rest is of a turn whose call ``call_id`` begins this one. Questions reach the person
+    through its ``approvals``; changes are made on its ``bench``, there as those of ``bench_call``;
+    ``rules`` are the chat's, ``masks`` what is kept from its model. ``depth`` is how many levels
+    may be below, None for what the agent's file says. ``agent`` begins it, with at most
+    ``children`` at a time.
     """
 
     budget: Budget
     policy: Policy | None
     guard: ExfiltrationGuard
     record: Callable[[Event], None]
+    approvals: Approvals | None = None
+    bench: Bench | None = None
+    bench_call: str = ""
+    call_id: str = ""
+    rules: SessionRules | None = None
+    masks: Sequence[AnyKind] = ()
+    tree: Tree = field(default_factory=Tree)
+    depth: int | None = None
+    agent: str = ""
+    children: int = 0
+
+    def for_call(self, call_id: str, depth: int) -> ParentTurn:
+        """What one call hands on to an agent whose file allows ``depth`` levels, 0 for any."""
+        left = (self.depth or 0) - 1
+        return replace(
+            self,
+            call_id=call_id,
+            bench_call=self.bench_call or call_id,
+            depth=min(left, depth) if depth else left,
+        )
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the turn that this begins may begin others."""
+        return not self.tree.full and self.depth != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +194,10 @@ class TurnBuilder:
         self._notices: tuple[str, ...] = ()
         """The last notices about the folder's rules and the agent; each is shown once."""
         self._message_budget: Budget | None = None
+        self._approvals: Approvals | None = None
+        """Those of the running turn."""
+        self._rules = session.rules
+        """Those of the chat: its own, or of the one whose child it is."""
         self._tasks = BackgroundTasks()
         self.recorder = services.exchanges.recorder(session.info.id)
 
@@ -200,6 +237,9 @@ class TurnBuilder:
         if options.call is not None:
             return await self._turn_of_call(started, options, options.call)
         self._add_client_results(options.results)
+        calls = self._session.transcript.last_calls
+        for late in await self._services.delegation.late_results(calls):
+            self._session.record(late)
         if not options.escalated:
             self._message_budget = None
         routed = await self._route(started.said, options)
@@ -237,10 +277,11 @@ class TurnBuilder:
             RepetitionGuard(self._undo.found),
             wrap_up,
             PlanGuard(session.transcript),
+            NewsGuard(lambda: self._services.delegation.news(info.id)),
         ]
         if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))
-        events, tools = self._tools(access, state, budget, guards, options)
+        events, tools = self._tools(access, state, budget, guards, options, setup.agent)
         if limits.extensible:
             wrap_up.ask = tools.approvals.ask_ahead
         requests = ModelRequests(context, state)
@@ -264,7 +305,7 @@ class TurnBuilder:
         )
         limits = options.limits or self._services.limits(setup.agent, "background")
         state = TurnState(limits)
-        events, tools = self._tools(access, state, budget, (), options)
+        events, tools = self._tools(access, state, budget, (), options, setup.agent)
         return Turn(CallLoop(context, state, events, tools, call))
 
     async def _begin(
@@ -285,20 +326,47 @@ class TurnBuilder:
         budget: Budget,
         guards: Sequence[Guard],
         options: TurnOptions,
+        agent: Agent,
     ) -> tuple[TurnEvents, ToolRunner]:
         session = self._session
         events = TurnEvents(session.record, state, guards)
-        self.parent = ParentTurn(budget, access.policy, access.guard, events.emit)
-        approvals = Approvals(access, session.transcript, state.clock, events.emit, self._remember)
+        parent, asked = options.parent, None
+        if parent is not None and parent.approvals is not None:
+            asked = Above(parent.approvals, parent.call_id)
+        approvals = Approvals(
+            access, session.transcript, state.clock, events.emit, self._remember, asked
+        )
+        bench, bench_call = parent.bench if parent else None, parent.bench_call if parent else ""
+        if bench is None:
+            acting = self._undo.acting if access.workspace.desk is None else nullcontext
+            bench, bench_call = Bench(session.drafts, events.emit, acting), ""
+        ceiling = access.policy.for_children()
+        self._rules.attach(ceiling)
+        self.parent = ParentTurn(
+            budget,
+            ceiling,
+            access.guard,
+            events.emit,
+            approvals,
+            bench,
+            bench_call,
+            rules=self._rules,
+            masks=self._content_filter.kinds,
+            tree=parent.tree if parent is not None else Tree(),
+            depth=_depth(parent, agent),
+            agent=agent.name,
+            children=agent.children,
+        )
+        self._approvals = approvals
         return events, ToolRunner(
             self._services,
             access,
             approvals,
-            session.drafts,
+            bench,
             state.limits,
             events.emit,
-            self._undo.acting if access.workspace.desk is None else nullcontext,
             options.generation.calls,
+            bench_call,
         )
 
     async def _open(
@@ -330,10 +398,12 @@ class TurnBuilder:
         Raises ConfigurationError.
         """
         session, agent = self._session, setup.agent
-        info, rules, workspace = session.info, session.rules, setup.workspace
+        info, rules, workspace = session.info, self._rules, setup.workspace
         masks = setup.masks
         if options.agent:  # the session's own model gets the results later
             masks = await self._services.masks(info, options.agent)
+        if options.parent is not None:  # whose model gets the answer
+            masks = [*masks, *options.parent.masks]
         self._content_filter.kinds = masks
         self._content_filter.own = self._services.settings.values.mask_own
         policy = Policy(
@@ -388,22 +458,31 @@ class TurnBuilder:
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:
         if answer == "session":
-            await self._session.rules.add(rule)
+            await self._rules.add(rule)
         else:
             folder = Path(self._session.info.folder) if answer == "folder" else None
             await self._services.rules.add(rule, folder)
+            self._rules.apply(rule)
 
     async def setup(self, options: TurnOptions | None = None) -> AgentSetup:
         """The agent with its provider and tools; raises ConfigurationError or ProviderError."""
-        rules = self._session.rules
+        options = options or TurnOptions()
+        above = options.parent
+        rules = self._rules = (above.rules if above else None) or self._session.rules
         if not self._session.journal.unwritten:
             await rules.refresh()  # another program may have changed them
-        options = options or TurnOptions()
         given: dict[Layer, Sequence[Rule]] = {"session": rules.known, "turn": options.rules}
         info = self._session.info
         if options.agent:
             info = replace(info, agent=options.agent)
-        return await load_agent_setup(info, self._services, given, options.ceiling, options.tools)
+        return await load_agent_setup(
+            info,
+            self._services,
+            given,
+            options.ceiling,
+            options.tools,
+            delegates=above is None or above.may_start,
+        )
 
     def _add_client_results(self, results: Sequence[ToolResult]) -> None:
         """Record the results of the calls that the last turn handed over to the client."""
@@ -466,6 +545,8 @@ class TurnBuilder:
 
     async def _close(self, turn_id: str, parent: ParentTurn | None) -> Sequence[Event]:
         """Record what a turn changed, and pass on to its parent what it was exposed to."""
+        if self._approvals is not None:
+            self._approvals.end()
         if parent is not None and self.parent is not None:
             for exposed in parent.guard.inherited_exposures(self.parent.guard.exposed):
                 parent.record(exposed)
@@ -551,3 +632,21 @@ def _generation(asked: Generation, info: SessionInfo, agent: Agent) -> Generatio
     temperature = agent.temperature if asked.temperature is None else asked.temperature
     effort = asked.effort or info.effort or agent.effort
     return replace(asked, effort=effort, temperature=temperature)
+
+
+class NewsGuard(Guard):
+    """Tells the model that children in the background have ended (W-38)."""
+
+    def __init__(self, news: Callable[[], Sequence[str]]) -> None:
+        self._news = news
+
+    async def before_request(self, state: TurnState) -> None:
+        if told := self._news():
+            state.notes.append(Told("child", "\n".join(told)))
+
+
+def _depth(parent: ParentTurn | None, agent: Agent) -> int:
+    """How many levels of children may be below a turn."""
+    if parent is not None and parent.depth is not None:
+        return parent.depth
+    return agent.depth or DEPTH

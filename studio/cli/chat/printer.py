@@ -9,6 +9,7 @@ from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     CallStarted,
+    ChildWorks,
     Event,
     ReasoningDelta,
     ReasoningEnded,
@@ -96,6 +97,8 @@ class ChatPrinter(TextPrinter):
                 super()._show(event, index)
             case ReasoningDelta() | CallStarted() | ToolQueued() | ToolStarted() | ToolOutput():
                 pass  # ``live`` draws them
+            case ChildWorks() if not event.background:
+                pass
             case _:
                 super()._show(event, index)
         self._screen.refresh()
@@ -122,7 +125,7 @@ class ChatPrinter(TextPrinter):
             (
                 f"◌ {block.verb if block.state == 'running' else block.name} "
                 f"{one_line(block.target)}",
-                block.output[-500:].rstrip().rpartition("\n")[2],
+                _now(block),
             )
             for block in self._transcript.blocks
             if isinstance(block, ToolBlock) and not block.finished
@@ -133,3 +136,10 @@ class ChatPrinter(TextPrinter):
         if isinstance(last, ReasoningBlock) and last.live:
             return " ".join(last.text[-2000:].split()) or "Thinking…"
         return ""
+
+
+def _now(block: ToolBlock) -> str:
+    """What a call does: its agent's doing, or the last line of its output."""
+    if block.child is not None:
+        return one_line(block.child.line)
+    return block.output[-500:].rstrip().rpartition("\n")[2]

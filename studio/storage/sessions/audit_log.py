@@ -127,13 +127,16 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 refused = "decided_by = ?, decided_at = ?"
                 _change(db, session_id, event.call_id, refused, _shown(event.refused_by), at)
         case AwaitingPermission():
-            _change(db, session_id, event.question.call_id, "state = 'waiting'")
+            # A call that has begun is not asked about: its child asks.
+            waits = "state = CASE WHEN decided_at IS NULL THEN 'waiting' ELSE state END"
+            _change(db, session_id, event.question.call_id, waits)
         case PermissionResolved():
             denied = event.answer == "deny"
             db.execute(
                 """UPDATE audit SET state = ?, decided_by = ?, decided_at = ? WHERE id = (
                 SELECT max(a.id) FROM audit a JOIN approvals q ON q.session_id = a.session_id
-                AND q.call_id = a.call_id WHERE q.session_id = ? AND q.question_id = ?)""",
+                AND q.call_id = a.call_id WHERE q.session_id = ? AND q.question_id = ?)
+                AND state = 'waiting'""",
                 ("denied" if denied else "queued",
                  sanitise_text(event.by or "you") if denied else "",
                  at, session_id, event.question_id),

@@ -5,6 +5,8 @@ be lost.
 
 - ``apply_patch``: drafts changes of several files, in the form of OpenAI's models (C-8).
 - ``ask``: puts a question to the person.
+- ``delegate``: has other agents do tasks, and looks after those in the background (delegate,
+  children, wait, tell_child, stop_child).
 - ``delete``: drafts the deletion of a file.
 - ``edit``: drafts the replacement of part of a file.
 - ``find_files``: lists what is in a folder, and finds files by name (list, glob).

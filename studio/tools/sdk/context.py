@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.plans import Plan
 from studio.domain.questions import AskedQuestion, Choice
 from studio.processes.jobs import Jobs
@@ -19,6 +20,8 @@ from studio.tools.web.fetcher import anywhere
 from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.notes import Notes
+
+from .result import Result
 
 
 class Drafts(Protocol):
@@ -61,6 +64,66 @@ class NoDrafts:
         """There is none."""
 
 
+class Children(Protocol):
+    """The agents that a call may start, and those that its session has started (W-32).
+
+    Each method raises ToolFailed that says what is wrong.
+    """
+
+    async def delegate(self, task: Task) -> Result:
+        """Have another agent do a task: its answer, or that it has begun in the background."""
+        ...
+
+    async def list(self) -> Result:
+        """The children of the session, and how far they are."""
+        ...
+
+    async def wait(self, child: str, seconds: float) -> Result:
+        """Wait for a child in the background, or for all; the results of those that ended."""
+        ...
+
+    async def tell(self, child: str, text: str) -> Result:
+        """Tell a child something; one that has ended goes on with it."""
+        ...
+
+    async def stop(self, child: str) -> Result:
+        """End a child, with those that it started."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What another agent is to do. Without ``dollars`` the cap is its own, or a share of what
+    its caller has left. ``schema`` is the JSON Schema of its answer."""
+
+    agent: str
+    text: str
+    files: Sequence[str] = ()
+    schema: JsonObject | None = None
+    background: bool = False
+    dollars: float = 0.0
+
+
+class NoChildren:
+    """For a context in which no agent can be started."""
+
+    async def delegate(self, task: Task) -> Result:
+        raise ToolFailed(NO_CHILDREN)
+
+    async def list(self) -> Result:
+        raise ToolFailed(NO_CHILDREN)
+
+    async def wait(self, child: str, seconds: float) -> Result:
+        raise ToolFailed(NO_CHILDREN)
+
+    async def tell(self, child: str, text: str) -> Result:
+        raise ToolFailed(NO_CHILDREN)
+
+    async def stop(self, child: str) -> Result:
+        raise ToolFailed(NO_CHILDREN)
+
+
+NO_CHILDREN = "No other agent can be started here."
 T = TypeVar("T")
 
 
@@ -108,8 +171,8 @@ class Context:
     starts them so that nothing of them is left; ``jobs`` are those that go on.
     ``checks`` are the folder's own for changed files.
     ``seen`` knows which files the model was shown, and how they were then.
-    ``web`` fetches and searches; ``notes`` are those about the folder. ``services``
-    has whatever else the program offers to tools, found by its class.
+    ``web`` fetches and searches; ``notes`` are those about the folder; ``children`` starts other
+    agents. ``services`` has whatever else the program offers to tools, found by its class.
     """
 
     workspace: Workspace
@@ -126,6 +189,7 @@ class Context:
     seen: SeenFiles = field(default_factory=SeenFiles)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
+    children: Children = field(default_factory=NoChildren)
     services: ServiceRegistry = field(default_factory=ServiceRegistry)
     room: int = ROOM
     """Characters that one result may have, for a tool that divides what it has into parts."""

@@ -173,6 +173,8 @@ class Tool:
     origin: str = ""
     module: str = ""
     spare: frozenset[str] = frozenset()
+    waits: bool = False
+    """Whether another agent does its work, which has limits of its own."""
 
     @property
     def built_in(self) -> bool:
@@ -245,7 +247,11 @@ class ToolOptions(TypedDict, total=False):
 def tool(function: Function, /) -> Tool: ...
 @overload
 def tool(
-    *, name: str = "", spare: Collection[str] = (), **options: Unpack[ToolOptions]
+    *,
+    name: str = "",
+    spare: Collection[str] = (),
+    waits: bool = False,
+    **options: Unpack[ToolOptions],
 ) -> Callable[[Function], Tool]: ...
 def tool(
     function: Function | None = None,
@@ -253,6 +259,7 @@ def tool(
     *,
     name: str = "",
     spare: Collection[str] = (),
+    waits: bool = False,
     **options: Unpack[ToolOptions],
 ) -> Tool | Callable[[Function], Tool]:
     """Make a tool of a function; see ``ToolSpec`` and ``Tool`` for the meaning of the options.
@@ -286,6 +293,7 @@ def tool(
             origin=code.co_filename if code else "",
             module=function.__module__,
             spare=frozenset(spare),
+            waits=waits,
         )
 
     return make if function is None else make(function)

@@ -113,14 +113,13 @@ class Header(PaintedWidget):
         self.folder.set_fact(folder, joined((tr("Folder"), folder)))
         self.demo.setVisible(demo)
 
-    def show_parent(self, info: SessionInfo | None) -> None:
-        """Show the chat that this one was branched from; None hides it."""
+    def show_parent(self, info: SessionInfo | None, *, works_for: bool = False) -> None:
+        """Show the chat that this one was branched from, or works for; None hides it."""
         self.origin.setVisible(info is not None)
         if info is not None:
             self._parent_id = info.id
-            self.origin.set_fact(
-                tr("Branched from {title}").format(title=info.title or tr("New chat"))
-            )
+            words = tr("Works for {title}") if works_for else tr("Branched from {title}")
+            self.origin.set_fact(words.format(title=info.title or tr("New chat")))
 
     def sizeHint(self) -> QSize:
         return QSize(400, self.theme.px(48) + 1)

@@ -162,6 +162,7 @@ class ChatPage(PaintedWidget):
         view.item_actions.drag_wanted.connect(lambda part: model.run(self._drag(part)))
         view.item_actions.files_action.connect(actions.undo_files)
         view.item_actions.call_action.connect(actions.change_call)
+        view.item_actions.child_action.connect(self._child)
         view.item_actions.path_opened.connect(self._open_path)
         view.item_actions.output_opened.connect(self._open_output)
         view.item_actions.summary_action.connect(self._summary)
@@ -287,7 +288,8 @@ class ChatPage(PaintedWidget):
             case "versions":
                 self.view.canvas_viewport.show_versions()
             case "parent":
-                self.header.show_parent(self.model.parent)
+                works_for = self.session is not None and self.session.info.caller is not None
+                self.header.show_parent(self.model.parent, works_for=works_for)
             case _:
                 pass
 
@@ -516,6 +518,13 @@ class ChatPage(PaintedWidget):
         """Have the system show a file of the chat's folder."""
         if self.session is not None:
             self.model.run(self._show_path(self.session.info.folder, path))
+
+    def _child(self, session_id: str, action: str) -> None:
+        """Open the chat of an agent that works for this one, or end it."""
+        if action == "open_chat":
+            self.open_wanted.emit(session_id)
+        else:
+            self.model.actions.stop_child(session_id)
 
     def _open_output(self, name: str) -> None:
         """Have the system show the whole of an output, which is kept beside the chat."""

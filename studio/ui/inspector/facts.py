@@ -22,6 +22,7 @@ from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     CallStarted,
+    ChildWorks,
     DraftCreated,
     DraftResolved,
     Event,
@@ -106,6 +107,7 @@ TOPIC_TEXTS: dict[Topic, str] = {
     "misfit": tr_later("Told why the answer does not fit"),
     "plan": tr_later("Told its plan"),
     "plan_open": tr_later("Reminded of its plan"),
+    "child": tr_later("Told that an agent has ended"),
 }
 """What the model was told, by topic; the event's text follows."""
 TOLD_TEXTS = {
@@ -417,6 +419,11 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "inbox", tr("Told, not led here"), many
         case TurnComplete():
             return "circle-check", tr(STATES.get(event.reason, ("", tr_later("Stopped")))[1]), ""
+        case ChildWorks():
+            words = f"{tr_engine(event.doing)} {event.target}".strip() or tr("Works for this chat")
+            if event.reason:
+                words = tr(STATES.get(event.reason, ("", tr_later("Stopped")))[1])
+            return event.icon, f"{event.agent}  {words}", short_count(event.tokens)
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
             return None
         case StepStarted() | ToolQueued() | ToolStarted():

@@ -66,6 +66,8 @@ class Actions(QObject):
     later turns first."""
     call_action = Signal(str, str)
     """A call's id and ``stop_call``, or ``release_call`` to let it go on as a job."""
+    child_action = Signal(str, str)
+    """The session of a child and ``stop_child`` or ``open_chat``."""
     output_opened = Signal(str)
     """The name of the file with the whole of an output that was shortened."""
     path_opened = Signal(str)
@@ -173,6 +175,9 @@ class Actions(QObject):
         elif action in ("stop_call", "release_call"):
             viewport.focus.item = item
             self.call_action.emit(str(value), action)
+        elif action in ("stop_child", "open_chat"):
+            viewport.focus.item = item
+            self.child_action.emit(str(value), action)
         elif action == "open_output":
             self.output_opened.emit(str(value))
         elif action == "open_link" and isinstance(value, tuple):

@@ -31,10 +31,17 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.drafts import FileDraft
-from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
+from studio.domain.events import (
+    ChildWorks,
+    Event,
+    Failed,
+    RetryScheduled,
+    Silent,
+    TurnComplete,
+)
 from studio.providers.registry import PROVIDER_TITLES, PROVIDERS
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock, duration, whole_seconds
+from studio.ui.formatting import clock, dollars, duration, whole_seconds
 from studio.ui.translation import tr, tr_in, tr_later, tr_plural
 
 Kind: TypeAlias = Literal[
@@ -166,7 +173,7 @@ def rows(calls: Sequence[ToolBlock]) -> list[ToolRow]:
     for call in calls:
         if has_no_row(call):
             continue
-        plain = not call.asks and not call.external
+        plain = not call.asks and not call.external and call.child is None
         if call.effect == "read" and call.state == "done" and plain:
             reads.append(call)
         else:
@@ -259,6 +266,8 @@ def row_status(call: ToolBlock, elapsed: float | None) -> str:
     """The words at the right of a row; ``elapsed`` is of a running call, in seconds."""
     if call.external:
         return client_status(call)
+    if call.child is not None and (words := child_status(call.child, call, elapsed)):
+        return words
     match call.state:
         case "writing":
             return tr("Preparing")
@@ -278,6 +287,19 @@ def row_status(call: ToolBlock, elapsed: float | None) -> str:
             return _result(call) or duration(call.seconds)
         case _:
             assert_never(call.state)
+
+
+def child_status(child: ChildWorks, call: ToolBlock, elapsed: float | None) -> str:
+    """What another agent does for a call, or how it ended, with what it cost."""
+    cost = dollars(child.dollars, 2 if child.dollars >= 0.1 else 4) if child.dollars else ""
+    if child.reason:
+        ended = tr("Done") if child.reason == "done" else tr("Has ended early")
+        return " · ".join(filter(None, [ended, cost]))
+    if call.finished and not child.background:  # the program ended meanwhile
+        return tr("Stopped") if call.state == "cancelled" else ""
+    doing = f"{tr_engine(child.doing)} {child.target}".strip() or tr("Begins")
+    time = clock(elapsed) if elapsed is not None else ""
+    return " · ".join(filter(None, [doing, cost, time]))
 
 
 def _result(call: ToolBlock) -> str:

@@ -67,7 +67,7 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
         home.engine.paths.agents.mkdir(parents=True, exist_ok=True)
         (home.engine.paths.agents / "coder.md").write_text(
             "---\nname: Coder\ndescription: Codes.\ntools: [list, glob, read, search, write, edit, move, "
-            "delete, run, ask, plan, outline]\n---\nAlways answer in verse.\n"
+            "delete, run, ask, plan, outline]\nagents: [Researcher]\n---\nAlways answer in verse.\n"
         )
         session = await home.engine.sessions.open(identifier)
         events = await say(session, "Three")

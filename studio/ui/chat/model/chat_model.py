@@ -168,7 +168,9 @@ class ChatModel:
             self._chat.notify("offline")
 
     async def _find_parent(self, session: Session) -> None:
-        parent, engine = session.info.parent, self.engine
+        caller = session.info.caller
+        parent = caller.id if caller and caller.kind == "session" else session.info.parent
+        engine = self.engine
         found = await engine.store.get(parent) if engine is not None and parent else None
         if session is self.session:
             self.parent = found

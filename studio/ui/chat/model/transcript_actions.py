@@ -66,6 +66,14 @@ class TranscriptActions:
         elif not session.jobs.release(session.info.id, call_id):
             self._chat.report(tr("This command cannot go on in the background now."))
 
+    def stop_child(self, session_id: str) -> None:
+        """End an agent that works for this chat, and let the chat go on."""
+        session, engine = self._chat.session, self._chat.engine
+        if session is None or engine is None:
+            return
+        if not engine.delegation.stop_one(session.info.id, session_id):
+            self._chat.report(tr("It does not run in this program."))
+
     # The files that turns changed
 
     def undo_files(self, turn_id: str, action: str) -> None:

@@ -248,7 +248,14 @@ class ToolsItem(Item[ToolBlock]):
 
     def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[CardAction, object, str]]:
         out: list[tuple[CardAction, object, str]] = []
-        if call.state == "running" and call.effect == "act" and not call.external:
+        if call.child is not None:
+            child = call.child
+            if not child.reason and (call.state == "running" or child.background):
+                stop = CardAction("stop_child", tr("Stop"), "ghost")
+                out.append((stop, child.session_id, ""))
+            words = tr("Open its chat")
+            out.append((CardAction("open_chat", words, "ghost"), child.session_id, ""))
+        elif call.state == "running" and call.effect == "act" and not call.external:
             out.append((CardAction("stop_call", tr("Stop"), "ghost"), call.call_id, ""))
             if call.name == RUN:
                 words = tr("Go on in the background")
@@ -327,17 +334,26 @@ class ToolsItem(Item[ToolBlock]):
             style.hairline(painter, style.px(12), placed.top, context.width - style.px(24))
         failed = call.state == "error" and not row.merged
         icon = "search" if row.merged else call.icon
-        agent = call.arguments.get("agent") if call.name == "delegate" else None
+        agent = call.child.agent if call.child is not None and not row.merged else None
+        if agent is None and call.name == "delegate":
+            named = call.arguments.get("agent")
+            agent = named if isinstance(named, str) else None
         title = tr("Explored") if row.merged else model.verb(call)
         detail = model.explored(row.calls) if row.merged else call.target
-        if isinstance(agent, str) and agent:
+        if agent:
             icon, hue = context.agent(agent)
+            if call.child is not None:
+                icon, hue = call.child.icon, call.child.hue
             front, back = style.theme.hue(hue)
             side = style.px(20)
             style.tile(
                 painter, QRectF(style.px(10), middle - side / 2, side, side), icon, front, back, 13
             )
-            title, detail = agent, str(call.arguments.get("task") or call.target)
+            title = agent
+            if call.name == "delegate":
+                detail = str(call.arguments.get("task") or call.target)
+            else:
+                detail = model.verb(call)
         else:
             color = "err" if failed else "text2"
             style.icon(painter, QPointF(style.px(20), middle), icon, color, 16)

@@ -1,0 +1,8 @@
+"""Delegation: an agent has others do tasks, each in a session of its own (W-32).
+
+- ``tree``: Counts the agents that began one another in a turn, and says how many more may.
+- ``offers``: Tells whom an agent may start, and makes the tools for it.
+- ``children``: Starts children for calls, waits for them, and tells and stops them.
+- ``child``: Runs one child to its end.
+- ``report``: Makes the result of a child: its answer and how it ended.
+"""
