@@ -219,10 +219,10 @@ async def test_a_desk_is_removed_when_the_call_is_stopped(
     made, go = threading.Event(), threading.Event()
     copy = Desk._copy  # pyright: ignore[reportPrivateUsage]
 
-    def slow(desk: Desk) -> None:
+    def slow(desk: Desk, source: Path, shared: list[str] | None) -> None:
         made.set()
         assert go.wait(HANG)
-        copy(desk)
+        copy(desk, source, shared)
 
     monkeypatch.setattr(Desk, "_copy", slow)
 
