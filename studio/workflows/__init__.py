@@ -6,6 +6,7 @@
 - ``graph``: Tells which steps each step needs.
 - ``workflow_files``: Finds the files of workflows in their places.
 - ``expressions``: Compute values from inputs and from results of steps.
+- ``file_reads``: Brings expressions what they read in the folder, without blocking.
 - ``plan``: Tells what happens next in a run.
 - ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.

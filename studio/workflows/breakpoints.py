@@ -16,7 +16,7 @@ from studio.domain.runs import (
 )
 from studio.domain.workflows import Step
 
-from .expressions import ExpressionError
+from .expressions import ExpressionError, NotRead
 from .plan import Plan, Start
 
 
@@ -69,5 +69,5 @@ def _stops(plan: Plan, run: Run, step: Step, moment: Moment, names: Mapping[str,
         return False
     try:
         return not when or bool(plan.compute(when, names))
-    except ExpressionError:
+    except (ExpressionError, NotRead):
         return True

@@ -268,6 +268,14 @@ def _offset(text: str, lead: int, line: int, column: int, *, in_bytes: bool = Tr
 # Evaluation
 
 
+class NotRead(Exception):
+    """An expression needs what ``files`` or ``rows`` have not read yet, see ``file_reads``."""
+
+    def __init__(self, function: str, argument: str) -> None:
+        super().__init__(f"{function}({argument})")
+        self.key = function, argument
+
+
 class _MissingError(Exception):
     """A key that a value does not have; ``default`` stands in for it."""
 

@@ -71,7 +71,7 @@ class Plan:
         self.workflow = workflow
         self.needs = direct_needs(workflow)
         self.every = all_needs(self.needs)
-        self._reads = reads or {}
+        self.reads = reads or {}
         self._steps = {step.id: step for step in workflow.steps}
         self._handles: dict[str, tuple[str, ...]] = {}
         """The steps whose failure a step is for (``on_error``)."""
@@ -155,14 +155,14 @@ class Plan:
 
     def fill(self, template: str, names: Mapping[str, Json]) -> Json:
         """A text with its expressions computed; raises ExpressionError."""
-        return parse_template(template).evaluate(names, self._reads)
+        return parse_template(template).evaluate(names, self.reads)
 
     def command(self, template: str, names: Mapping[str, Json]) -> str:
         """A command line with its expressions computed, each a part of one word of the shell.
 
         Raises ExpressionError.
         """
-        return fill_command(template, names, self._reads)
+        return fill_command(template, names, self.reads)
 
     def fill_all(self, value: Json, names: Mapping[str, Json]) -> Json:
         """A value in whose texts expressions are computed; raises ExpressionError."""
@@ -178,7 +178,7 @@ class Plan:
 
     def compute(self, expression: str, names: Mapping[str, Json]) -> Json:
         """The value of an expression; raises ExpressionError."""
-        return parse_expression(expression).evaluate(names, self._reads)
+        return parse_expression(expression).evaluate(names, self.reads)
 
     def _result(self, run: Run, step: Step) -> Json:
         keys = run.items.get(step.id)

@@ -18,9 +18,7 @@ from studio.storage.runs import RunStore
 from .fork import edited_workflow
 from .reader import read_workflow_text
 from .workflow_check import KnownNames, check_workflow
-
-FOLDER = Path(".agents/workflows")
-"""Where a folder has its workflows."""
+from .workflow_files import workflow_places
 
 
 class RunFiles:
@@ -31,17 +29,18 @@ class RunFiles:
         self._store = store
 
     async def locate(self, name: str, folder: Path) -> Path:
-        """The file of a workflow: a path, or the name of one in the folder or the own place.
+        """The file of a workflow: a path, or the name of one that the folder, the person or the
+        program has.
 
         Raises ConfigurationError that lists what is there.
         """
-        places = (folder / FOLDER, self._engine.paths.config / "workflows")
+        paths = self._engine.paths
 
         def look() -> Path | None:
             if (given := folder / name).is_file():
                 return given
             known: dict[str, Path] = {}
-            for place in reversed(places):  # the folder's come last, and win
+            for place, _ in workflow_places(paths, folder):
                 known |= {path.stem: path for path in sorted(place.glob("*.md"))}
             if name in known:
                 return known[name]

@@ -62,6 +62,7 @@ from .breakpoints import begin_or_stop, stop_after
 from .child_runs import ChildRuns, outcome_of
 from .desk import Desks
 from .expressions import ExpressionError, as_words, parse_expression
+from .file_reads import FileReads
 from .fork import edited_workflow
 from .plan import INSTANT, Plan, Start
 from .run_files import RunFiles
@@ -101,6 +102,8 @@ class Runner:
         self._account = Account("run", run.caps.get("", NO_CAPS))
         self._desks = Desks(engine, plan, run, self._work, self._account, self._record)
         self._accounts: dict[str, Account] = {}
+        self._reads = FileReads(engine, run.started.folder, plan.workflow.permissions)
+        plan.reads = self._reads.functions
         self._above = above
         self._work.above = self._rules
         self._child_runs = ChildRuns(RunFiles(engine, store), store)
@@ -173,7 +176,7 @@ class Runner:
         if self.run.end is None:
             await self._record(event)
             if isinstance(event, StepEdited):
-                self.plan = Plan(edited_workflow(self.plan.workflow, [event]))
+                self.plan = Plan(edited_workflow(self.plan.workflow, [event]), self.plan.reads)
 
     async def raise_cap(self, caps: Caps, step: str = "") -> None:
         """Let the run, or one of its steps, use this much in all."""
@@ -239,10 +242,10 @@ class Runner:
                 if session is not None:
                     session.answer_question(question_id, as_words(answer))
             case "approve":
-                await self._record(answered, *self._approved(step, one, bool(answer)))
+                await self._record(answered, *await self._approved(step, one, bool(answer)))
             case "ask":
                 finish = StepFinished(*(one.step, one.item), text=as_words(answer), outputs=answer)
-                await self._record(answered, *self._finished(finish))
+                await self._record(answered, *await self._finished(finish))
             case "unsure":
                 await self._record(answered)
 
@@ -253,7 +256,7 @@ class Runner:
         self._wake.clear()
         if self._failure is not None:
             raise self._failure
-        decision = self.plan.next(self.run, time.time())
+        decision = await self._reads.having(lambda: self.plan.next(self.run, time.time()))
         if decision.stops:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
             await self._stop_steps(decision.stops, failed)
@@ -300,7 +303,7 @@ class Runner:
                             step, start.item
                         )
                 except (StudioError, ExpressionError) as error:
-                    events += self._finished(failed_start(step, start.item, error))
+                    events += await self._finished(failed_start(step, start.item, error))
                     continue
                 self._fresh.add(start.key)
             round = self.run.round_of(step.id)
@@ -327,7 +330,7 @@ class Runner:
             if key in self._shown and not self.attended:
                 continue  # it has been looked at, and waits
             if step.kind in INSTANT:
-                await self._record(*self._instant(step, one.item))
+                await self._record(*await self._instant(step, one.item))
                 found = True
                 continue
             if key not in self._fresh:  # it began in a program that has ended, or was paused
@@ -363,6 +366,8 @@ class Runner:
             events = (*events, reached)
         await self._store.append(self.run, now, events)
         await self._desks.put_away(events)
+        if any(isinstance(event, StepFinished) for event in events):
+            self._reads.forget()
         for event in events:
             for listener in tuple(self._listeners):
                 listener(now, event)
@@ -370,8 +375,8 @@ class Runner:
 
     # Steps
 
-    def _finished(self, finish: StepFinished) -> list[RunEvent]:
-        return self.plan.finished(self.run, finish, time.time())
+    async def _finished(self, finish: StepFinished) -> list[RunEvent]:
+        return await self._reads.having(lambda: self.plan.finished(self.run, finish, time.time()))
 
     async def _do(self, step: Step, one: StepRun) -> None:
         """Work on a step until it ends, or cannot go on."""
@@ -405,7 +410,7 @@ class Runner:
             case Interrupted():
                 tokens, dollars = await self._work.spent(one.session_id)
                 stopped = StepFinished(*key, "stopped", YOU_STOPPED, tokens=tokens, dollars=dollars)
-                await self._record(*self._finished(stopped))
+                await self._record(*await self._finished(stopped))
 
     async def _meet(self) -> None:
         """Merge what the steps of the run changed."""
@@ -418,7 +423,7 @@ class Runner:
 
     async def _end(self, finish: StepFinished) -> None:
         """Record the end of a try. Where it sends the run back, work on the old state is ended."""
-        events = self._finished(finish)
+        events = await self._finished(finish)
         redone = next((event for event in events if isinstance(event, StepsRedone)), None)
         if redone is not None:
             again = [
@@ -457,12 +462,12 @@ class Runner:
         if step.kind == "run":
             if answer == "happened":
                 return StepFinished(*key, reason=YOU_SAID, outputs={"exit_code": None})
-            line = self.command(step, one.item)
+            line = await self._reads.having(lambda: self.command(step, one.item))
             return await self._work.command(
                 *(step, one.item, session, line, budget, exposed), again=answer == "again"
             )
         if not session.transcript.blocks:
-            said = self.prompt(step, one.item)
+            said = await self._reads.having(lambda: self.prompt(step, one.item))
             return await self._work.run(step, one.item, session, said, budget, exposed)
         before = await self._engine.store.events(session.info.id)
         if (ended := await self._work.ended(step, one.item, session, before)) is not None:
@@ -507,7 +512,7 @@ class Runner:
         """Begin the run of a step, and return its id."""
         assert self.run.started is not None
         names = self.plan.names(self.run, step, item)
-        inputs = self.plan.fill_all(dict(step.inputs), names)
+        inputs = await self._reads.having(lambda: self.plan.fill_all(dict(step.inputs), names))
         assert isinstance(inputs, dict)
         started, above = self.run.started, self._files()
         plan, run = await self._child_runs.begin(step, inputs, started, above)
@@ -579,42 +584,47 @@ class Runner:
         """What a step's agent is told; raises ExpressionError."""
         return as_words(self.plan.fill(step.prompt, self.plan.names(self.run, step, item)))
 
-    def _instant(self, step: Step, item: str) -> list[RunEvent]:
+    async def _instant(self, step: Step, item: str) -> list[RunEvent]:
         """What comes of a step that takes no time: its end, or a question."""
-        names = self.plan.names(self.run, step, item)
-        exposed = tuple(self._exposed(step))
         try:
-            match step.kind:
-                case "set":
-                    values = self.plan.fill_all(dict(step.inputs), names)
-                    done = StepFinished(step.id, item, text=as_words(values), outputs=values)
-                case "check":
-                    holds = bool(self.plan.compute(step.target, names))
-                    done = StepFinished(step.id, item, outputs={"passed": holds})
-                    if not holds:
-                        reason = f"“{step.target}” does not hold."
-                        done = replace(done, state="failed", reason=reason, fault="invalid")
-                case _:
-                    kind = "approve" if step.kind == "approve" else "ask"
-                    text = as_words(self.plan.fill(step.target, names))
-                    path = self._path(step, item)
-                    question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form, path=path)
-                    return [StepAsked(step.id, item, question)]
+            done = await self._reads.having(lambda: self._computed(step, item))
         except ExpressionError as error:
             done = StepFinished(step.id, item, "failed", str(error), fault="invalid")
-            return self._finished(done)
-        return self._finished(replace(done, exposed=exposed))
+        return [done] if isinstance(done, StepAsked) else await self._finished(done)
 
-    def _approved(self, step: Step, one: StepRun, yes: bool) -> list[RunEvent]:
+    def _computed(self, step: Step, item: str) -> StepFinished | StepAsked:
+        """Raises ExpressionError."""
+        names = self.plan.names(self.run, step, item)
+        match step.kind:
+            case "set":
+                values = self.plan.fill_all(dict(step.inputs), names)
+                done = StepFinished(step.id, item, text=as_words(values), outputs=values)
+            case "check":
+                holds = bool(self.plan.compute(step.target, names))
+                done = StepFinished(step.id, item, outputs={"passed": holds})
+                if not holds:
+                    reason = f"“{step.target}” does not hold."
+                    done = replace(done, state="failed", reason=reason, fault="invalid")
+            case _:
+                kind = "approve" if step.kind == "approve" else "ask"
+                text = as_words(self.plan.fill(step.target, names))
+                path = self._path(step, item)
+                question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form, path=path)
+                return StepAsked(step.id, item, question)
+        return replace(done, exposed=tuple(self._exposed(step)))
+
+    async def _approved(self, step: Step, one: StepRun, yes: bool) -> list[RunEvent]:
         outputs: Json = {"approved": yes}
         if yes:
-            return self._finished(StepFinished(one.step, one.item, outputs=outputs))
+            return await self._finished(StepFinished(one.step, one.item, outputs=outputs))
         reason = "You did not approve it."
-        return self._finished(StepFinished(one.step, one.item, "stopped", reason, "", outputs))
+        return await self._finished(
+            StepFinished(one.step, one.item, "stopped", reason, "", outputs)
+        )
 
     def _exposed(self, step: Step) -> list[Exposed]:
         """What a step is exposed to by the words of the steps before it (T-9)."""
-        found: dict[str, Exposed] = {}
+        found = dict(self._reads.exposed)
         for one in self.run.steps.values():
             if one.step in self.plan.every[step.id] and one.last is not None:
                 for exposed in one.last.exposed:

@@ -37,7 +37,7 @@ from studio.ui.widgets import (
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
-from studio.workflows.expressions import ExpressionError
+from studio.workflows.expressions import ExpressionError, NotRead
 from studio.workflows.fork import ForkRequest
 from studio.workflows.runner import Runner
 
@@ -481,7 +481,7 @@ class RunView(PaintedWidget):
             return step.prompt
         try:
             return runner.prompt(runner.plan.workflow.step(id), item)
-        except (ExpressionError, KeyError):
+        except (ExpressionError, NotRead, KeyError):
             return step.prompt
 
     def choose(self, step: str, item: str = "") -> None:

@@ -1,0 +1,169 @@
+"""File reads: brings expressions what ``files()`` and ``rows()`` read, without blocking (W-7).
+
+An expression is computed in one go, on the event loop. Where it needs what is on the disk and not
+read yet, that is read in a thread, and the expression is computed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+from studio.agent.engine import Engine
+from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
+from studio.agent.permission.policy import Policy
+from studio.domain.events import Exposed
+from studio.domain.jsonvalue import Json
+from studio.domain.messages import ToolCall
+from studio.domain.permissions import Rule
+from studio.domain.transcript import Transcript
+from studio.tools import Result, ToolFailed, Workspace
+from studio.tools.workspace.encodings import decode
+from studio.tools.workspace.glob_pattern import glob_matcher
+
+from .expressions import ExpressionError, NotRead, Reads
+
+T = TypeVar("T")
+MOST_FOUND = 100_000
+"""Files or rows of one reading."""
+MOST_BYTES = 50_000_000
+"""Of a file whose rows are read."""
+SECONDS = 20.0
+"""How long a folder is walked through."""
+
+
+class FileReads:
+    """What the expressions of one run have read in its folder.
+
+    Rules that hide files from agents hide them here, too.
+    """
+
+    def __init__(self, engine: Engine, folder: str, rules: tuple[Rule, ...]) -> None:
+        self._engine, self._folder, self._rules = engine, Path(folder), rules
+        self._found: dict[tuple[str, str], list[Json] | ExpressionError] = {}
+        self.exposed: dict[str, Exposed] = {}
+        """What the words of the files may carry on (T-9), by kind."""
+        self.functions: Mapping[str, Reads] = {
+            name: partial(self._known, name) for name in ("files", "rows")
+        }
+
+    def forget(self) -> None:
+        """Read again when something is needed: a step may have changed the folder."""
+        self._found.clear()
+
+    async def having(self, compute: Callable[[], T]) -> T:
+        """The result of ``compute``, which may use ``functions``; raises what it raises."""
+        while True:
+            try:
+                return compute()
+            except NotRead as wanted:
+                await self._read(*wanted.key)
+
+    def _known(self, name: str, argument: Any) -> list[Json]:
+        if not isinstance(argument, str):
+            raise TypeError(f"{name}() takes a text")
+        found = self._found.get((name, argument))
+        if found is None:
+            raise NotRead(name, argument)
+        if isinstance(found, ExpressionError):
+            raise found
+        return found
+
+    async def _read(self, name: str, argument: str) -> None:
+        layers = await self._engine.services.rules.layers(self._folder)
+        policy = Policy("ask", {**layers.rules, "turn": self._rules})
+        look = _files if name == "files" else _rows
+        tool = self._engine.tools()["glob" if name == "files" else "read"].spec
+
+        def read() -> list[Json]:
+            return look(Workspace(self._folder).hiding(policy.hides), argument)
+
+        try:
+            found: list[Json] | ExpressionError = await asyncio.to_thread(read)
+        except ToolFailed as error:
+            found = _wrong(name, argument, str(error))
+        except ExpressionError as error:
+            found = error
+        self._found[name, argument] = found
+        guard = ExfiltrationGuard(Transcript(), trusted=layers.trusted)
+        call = ToolCall("", tool.name, {tool.target: argument})
+        for one in guard.new_exposures(tool, call, Result("", sources=(argument,))):
+            self.exposed.setdefault(one.exposure, one)
+
+
+def _wrong(name: str, argument: str, reason: str) -> ExpressionError:
+    words = "“{text}” cannot be computed: {reason}"
+    return ExpressionError(words, 0, {"text": f"{name}({argument})", "reason": reason})
+
+
+def _fail(name: str, argument: str, reason: str) -> NoReturn:
+    raise _wrong(name, argument, reason)
+
+
+def _files(workspace: Workspace, pattern: str) -> list[Json]:
+    """The files that match, relative to the folder, in the order of their names.
+
+    As in shells, those whose name or folder begins with a dot are named by a pattern that says so.
+    """
+    matches, end = glob_matcher(pattern), time.monotonic() + SECONDS
+    folder, dotted = workspace.folder("."), "/." in f"/{pattern}"
+    found: list[Json] = []
+    for entry in workspace.walk(folder, stop=lambda: time.monotonic() > end):
+        name = Path(entry.path).relative_to(folder).as_posix()
+        seen = dotted or "/." not in f"/{name}"
+        if seen and matches(name) and not entry.is_dir(follow_symlinks=False):
+            found.append(name)
+            if len(found) > MOST_FOUND:
+                _fail("files", pattern, f"more than {MOST_FOUND:,} files match")
+    if time.monotonic() > end:
+        _fail("files", pattern, f"the folder is too large to look through in {SECONDS:g} s")
+    return found
+
+
+def _rows(workspace: Workspace, path: str) -> list[Json]:
+    """The rows of a table as mappings, or the values of a file with JSON in each line."""
+    file = workspace.file(path)
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            _fail("rows", path, f"the file is larger than {MOST_BYTES:,} bytes")
+        text, _ = decode(file.read_bytes(), path)
+    except OSError as error:
+        _fail("rows", path, error.strerror or str(error))
+    match file.suffix.lower():
+        case ".csv" | ".tsv":
+            found = _table(path, text)
+        case ".jsonl" | ".ndjson":
+            found = _lines(path, text)
+        case _:
+            _fail("rows", path, "it reads .csv, .tsv and .jsonl")
+    if len(found) > MOST_FOUND:
+        _fail("rows", path, f"the file has more than {MOST_FOUND:,} rows")
+    return found
+
+
+def _table(path: str, text: str) -> list[Json]:
+    first = text.partition("\n")[0]
+    between = max(",;\t", key=first.count)  # the first of those that are there equally often
+    try:
+        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=between, restval="")
+        return [{str(key): value for key, value in row.items() if key is not None} for row in table]
+    except csv.Error as error:
+        _fail("rows", path, str(error))
+
+
+def _lines(path: str, text: str) -> list[Json]:
+    found: list[Json] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            if line.strip():
+                found.append(cast("Json", json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            _fail("rows", path, f"line {number}: {error}")
+    return found
