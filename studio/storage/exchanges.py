@@ -309,6 +309,7 @@ class ExchangeStore:
 
     async def size(self) -> int:
         """Bytes that the exchanges of all sessions take."""
+        await self.settled()
         return sum(size for _, size in await self._sizes())
 
     async def _sizes(self) -> list[tuple[str, int]]:
@@ -320,6 +321,7 @@ class ExchangeStore:
         return [(str(session_id), int(size)) for session_id, size in rows]
 
     async def delete(self, session_id: str) -> None:
+        await self.settled()
         await self._db.execute("DELETE FROM exchanges WHERE session_id = ?", session_id)
 
     async def purge(self, before: float, most: int) -> None:
@@ -327,6 +329,7 @@ class ExchangeStore:
 
         Of these the one that was used longest ago goes first.
         """
+        await self.settled()
         old = await self._db.rows("SELECT DISTINCT session_id FROM exchanges WHERE at < ?", before)
         for (session_id,) in old:
             await self._db.write(lambda db, one=session_id: _delete_before(db, one, before))
