@@ -13,6 +13,7 @@ from studio.agent.agent_files import AgentFiles
 from studio.cli import build_parser, exit_codes
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
+from studio.domain.workflows import Step, Workflow
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
@@ -45,7 +46,9 @@ def known() -> set[str]:
     settings = {field.name for field in fields(Settings)}
     tools = discover(folders=[]).tools
     arguments = {name for one in tools.values() for name in one.spec.schema["properties"]}  # type: ignore[union-attr]
-    facts = {field.name for one in (ModelInfo, Context, Agent) for field in fields(one)}
+    facts = {
+        field.name for one in (ModelInfo, Context, Agent, Workflow, Step) for field in fields(one)
+    }
     others = {"node_modules", "orders_detail", "reasoning_content"}
     others |= {"turn_complete", "awaiting_permission", "permission_resolved"}  # events
     others |= {field.name for field in fields(ProviderDescriptor)} | set(dir(Provider))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -121,7 +122,7 @@ async def test_t7_trust_counts_from_the_next_message_of_an_open_chat(tmp_path: P
         changed, yours = notices(await say(session))
         assert "its agents are a stranger’s" in changed and "Yours is used" in yours
         assert "Do worse" not in json.dumps(home.asked[-1].json)
-        assert "You are a careful software engineer" in json.dumps(home.asked[-1].json["messages"])
+        assert "You are a careful software engineer" in json.dumps(home.asked[-1].json)
 
         await rules.untrust(home.folder)
         assert not notices(await say(session))  # that yours is used was said
@@ -213,7 +214,7 @@ async def test_each_door_says_whose_an_agent_is(
         printed = capsys.readouterr()
         assert await home.command("agents", "show", "Team", "--folder", str(home.folder)) == 0
         assert "\x1b" not in (told := capsys.readouterr().out) and "\\x1b[2K" in told
-        assert "Team        this folder, not trusted  Helps" in printed.out
+        assert re.search("Team +this folder, not trusted  Helps", printed.out)
         assert "coder.md, line 1: there is an agent Coder already" in printed.err
         assert await home.command("agents", "check", "--folder", str(home.folder)) == 1
         assert "there is an agent Coder already" in capsys.readouterr().out

@@ -16,7 +16,7 @@ from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
+from studio.domain.tools import APPLY_PATCH, CHILD_TOOLS, EDIT, ToolSpec
 from studio.providers.base import Provider, Request
 from studio.providers.registry import EMBEDDED
 from studio.tools import Tool, Workspace
@@ -103,12 +103,14 @@ async def load_agent_setup(
     family, numbers = model_family(info.model), services.settings.values.line_numbers
     left_out = {EDIT, APPLY_PATCH} - {family.edit_tool}
     left_out |= {SEARCH} if search == "off" else set()
+    window = await _window(info, services, provider)
+    if window is not None and window <= SMALL_WINDOW:
+        left_out |= {*CHILD_TOOLS}  # there is no room to lead others
     usable = [
         tool
         for tool in tools.values()
         if policy.offers(tool.spec) and tool.spec.name not in left_out
     ]
-    window = await _window(info, services, provider)
     described, notice = _described(usable, agent, info.model, window)
     own = [_hosted(spec, provider, info.model, search) for spec in described]
     theirs = {spec.name for spec in external}

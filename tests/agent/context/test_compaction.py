@@ -200,7 +200,7 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
 
 async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", chatter) as home:
-        session = await home.session()
+        session = await home.session("Writer")
         await talk(session, 4)
         await session.context.summarise()
         await session.context.undo_summary(summaries(session)[0].summary_id)

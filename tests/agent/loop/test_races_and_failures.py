@@ -345,7 +345,7 @@ async def test_calls_of_a_reply_that_met_its_limit_are_answered_and_shown(tmp_pa
 async def test_calls_of_a_refused_reply_end_the_turn(tmp_path: Path, stop: str) -> None:
     script = [Turn(Text("I will."), read("a.txt"), stop=stop), Turn(Text("Fine."))]  # type: ignore[arg-type]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        session = await home.session()
+        session = await home.session("Writer")
         assert ends(await say(session)) == ["refused" if stop == "refusal" else "token_limit"]
         assert ends(await say(session, "Else?")) == ["done"]
         assert not home.simulator.violations
