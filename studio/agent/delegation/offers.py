@@ -88,7 +88,11 @@ def with_children(
         spec = replace(spec, description=f"{spec.description} {told}")
         found = {**tools, DELEGATE: replace(tools[DELEGATE], spec=spec)}
     else:
-        found = {name: tool for name, tool in tools.items() if name not in CHILD_TOOLS}
+        found = {
+            name: tool
+            for name, tool in tools.items()
+            if name not in CHILD_TOOLS or not tool.built_in  # the person may have one of the name
+        }
     own = [one for one in agent.define if more and agent.trusted and usable(one, tools)]
     found |= {one.name: Tool(_spec_of(one), use(one), agent.source, waits=True) for one in own}
     if own and ANYBODY not in agent.tools:

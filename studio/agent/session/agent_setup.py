@@ -104,8 +104,6 @@ async def load_agent_setup(
     left_out = {EDIT, APPLY_PATCH} - {family.edit_tool}
     left_out |= {SEARCH} if search == "off" else set()
     window = await _window(info, services, provider)
-    if window is not None and window <= SMALL_WINDOW:
-        left_out |= {*CHILD_TOOLS}  # there is no room to lead others
     usable = [
         tool
         for tool in tools.values()
@@ -159,7 +157,8 @@ def _described(
     """What the model is told of the tools, and what the person is told of that.
 
     In a small window spare parameters are left out, and so are tools for which there is no
-    room: those that the agent's file names first come first, then ``FIRST_TOOLS``.
+    room: those that the agent's file names first come first, then ``FIRST_TOOLS``. The person is
+    not told of those that start other agents.
     """
     if window is None or window > SMALL_WINDOW:
         return [tool.spec for tool in tools], ""
@@ -172,10 +171,13 @@ def _described(
             left -= tokens
         else:
             without.add(tool.spec.name)
-    missing = ", ".join(sorted(without))
+    leading = {one.spec.name for one in tools if one.built_in} & {*CHILD_TOOLS}
+    if without & leading:  # one without the others is of no use, and nobody misses them there
+        without |= leading
+    missing = ", ".join(sorted(without - leading))
     notice = f"{model} reads only {window:,} tokens, so it works without: {missing}."
     described = [tool.brief for tool in tools if tool.spec.name not in without]
-    return described, notice if without else ""
+    return described, notice if missing else ""
 
 
 def _hosted(spec: ToolSpec, provider: Provider, model: str, search: str) -> ToolSpec:
