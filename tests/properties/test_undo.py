@@ -88,6 +88,9 @@ class Chat:
     def record(self, event: Event) -> None:
         self.transcript.apply(event)
 
+    async def flush(self) -> None:
+        """Events are on the disk at once."""
+
 
 class Folder(RuleBasedStateMachine):
     """Turns of drafts and commands, their undo and redo, and another hand at any time."""
