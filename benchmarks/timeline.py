@@ -15,7 +15,8 @@ from measure import Row, middle, quick, show
 from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
-from studio.domain.runs import ItemsFound, StepFinished, StepStarted, item_keys
+from studio.domain.run_events import ItemsFound, StepFinished, StepStarted
+from studio.domain.runs import item_keys
 from studio.domain.workflows import Step, Workflow
 from studio.ui.pages.workflows.runs.lanes import Lanes
 from studio.ui.pages.workflows.runs.timeline import Timeline

@@ -11,12 +11,11 @@ from studio.agent.usage_costs import format_dollars
 from studio.domain.aio import settled
 from studio.domain.codec import encode_event
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import (
+from studio.domain.run_events import (
     MERGE,
     CapReached,
     ItemsFound,
     RetryPlanned,
-    Run,
     RunEvent,
     RunFinished,
     RunPaused,
@@ -26,10 +25,10 @@ from studio.domain.runs import (
     StepFinished,
     StepInTurns,
     StepResumed,
-    StepRun,
     StepsRedone,
     StepStarted,
 )
+from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
 from studio.workflows.compare import RunComparison, StepSide
 from studio.workflows.expressions import as_words

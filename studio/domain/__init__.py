@@ -19,7 +19,8 @@
 - ``python_syntax``: Parses Python, also beside other threads that do.
 - ``questions``: Describes what an agent asks the person, up to four at once (C-24).
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
-- ``runs``: Defines the events of a run of a workflow, and folds them into the state of its steps.
+- ``run_events``: Defines what happens in a run of a workflow, and what a run asks the person.
+- ``runs``: Folds the events of a run into the state of its steps (W-18).
 - ``secret_names``: Tells by a variable's name whether its value is a secret (P-4).
 - ``sessions``: Describes the rows of the lists of sessions and drafts, and makes titles.
 - ``tool_call_state``: Folds events about tool calls into blocks.

@@ -21,7 +21,7 @@ from .jsonvalue import Json, JsonObject
 from .permissions import Question
 
 if TYPE_CHECKING:
-    from .runs import RunEvent
+    from .run_events import RunEvent
 
 
 @cache
@@ -56,7 +56,7 @@ def decode_run_event(data: JsonObject) -> RunEvent:
 
 @cache
 def _run_events() -> dict[str, type[Any]]:
-    from .runs import RunEvent  # a chat needs none of its forty classes
+    from .run_events import RunEvent  # a chat needs none of its forty classes
 
     return {event_name(kind): kind for kind in get_args(RunEvent)}
 

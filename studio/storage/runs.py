@@ -15,7 +15,8 @@ from typing import Any, cast
 from studio.domain.codec import decode_run_event, encode_event
 from studio.domain.errors import StorageError
 from studio.domain.ledger import canonical_json
-from studio.domain.runs import Run, RunEvent, RunStarted, RunState, Trigger
+from studio.domain.run_events import RunEvent, RunStarted, RunState, Trigger
+from studio.domain.runs import Run
 
 from .database import Database
 from .sessions.search import sanitise_text

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import (
+from studio.domain.run_events import (
     BreakpointReached,
     Moment,
     RetryPlanned,
-    Run,
     RunEvent,
     RunFinished,
     StepFinished,
 )
+from studio.domain.runs import Run
 from studio.domain.workflows import Step
 
 from .expressions import ExpressionError, NotRead

@@ -28,7 +28,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ReasoningDelta, TextDelta, ToolOutput, ToolQueued
 from studio.domain.exchanges import Exchange
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.runs import RunEvent
+from studio.domain.run_events import RunEvent
 from studio.storage.exchanges import HIDDEN
 
 FORMAT, VERSION = "agent-studio-run", 1

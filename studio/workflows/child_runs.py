@@ -14,7 +14,8 @@ from pathlib import Path
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import Fault, Run, RunStarted, StepFinished
+from studio.domain.run_events import Fault, RunStarted, StepFinished
+from studio.domain.runs import Run
 from studio.domain.workflows import Step
 from studio.storage.runs import RunStore
 

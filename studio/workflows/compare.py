@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from studio.domain.events import DraftCreated, DraftResolved, Event, ToolFinished, ToolQueued
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import Run, StepState
+from studio.domain.run_events import StepState
+from studio.domain.runs import Run
 from studio.storage.sessions.store import SessionStore
 
 from .expressions import as_words

@@ -25,10 +25,9 @@ from studio.agent.engine import Engine
 from studio.domain.drafts import BINARY, FileDraft
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.runs import (
+from studio.domain.run_events import (
     MERGE,
     ChangedFile,
-    Run,
     RunDrafted,
     RunEvent,
     RunFinished,
@@ -38,6 +37,7 @@ from studio.domain.runs import (
     StepInTurns,
     StepStarted,
 )
+from studio.domain.runs import Run
 from studio.domain.sessions import Caller
 from studio.domain.workflows import Step
 from studio.files.atomic_write import write_atomically

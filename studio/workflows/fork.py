@@ -12,16 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import (
-    ItemsFound,
-    Run,
-    RunEvent,
-    RunStarted,
-    StepEdited,
-    StepLinked,
-    StepRun,
-    Try,
-)
+from studio.domain.run_events import ItemsFound, RunEvent, RunStarted, StepEdited, StepLinked
+from studio.domain.runs import Run, StepRun, Try
 from studio.domain.workflows import Step, Workflow
 
 from .expressions import ExpressionError, as_words, parse_template

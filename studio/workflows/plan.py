@@ -12,18 +12,17 @@ from itertools import product
 from typing import Any, cast
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.runs import (
+from studio.domain.run_events import (
     MERGE,
     ItemsFound,
     RetryPlanned,
-    Run,
     RunEvent,
     RunFinished,
     StepFinished,
     StepQueued,
-    StepRun,
     StepsRedone,
 )
+from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
 
 from .command_line import fill_command

@@ -43,10 +43,9 @@ from studio.domain.exchanges import STOPPED, Exchange, request_digest
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import Text
 from studio.domain.models import Effort, ModelInfo
-from studio.domain.runs import (
+from studio.domain.run_events import (
     ItemsFound,
     RetryPlanned,
-    Run,
     RunEvent,
     RunFinished,
     RunStarted,
@@ -55,6 +54,7 @@ from studio.domain.runs import (
     StepsRedone,
     StepStarted,
 )
+from studio.domain.runs import Run
 from studio.domain.tools import ToolSpec
 from studio.domain.workflows import Step, Workflow
 from studio.providers.base import Provider, Reply, Request

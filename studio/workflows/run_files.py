@@ -11,7 +11,8 @@ from pathlib import Path
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.runs import Run, RunStarted
+from studio.domain.run_events import RunStarted
+from studio.domain.runs import Run
 from studio.domain.workflows import Input, Workflow
 from studio.storage.runs import RunStore
 

@@ -31,7 +31,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Answer, Rule
-from studio.domain.runs import (
+from studio.domain.run_events import (
     MERGE,
     UNSURE,
     BreakpointCleared,
@@ -40,7 +40,6 @@ from studio.domain.runs import (
     CapRaised,
     CapReached,
     ResultEdited,
-    Run,
     RunEvent,
     RunFinished,
     RunPaused,
@@ -51,10 +50,10 @@ from studio.domain.runs import (
     StepEdited,
     StepFinished,
     StepResumed,
-    StepRun,
     StepsRedone,
     StepStarted,
 )
+from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step
 from studio.storage.runs import RunStore
 

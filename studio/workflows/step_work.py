@@ -39,7 +39,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text, ToolCall
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
-from studio.domain.runs import Fault, RunCap, RunQuestion, RunStarted, StepFinished
+from studio.domain.run_events import Fault, RunCap, RunQuestion, RunStarted, StepFinished
 from studio.domain.sessions import Caller
 from studio.domain.tools import RUN
 from studio.domain.transcript import Transcript

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from studio.agent.session.session import Session
 from studio.domain.blocks import ToolBlock
-from studio.domain.runs import RunQuestion
+from studio.domain.run_events import RunQuestion
 from studio.tools import Tool
 
 MAY_HAVE_HAPPENED = "This may have happened"

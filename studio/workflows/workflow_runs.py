@@ -13,7 +13,8 @@ from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import Run, RunEvent, RunStarted
+from studio.domain.run_events import RunEvent, RunStarted
+from studio.domain.runs import Run
 from studio.storage.runs import RunInfo, RunStore
 
 from .fork import ForkPlan, ForkRequest, plan_fork

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import StorageError
-from studio.domain.runs import Run, RunEvent, RunStarted, StepFinished, StepStarted
+from studio.domain.run_events import RunEvent, RunStarted, StepFinished, StepStarted
+from studio.domain.runs import Run
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.runs import RunInUse, RunStore

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import Run, RunEvent
+from studio.domain.run_events import RunEvent
+from studio.domain.runs import Run
 from studio.simulator import RequestView, Said, Text, Turn
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns

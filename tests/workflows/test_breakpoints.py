@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ConfigurationError
-from studio.domain.runs import (
+from studio.domain.run_events import (
     BreakpointCleared,
     BreakpointReached,
     BreakpointSet,
     ResultEdited,
-    Run,
 )
+from studio.domain.runs import Run
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
 from support.workflow_home import begin, by_words, go_on, workflow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.agents import Caps
-from studio.domain.runs import CapReached, RunEvent, StepAsked
+from studio.domain.run_events import CapReached, RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Rule
-from studio.domain.runs import RunEvent, StepAsked
+from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Text, Turn
 from studio.workflows.command_line import fill_command
 from studio.workflows.expressions import ExpressionError

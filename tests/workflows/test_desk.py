@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.domain.runs import MERGE, Run, RunEvent, StepAsked
+from studio.domain.run_events import MERGE, RunEvent, StepAsked
+from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
 from studio.tools.drafts.three_way_merge import three_way
 from studio.workflows.desk import Clash

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.permissions import Rule
-from studio.domain.runs import RunEvent, StepFinished
+from studio.domain.run_events import RunEvent, StepFinished
 from studio.workflows.expressions import ExpressionError, parse_expression
 from studio.workflows.file_reads import FileReads
 from support.engine_home import EngineHome, engine_home

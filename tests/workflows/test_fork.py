@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ConfigurationError
-from studio.domain.runs import Run, StepEdited
+from studio.domain.run_events import StepEdited
+from studio.domain.runs import Run
 from studio.simulator import RequestView, Turn
 from studio.simulator import Text as Says
 from studio.workflows.compare import FILES, INPUTS, compare_runs

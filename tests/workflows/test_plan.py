@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.domain.runs import (
+from studio.domain.run_events import (
     OVER,
-    Run,
     RunEvent,
     RunFinished,
     RunPaused,
@@ -23,6 +22,7 @@ from studio.domain.runs import (
     StepsRedone,
     StepStarted,
 )
+from studio.domain.runs import Run
 from studio.domain.workflows import Redo, Retry, Step, Workflow
 from studio.workflows.plan import Plan, Start
 from studio.workflows.reader import read_workflow_text

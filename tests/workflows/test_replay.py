@@ -13,7 +13,8 @@ import pytest
 from studio.agent.permission.content_filter import parse_kinds
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ConfigurationError
-from studio.domain.runs import Run, StepFinished
+from studio.domain.run_events import StepFinished
+from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Turn, status
 from studio.simulator import Text as Says
 from studio.workflows.bundle import RecordedRun, read_bundle, write_bundle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from studio.domain.runs import RunFinished
+from studio.domain.run_events import RunFinished
 from support.engine_home import engine_home
 from support.workflow_home import begin, by_words, carry_out, go_on, states, workflow
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import RunEvent, StepAsked
+from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns

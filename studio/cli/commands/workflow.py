@@ -193,7 +193,7 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
 
 async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.cli.workflow_driver import describe_fork
-    from studio.domain.runs import StepEdited
+    from studio.domain.run_events import StepEdited
     from studio.workflows.fork import ForkRequest
     from studio.workflows.workflow_runs import WorkflowRuns
 

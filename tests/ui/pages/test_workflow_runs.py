@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from studio.domain.runs import StepFinished
+from studio.domain.run_events import StepFinished
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.pages.workflows.runs.run_record import RunRecord

@@ -18,7 +18,7 @@ from studio.agent.frontmatter import Problem
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import BreakpointSet
+from studio.domain.run_events import BreakpointSet
 from studio.files.folders import private_folder
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from studio.domain.agents import Agent
-from studio.domain.runs import (
+from studio.domain.run_events import (
     ItemsFound,
     RetryPlanned,
     RunEvent,
@@ -23,8 +23,8 @@ from studio.domain.runs import (
     StepFinished,
     StepResumed,
     StepStarted,
-    item_keys,
 )
+from studio.domain.runs import item_keys
 from studio.domain.workflows import Step, Workflow
 from studio.ui.pages.workflows.workflow_graph import ICONS
 from studio.ui.translation import tr

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.agent.engine import Engine
-from studio.domain.runs import BreakpointSet
+from studio.domain.run_events import BreakpointSet
 from studio.workflows.fork import ForkPlan
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Caps
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import (
+from studio.domain.run_events import (
     BreakpointCleared,
     BreakpointReached,
     BreakpointSet,
@@ -19,7 +19,6 @@ from studio.domain.runs import (
     ItemsFound,
     ResultEdited,
     RetryPlanned,
-    Run,
     RunEvent,
     RunFinished,
     RunPaused,
@@ -32,8 +31,8 @@ from studio.domain.runs import (
     StepResumed,
     StepsRedone,
     StepStarted,
-    item_keys,
 )
+from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Workflow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, dollars, duration, whole_seconds

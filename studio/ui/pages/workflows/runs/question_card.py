@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtCore import Signal
 
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import RunQuestion
+from studio.domain.run_events import RunQuestion
 from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable, Mapping
 
 from studio.domain.agents import Agent
-from studio.domain.runs import Run, RunEvent, StepRun, StepState
+from studio.domain.run_events import RunEvent, StepState
+from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, day_of, dollars, number, short_count

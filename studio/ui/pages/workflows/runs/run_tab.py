@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.domain.agents import Caps
-from studio.domain.runs import BreakpointCleared, BreakpointSet
+from studio.domain.run_events import BreakpointCleared, BreakpointSet
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.amount_field import AmountField, dollars, tokens
 from studio.ui.theme import Theme

@@ -15,7 +15,8 @@ from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
-from studio.domain.runs import BreakpointCleared, BreakpointSet, ResultEdited, Run, StepEdited
+from studio.domain.run_events import BreakpointCleared, BreakpointSet, ResultEdited, StepEdited
+from studio.domain.runs import Run
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
