@@ -91,6 +91,48 @@ def random_gguf(file: Path, seed: int, parts: int = 1) -> Path:
     return file.with_stem(f"{file.stem}-00001-of-{parts:05d}")
 
 
+def random_projector(file: Path, seed: int) -> Path:
+    """What turns pictures into the tokens of ``random_gguf``: eyes of one layer, noise as well."""
+    chance = random.Random(seed)
+    width, hidden, patch, side, out = 16, 32, 14, 4, 32
+    facts: list[tuple[str, int, object]] = [
+        ("general.architecture", STRING, "clip"),
+        ("clip.has_vision_encoder", BOOL, True),
+        ("clip.projector_type", STRING, "mlp"),
+        ("clip.use_gelu", BOOL, True),
+        ("clip.vision.image_size", UINT32, side * patch),
+        ("clip.vision.patch_size", UINT32, patch),
+        ("clip.vision.embedding_length", UINT32, width),
+        ("clip.vision.feed_forward_length", UINT32, hidden),
+        ("clip.vision.projection_dim", UINT32, out),
+        ("clip.vision.block_count", UINT32, 1),
+        ("clip.vision.attention.head_count", UINT32, 2),
+        ("clip.vision.attention.layer_norm_epsilon", FLOAT32, 1e-5),
+        ("clip.vision.image_mean", FLOAT32 | MANY, [0.5] * 3),
+        ("clip.vision.image_std", FLOAT32 | MANY, [0.5] * 3),
+    ]
+    tensors: list[tuple[str, tuple[int, ...]]] = [
+        ("v.patch_embd.weight", (patch, patch, 3, width)),
+        ("v.patch_embd.bias", (width,)),
+        ("v.position_embd.weight", (width, side * side)),
+        ("mm.0.weight", (width, out)),
+        ("mm.0.bias", (out,)),
+        ("mm.2.weight", (out, out)),
+        ("mm.2.bias", (out,)),
+    ]
+    shapes = {f"attn_{name}": (width, width) for name in ("q", "k", "v", "out")}
+    shapes |= {"ffn_up": (width, hidden), "ffn_down": (hidden, width)}
+    for name, shape in shapes.items():
+        tensors.append((f"v.blk.0.{name}.weight", shape))
+        tensors.append((f"v.blk.0.{name}.bias", shape[1:]))
+    for name in ("v.blk.0.ln1", "v.blk.0.ln2", "v.post_ln"):
+        tensors += [(f"{name}.weight", (width,)), (f"{name}.bias", (width,))]
+    file.write_bytes(
+        _gguf(facts, [(name, shape, _noise(chance, shape)) for name, shape in tensors])
+    )
+    return file
+
+
 def _noise(chance: random.Random, shape: tuple[int, ...]) -> bytes:
     count = math.prod(shape)
     return _aligned(array("f", (chance.gauss(0, 1) for _ in range(count))).tobytes())
@@ -150,9 +192,9 @@ def smollm2_gguf(file: Path, layers: int = 30, template: Path | None = None) -> 
     return file
 
 
-UINT16, UINT32, INT32, FLOAT32, STRING, ARRAY = 2, 4, 5, 6, 8, 9
+UINT16, UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 2, 4, 5, 6, 7, 8, 9
 MANY = 0x100
-_FORMATS = {UINT16: "<H", UINT32: "<I", INT32: "<i", FLOAT32: "<f"}
+_FORMATS = {UINT16: "<H", UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
 
 
 def _aligned(data: bytes) -> bytes:

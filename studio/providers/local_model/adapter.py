@@ -37,7 +37,9 @@ SMOLLM2 = "smollm2-135m"
 OWN_NAMES = (SMOLLM2, "smollm2", "")
 """Of the model that ships, in its own list and in the one that is built in."""
 TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
-"""What holds for every model run here: words only."""
+"""What holds for a model of which nothing else is known: words only."""
+PICTURES = ("image/png", "image/jpeg", "image/gif")
+"""What the engine's own reader of pictures takes."""
 LOCAL = ModelInfo(
     "", input_price=0.0, output_price=0.0, images=False, documents=False, source="built-in"
 )
@@ -54,6 +56,7 @@ class LocalModelProvider(CompatibleProvider):
     def __init__(self, model: ModelProcess, folder: Path | None = None) -> None:
         # Translates messages only; the address is known once the child process runs.
         super().__init__("", "", model.http, PROVIDER.name, TITLE)
+        self._limits = replace(self._limits, pictures=PICTURES)
         self._model = model
         self._folder = folder
         self._others: dict[Path, ModelProcess] = {}
@@ -84,7 +87,7 @@ class LocalModelProvider(CompatibleProvider):
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
-        return super().rebuild(messages, TEXT_ONLY)
+        return super().rebuild(messages, facts or TEXT_ONLY)
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
@@ -99,7 +102,7 @@ class LocalModelProvider(CompatibleProvider):
         return self._process(model).chosen is not None
 
     def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return super().media_problem(block, TEXT_ONLY)
+        return super().media_problem(block, facts or TEXT_ONLY)
 
     async def context_window(self, request: Request) -> int | None:
         process = self._process(request.model)
@@ -146,6 +149,7 @@ class LocalModelProvider(CompatibleProvider):
                 name=file.title,
                 context_window=file.facts and file.facts.context(memory),
                 tools=file.facts and file.facts.tools,
+                images=file.sees,
             )
             for file in (model_files(self._folder) if self._folder is not None else [])
             if file.path != chosen and file.runs

@@ -21,7 +21,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.providers.http import Http
 from studio.providers.memory import Memory
-from studio.providers.model_files.gguf import NotGguf, part_files, read_facts
+from studio.providers.model_files.gguf import NotGguf, part_files, projector_of, read_facts
 
 if TYPE_CHECKING:
     import httpx2
@@ -224,8 +224,10 @@ class ModelProcess:
         _check(gguf)
         own = self.chosen is None
         key = secrets.token_urlsafe(32)
+        projector = projector_of(gguf)
         order: JsonObject = {
             "gguf": str(gguf),
+            "projector": str(projector) if projector.exists() and not own else "",
             "key": key,
             "template": (self.resources / "chat.jinja").read_text("utf-8") if own else "",
             "context": self.context(),

@@ -1,11 +1,11 @@
 """The built-in model's server: runs as ``python -m studio.providers.local_model.server``.
 
-The first line of standard input is a JSON object: ``gguf`` (the file), ``key``
-(what requests must carry), ``template`` (a chat template, empty for the
-file's own), ``context`` (tokens) and ``threads``. The answer is one line on standard
-output: ``{"url": …}``, else a text under ``missing`` (the engine), ``unusable``
-(the engine, on this system) or ``error`` (the file). The process ends when
-standard input does, so it never outlives its parent.
+The first line of standard input is a JSON object: ``gguf`` (the file), ``projector``
+(by which it sees pictures, empty for a model of words), ``key`` (what requests must carry),
+``template`` (a chat template, empty for the file's own), ``context`` (tokens) and
+``threads``. The answer is one line on standard output: ``{"url": …}``, else a text under
+``missing`` (the engine), ``unusable`` (the engine, on this system) or ``error`` (the file).
+The process ends when standard input does, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def main() -> None:
 
 def _settings(settings: Any, order: dict[str, Any]) -> Any:
     settings.model.path = order["gguf"]
+    if order["projector"]:
+        settings.mmproj.path = order["projector"]
     settings.hostnames = ["127.0.0.1"]
     settings.port = 0  # any that is free
     settings.api_keys = [order["key"]]

@@ -26,7 +26,7 @@ from studio.domain.jsonvalue import JsonObject, as_count, as_object, as_text
 from studio.files.file_lock import lock
 
 from .folder import Source, delete, lock_of, part_of, place_of
-from .gguf import part_files
+from .gguf import part_files, projector_of
 from .hub import endpoint
 
 State: TypeAlias = Literal["asking", "waiting", "fetching", "checking", "paused", "failed", "done"]
@@ -181,6 +181,7 @@ class Downloads:
             "repo": source.repo,
             "file": source.file,
             "title": source.title,
+            "projector": source.projector,
             "folder": str(download.folder),
             "endpoint": endpoint(),
             "token": token,
@@ -284,7 +285,7 @@ def _delete_begun(folder: Path, source: Source) -> None:
             free = lock(file.fileno())
         parts = part_files(path)
         if free and all(part.exists() for part in parts):
-            for part in parts:
+            for part in (*parts, projector_of(path)):
                 part_of(part).unlink(missing_ok=True)
         elif free:
             delete(path)

@@ -1,8 +1,8 @@
 """The child process of one download: runs as ``python -m studio.providers.model_files.fetch``.
 
-The first line of standard input is a JSON object: ``repo``, ``file``, ``folder``, ``name`` (of
-the file here), ``sha256`` (of what was begun), ``title``, ``endpoint``, ``token`` and ``waits``
-(seconds before each further try). Lines of JSON on standard output tell how far it is:
+The first line of standard input is a JSON object: ``repo``, ``file``, ``projector`` (empty for a
+model of words), ``folder``, ``title``, ``endpoint``, ``token`` and ``waits`` (seconds before each
+further try). Lines of JSON on standard output tell how far it is:
 ``{"step": "waiting" | "fetching" | "checking", "done": …, "size": …}``, at the end
 ``{"path": …}`` or ``{"fault": …, "words": …, "done": …, "size": …}``. The process ends when
 standard input does.
@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -39,7 +40,7 @@ from .folder import (
     record_of,
     write_source,
 )
-from .gguf import MAGIC, part_files, parts_of
+from .gguf import MAGIC, part_files, parts_of, projector_of
 
 T = TypeVar("T")
 
@@ -88,7 +89,9 @@ class _Fetching:
     def __init__(self, order: dict[str, Any]) -> None:
         self._order = order
         self._folder = Path(order["folder"])
-        self._wanted = Source(order["repo"], order["file"], title=order["title"])
+        self._wanted = Source(
+            order["repo"], order["file"], title=order["title"], projector=order["projector"]
+        )
         self._waits: list[float] = list(order["waits"])
         self._told = 0.0
         self._before = self._whole = 0
@@ -136,20 +139,28 @@ class _Fetching:
 
     def _fetch_all(self, path: Path) -> None:
         paths, files = part_files(path), parts_of(self._wanted.file)
+        if self._wanted.projector:  # first: the model is whole when its last part is
+            paths, files = [projector_of(path), *paths], [self._wanted.projector, *files]
         known = [self._trying(lambda file=file: self._ask(file)) for file in files]
         self._whole = sum(size for _, size in known)
         for place, file, (digest, size) in zip(paths, files, known, strict=True):
             before = read_source(place)
             if before is not None and before.sha256 != digest:
                 part_of(place).unlink(missing_ok=True)
-            counted = self._whole if place == path else size
-            title = self._wanted.title
-            write_source(place, Source(self._wanted.repo, file, counted, digest, title))
+            source = Source(self._wanted.repo, file, size, digest, self._wanted.title)
+            if place == path:
+                source = replace(source, size=self._whole, projector=self._wanted.projector)
+            write_source(place, source)
         self._check_room(paths)
         for place, file, (digest, size) in zip(paths, files, known, strict=True):
             self._done, self._size, self._summed = 0, size, hashlib.sha256()
             self._url = self._url_of(file)
-            self._fetch(place, digest)
+            try:
+                self._fetch(place, digest)
+            except Fault as fault:
+                if fault.fault == "damaged" and not any(one.exists() for one in paths):
+                    delete(path)  # what is here already stays
+                raise
             self._before, self._done = self._before + size, 0
 
     def _fetch(self, path: Path, digest: str) -> None:
@@ -168,8 +179,6 @@ class _Fetching:
             is_model = file.read(len(MAGIC)) == MAGIC
         if self._summed.hexdigest() != digest or not is_model:
             part.unlink(missing_ok=True)
-            if not any(one.exists() for one in part_files(path)):  # what is here already stays
-                delete(path)
             self._done = 0
             raise Fault("damaged")
         part.replace(path)

@@ -3,6 +3,7 @@
 Beside ``NAME.gguf`` lies ``NAME.gguf.json``, the record of where it came from; while it is
 fetched the file is ``NAME.gguf.part``. A file without a record was put there by the person.
 Each part of a model in several parts is such a file; the first stands for the model.
+``NAME.mmproj`` beside it is its projector, by which the model sees pictures.
 ``.NAME.gguf.lock`` is locked by the program that fetches the model.
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 from studio.domain.jsonvalue import JsonObject, as_count, as_object, as_text
 from studio.files.atomic_write import write_atomically
 
-from .gguf import ModelFacts, NotGguf, part_files, read_facts, without_part
+from .gguf import ModelFacts, NotGguf, part_files, projector_of, read_facts, without_part
 
 SUFFIX, PART, RECORD = ".gguf", ".gguf.part", ".gguf.json"
 _QUANTIZATION = re.compile(
@@ -31,7 +32,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}\.gguf")
 class Source:
     """A model of a repository, by its file or the first of its parts.
 
-    ``size`` in bytes, of all parts, and ``sha256`` of the one file are empty where not known.
+    ``size`` in bytes, of all files, and ``sha256`` of the one file are empty where not known.
+    ``projector`` is the file by which it sees pictures, empty for a model of words.
     """
 
     repo: str
@@ -39,6 +41,7 @@ class Source:
     size: int = 0
     sha256: str = ""
     title: str = ""
+    projector: str = ""
 
     @property
     def name(self) -> str:
@@ -76,6 +79,11 @@ class ModelFile:
         return self.facts is not None and self.facts.chats and not self.missing
 
     @property
+    def sees(self) -> bool:
+        """Whether it can be given pictures."""
+        return self.runs and projector_of(self.path).exists()
+
+    @property
     def title(self) -> str:
         return (self.source and self.source.title) or title_of(self.id)
 
@@ -103,7 +111,8 @@ def model_files(folder: Path) -> list[ModelFile]:
                 facts = read_facts(path)
             here = _sizes(parts)
             missing = len(parts) - len(here)
-            found.append(ModelFile(path, sum(here), read_source(path), facts, missing))
+            size = sum(here) + sum(_sizes([projector_of(path)]))
+            found.append(ModelFile(path, size, read_source(path), facts, missing))
     return found
 
 
@@ -116,7 +125,8 @@ def begun_files(folder: Path) -> list[BegunFile]:
         if path != parts[0] or is_whole(path):
             continue
         with suppress(OSError):
-            now = [part_of(one) if part_of(one).exists() else one for one in parts]
+            files = [projector_of(path), *parts]
+            now = [part_of(one) if part_of(one).exists() else one for one in files]
             source, done = read_source(path), _sizes(now)
             if source is not None and done:
                 found.append(BegunFile(path, sum(done), source))
@@ -146,6 +156,7 @@ def read_source(path: Path) -> Source | None:
         as_count(data.get("size")),
         as_text(data.get("sha256")),
         as_text(data.get("title")),
+        as_text(data.get("projector")),
     )
     return source if source.repo and source.file else None
 
@@ -182,7 +193,7 @@ def lock_of(path: Path) -> Path:
 
 def delete(path: Path) -> None:
     """Delete a model by its first part, with begun downloads and records. Raises OSError."""
-    for part in part_files(path):
+    for part in (*part_files(path), projector_of(path)):
         for one in (part, part_of(part), record_of(part)):
             one.unlink(missing_ok=True)
     with suppress(OSError):  # another program may have it open

@@ -104,6 +104,11 @@ def part_files(file: Path) -> list[Path]:
     return [file.with_name(name) for name in parts_of(file.name)]
 
 
+def projector_of(file: Path) -> Path:
+    """Where what turns pictures into tokens lies beside a model, from its first part."""
+    return file.with_suffix(".mmproj")
+
+
 def speaks_of_tools(template: str) -> bool:
     """Whether a chat template writes the tools that are on offer."""
     return "tools" in template

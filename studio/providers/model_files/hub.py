@@ -31,6 +31,8 @@ FOUND = 12
 _AT_ONCE = 6
 _SECONDS = 10.0
 _PREFERRED = ("Q4_K_M", "UD-Q4_K_XL", "MXFP4", "Q4_K_S", "IQ4_XS", "Q4_0", "Q5_K_M", "Q8_0")
+_PROJECTORS = ("Q8_0", "F16", "BF16", "F32")
+"""Kinds of files by which a model sees, the preferred one first."""
 _LICENCES = {"apache-2.0": "Apache 2.0", "mit": "MIT", "other": "", "unknown": ""}
 
 
@@ -56,6 +58,11 @@ class HubModel:
     @property
     def quantization(self) -> str:
         return quantization(self.source.file)
+
+    @property
+    def sees(self) -> bool:
+        """Whether it reads pictures."""
+        return bool(self.source.projector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,7 @@ def recommended(file: Path) -> Recommended:
                     as_text(entry.get("file")),
                     as_count(entry.get("size")),
                     title=as_text(entry.get("title")),
+                    projector=as_text(entry.get("projector")),
                 ),
                 as_text(entry.get("owner")),
                 as_text(entry.get("licence")),
@@ -181,17 +189,19 @@ def _model(session: _Session, info: JsonObject) -> HubModel | None:
     except HfHubHTTPError:
         return None
     files = {as_text(file.get("path")): file for file in as_objects(answer)}
-    chosen = choose({path: as_count(file.get("size")) for path, file in files.items()})
+    sizes = {path: as_count(file.get("size")) for path, file in files.items()}
+    chosen = choose(sizes)
     if not chosen:
         return None
+    projector = choose_projector(sizes, chosen)
     parts = [as_object(files[part].get("lfs")) for part in parts_of(chosen)]
     owner, _, name = repo.partition("/")
-    size = sum(as_count(part.get("size")) for part in parts)
+    size = sum(as_count(part.get("size")) for part in parts) + sizes.get(projector, 0)
     digest = as_text(parts[0].get("oid")) if len(parts) == 1 else ""
     template = as_object(info.get("gguf")).get("chat_template")
     tags = info.get("tags")
     return HubModel(
-        Source(repo, chosen, size, digest, title_of(name)),
+        Source(repo, chosen, size, digest, title_of(name), projector),
         owner,
         _licence([as_text(tag) for tag in tags] if isinstance(tags, list) else []),
         tools=speaks_of_tools(template) if isinstance(template, str) else None,
@@ -219,10 +229,28 @@ def choose(sizes: dict[str, int]) -> str:
     return min(names, key=lambda name: sum(sizes[part] for part in whole[name]), default="")
 
 
+def choose_projector(sizes: dict[str, int], model: str) -> str:
+    """The file by which a model sees pictures, of all names and sizes; empty where it does not."""
+    folder = model.rpartition("/")[0]
+    beside = [name for name in sizes if _is_projector(name)]
+    beside = [name for name in beside if name.rpartition("/")[0] == folder] or beside
+    kinds = {kind: place for place, kind in enumerate(_PROJECTORS)}
+
+    def rank(name: str) -> tuple[int, int]:
+        return kinds.get(quantization(name), len(kinds)), sizes[name]
+
+    return min(beside, key=rank, default="")
+
+
+def _is_projector(name: str) -> bool:
+    base = name.rsplit("/", 1)[-1].lower()
+    return "mmproj" in base and base.endswith(SUFFIX)
+
+
 def _runs(name: str) -> bool:
     """Whether a file is of a model, and no part of one that sees or drafts."""
     base = name.rsplit("/", 1)[-1].lower()
-    other = "mmproj" in base or "imatrix" in base
+    other = _is_projector(name) or "imatrix" in base
     try:
         return base.endswith(SUFFIX) and not other and bool(Source("", name).name)
     except ValueError:

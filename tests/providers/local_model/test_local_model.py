@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import select
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image as Picture
 
 import studio
 from studio.agent.session.session import Session
@@ -30,7 +32,7 @@ from studio.domain.events import (
     TurnComplete,
 )
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.messages import File, Image, Text, ToolResult
+from studio.domain.messages import File, Image, Message, Text, ToolResult
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Reply, Request
 from studio.providers.local_model.adapter import LocalModelProvider, ModelProcess
@@ -50,7 +52,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.builtin_jobs import JOBS
 from support.engine_home import give_time
-from support.llama_server import random_gguf, smollm2_gguf
+from support.llama_server import random_gguf, random_projector, smollm2_gguf
 from support.waiting import FOREVER, HANG, until
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
@@ -391,6 +393,36 @@ async def test_models_that_were_fetched_are_listed_and_run(tmp_path: Path) -> No
         (tmp_path / "noise.gguf").unlink()
         with pytest.raises(ConfigurationError, match="not on this computer"):
             await ask(provider, Request("noise", history))
+    finally:
+        await provider.aclose()
+
+
+async def test_a_model_with_a_projector_is_given_pictures(tmp_path: Path) -> None:
+    """Issue 12, 2.11: a picture takes tokens of its own; a model without one gets words."""
+    for name in ("eyes", "words"):
+        random_gguf(tmp_path / f"{name}.gguf", seed=2)
+    random_projector(tmp_path / "eyes.mmproj", seed=3)
+    provider = LocalModelProvider(ModelProcess(None, RESOURCES, dict(os.environ)), tmp_path)
+    try:
+        listed = {info.id: info for info in await provider.models()}
+        assert (listed["eyes"].images, listed["words"].images) == (True, False)
+        drawn = io.BytesIO()
+        Picture.new("RGB", (56, 56), "red").save(drawn, "PNG")
+        picture = Image("image/png", drawn.getvalue())
+        webp = Image("image/webp", b"RIFF")
+        assert provider.media_problem(picture, listed["eyes"]) == ""
+        assert "this one is" in provider.media_problem(webp, listed["eyes"])
+        assert "cannot see" in provider.media_problem(picture, listed["words"])
+        tokens: dict[str, int] = {}
+        said = [Message("user", (Text("What?"), picture))]
+        for name, facts in listed.items():
+            if name in ("eyes", "words"):
+                history = provider.rebuild(said, facts)
+                asked = Request(name, history, output_limit=4, facts=facts)
+                tokens[name] = (await ask(provider, asked))[0].usage.input
+        plain = Request("eyes", provider.user_items([Text("What?")]), output_limit=4)
+        alone = (await ask(provider, plain))[0].usage.input
+        assert tokens["eyes"] >= alone + 16, "a token for each part of the picture"
     finally:
         await provider.aclose()
 

@@ -253,6 +253,41 @@ async def test_a_model_in_parts_is_one_model(
     assert [one.name for one in tmp_path.iterdir()] == ["tiny-Q4_K_M.gguf"]
 
 
+async def test_a_model_that_sees_is_fetched_with_its_projector(
+    hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
+) -> None:
+    """2.11: both are one download, gone on with, and deleted together."""
+    files = {
+        NAME: gguf,
+        "mmproj-tiny-f16.gguf": b"GGUF eyes of tiny",
+        "mmproj-tiny-f32.gguf": b"GGUF larger eyes of tiny",
+    }
+    repo = hub.repos["mill/eyes-GGUF"] = HubRepo(dict(files), TEMPLATE)
+    [found] = await Hub().search("eyes")
+    eyes = files["mmproj-tiny-f16.gguf"]
+    assert found.sees and found.source.projector == "mmproj-tiny-f16.gguf"
+    assert (found.source.file, found.source.size) == (NAME, len(gguf) + len(eyes))
+    assert not any(one.sees for one in await Hub().search("closed"))
+
+    repo.cut_at = [len(eyes), 6, 6, 6, 6]
+    downloads.start(found.source, tmp_path)
+    with pytest.raises(DownloadFailed, match="The network went away"):
+        await downloads.ended(found.source)
+    [begun] = begun_files(tmp_path)
+    assert begun.done == len(eyes) + 6 and not model_files(tmp_path)
+    assert begun.source.projector == found.source.projector
+    repo.cut_at = []
+    hub.requests.clear()
+    downloads.start(begun.source, tmp_path)
+    await downloads.ended(begun.source)
+    assert asked(hub) == ["bytes=6-"], "its eyes are not fetched again"
+    [model] = model_files(tmp_path)
+    assert model.sees and model.size == found.source.size and not begun_files(tmp_path)
+    assert (tmp_path / "tiny-Q4_K_M.mmproj").read_bytes() == eyes
+    delete(model.path)
+    assert not list(tmp_path.iterdir())
+
+
 async def test_two_programs_that_fetch_one_model_do_not_disturb_each_other(
     hub: HubSimulator, downloads: Downloads, gguf: bytes, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ async def test_a_model_is_found_fetched_used_and_deleted(
     name = "Tiny-Q4_K_M.gguf"
     repos = {
         "mill/Tiny-GGUF": HubRepo({name: data}, TEMPLATE, rate=2000.0),
+        "mill/Tiny-Eyes-GGUF": HubRepo({"Eyes-Q4_K_M.gguf": data, "mmproj-f16.gguf": b"GGUF"}),
         "mill/Bad-Tiny-GGUF": HubRepo({"Bad-Tiny-Q4_K_M.gguf": data}, wrong=data[:-1] + b"!"),
         "mill/Gone-Tiny-GGUF": HubRepo({"Gone-Tiny-Q4_K_M.gguf": data}, gated=True),
     }
@@ -69,11 +70,13 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         assert page.said.text() == "Hugging Face could not be reached. Check the network."
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         person.click(page.again)
-        await until(lambda: len(page.results) == 3)
-        assert page.found_count.text() == "3 found" and not page.again.isVisible()
+        await until(lambda: len(page.results) == 4)
+        assert page.found_count.text() == "4 found" and not page.again.isVisible()
         page.filter.set_current(2)
         page.filter.chosen.emit(2)
         assert [row.model.source.title for row in page.results] == ["Tiny"]
+        person.click(page.filter.segment(3))
+        assert [row.model.source.title for row in page.results] == ["Tiny Eyes"]
         page.filter.set_current(0)
         page.filter.chosen.emit(0)
 

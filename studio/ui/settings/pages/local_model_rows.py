@@ -38,6 +38,7 @@ LINES = (
     tr_later("Small, simple tasks"),
     tr_later("Quick answers and short tools"),
     tr_later("Good all-round model"),
+    tr_later("Reads pictures"),
     tr_later("Longer tasks with tools"),
     tr_later("Thinks first, 3.6B active"),
     tr_later("Code, 3B active"),
@@ -352,6 +353,7 @@ def found_line(model: HubModel, fit: Fit) -> str:
     if model.line:
         return tr(model.line) if fit != "not" else _joined(kind, tr("does not fit in memory"))
     words = [kind, tr("tools") if model.tools else ""]
+    words.append(tr("reads pictures") if model.sees else "")
     words.append(tr("asks for your consent") if model.gated else "")
     words.append(tr("does not fit in memory") if fit == "not" else "")
     return _joined(*words)

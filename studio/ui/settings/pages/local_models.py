@@ -128,7 +128,7 @@ class LocalModelsPage(SettingsPage):
         self.words.textChanged.connect(lambda _: self._rest.start())
         self.words.returnPressed.connect(self._search)
         self.filter = Segmented(
-            self.theme, [tr("All"), tr("Fits"), tr("Tools")], name=tr("Which models")
+            self.theme, [tr("All"), tr("Fits"), tr("Tools"), tr("Vision")], name=tr("Which models")
         )
         self.filter.chosen.connect(self._show_results)
         self.busy = Status(self.theme)
@@ -261,6 +261,7 @@ class LocalModelsPage(SettingsPage):
             words.append(tr("has no chat template"))
         else:
             words.append(tr("tools") if facts.tools else "")
+            words.append(tr("reads pictures") if file.sees else "")
             size = context_size(facts.context(self._machine.memory))
             words.append(tr("{size} context").format(size=size))
             words.append(self._speed_words(file))
@@ -390,6 +391,7 @@ class LocalModelsPage(SettingsPage):
             if self.filter.current == 0
             or (self.filter.current == 1 and fits[_key(one.source)] in ("well", "tight"))
             or (self.filter.current == 2 and one.tools)
+            or (self.filter.current == 3 and one.sees)
         ]
         here = {_key(file.source) for file in self._files if file.source is not None}
         here |= set(self.downloads)
