@@ -11,6 +11,10 @@
 - ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.
 - ``runner``: Carries out one run, as its plan says.
+- ``run_accounts``: What a run and its steps may use, and have used.
+- ``run_questions``: What the sessions of a run ask, and the runs below it.
+- ``instant_steps``: What comes of steps that take no time.
+- ``step_tasks``: The work on steps that is under way.
 - ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.
 - ``command_line``: Puts values into a command so that a shell never carries them out.
 - ``unsure``: Finds what a try was in the middle of when the program ended.

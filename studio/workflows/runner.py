@@ -6,29 +6,20 @@ anything acts on it. So a run that was killed goes on from its events (W-15).
 
 from __future__ import annotations
 
-import asyncio
 import time
-import uuid
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from studio.agent.budget import NO_AMOUNT, Account, Amount, Budget
+from studio.agent.budget import Amount, Budget
 from studio.agent.engine import Engine
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
-from studio.domain.agents import NO_CAPS, Caps
-from studio.domain.aio import BackgroundTasks, settled
+from studio.domain.agents import Caps
+from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.domain.events import (
-    AwaitingPermission,
-    AwaitingReply,
-    Exposed,
-    PermissionResolved,
-    ReplyGiven,
-)
+from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Answer, Rule
 from studio.domain.run_events import (
@@ -63,13 +54,15 @@ from .desk import Desks
 from .expressions import ExpressionError, as_words, parse_expression
 from .file_reads import FileReads
 from .fork import edited_workflow
+from .instant_steps import approved, result_or_question
 from .plan import INSTANT, Plan, Start
+from .run_accounts import RunAccounts
 from .run_files import RunFiles
+from .run_questions import Key, QuestionsBelow, session_question
+from .step_tasks import StepTasks
 from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, Waiting, failed_start
 from .unsure import REPEATED, told_about, unsure_actions, unsure_question
 
-Key: TypeAlias = tuple[str, str]
-"""A step and its item."""
 Listener: TypeAlias = Callable[[float, RunEvent], None]
 YOU_STOPPED = "You stopped it."
 YOU_SAID = "You said that it happened."
@@ -98,9 +91,8 @@ class Runner:
         self._engine = engine
         self._store = store
         self._work = StepWork(engine, plan.workflow, run.started)
-        self._account = Account("run", run.caps.get("", NO_CAPS))
-        self._desks = Desks(engine, plan, run, self._work, self._account, self._record)
-        self._accounts: dict[str, Account] = {}
+        self._accounts = RunAccounts(run, (above[0]._accounts, above[1]) if above else None)
+        self._desks = Desks(engine, plan, run, self._work, self._accounts.whole, self._record)
         self._reads = FileReads(engine, run.started.folder, plan.workflow.permissions)
         plan.reads = self._reads.functions
         self._above = above
@@ -108,17 +100,14 @@ class Runner:
         self._child_runs = ChildRuns(RunFiles(engine, store), store)
         self._children: dict[str, Runner] = {}
         """Those of the runs below that are open here, by their ids."""
-        self._shown: dict[Key, str] = {}
-        """The questions of runs below that are this one's now, by their steps."""
-        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._questions_below = QuestionsBelow()
+        self._tasks = StepTasks()
         self._fresh: set[Key] = set()
         """What has begun here, and is not worked on yet."""
         self._sessions: dict[Key, Session] = {}
         self._recording = BackgroundTasks()
         self._listeners: list[Listener] = []
-        self._wake = asyncio.Event()
         self._closing = False
-        self._failure: BaseException | None = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener`` with the time of each event and the event; returns what ends that."""
@@ -134,13 +123,13 @@ class Runner:
         self._closing = False
         unsubscribe = self._engine.sessions.events.subscribe(self._heard)
         try:
-            await self._book_what_was_used()
+            await self._book_used()
             while self.run.end is None and not await self._move_on():
                 pass
         finally:
             self._closing = True
             try:
-                await self._end_tasks(tuple(self._tasks))
+                await self._tasks.end(self._tasks)
                 await self._recording.settled()
             finally:
                 unsubscribe()
@@ -180,8 +169,7 @@ class Runner:
     async def raise_cap(self, caps: Caps, step: str = "") -> None:
         """Let the run, or one of its steps, use this much in all."""
         await self._record(CapRaised(caps, step))
-        if not step:
-            self._account.caps = caps
+        self._accounts.follow_caps()
         for one in self.run.busy:
             if one.step == step and one.run_id:
                 child = await self._child(self.plan.workflow.step(step), one.run_id)
@@ -241,7 +229,8 @@ class Runner:
                 if session is not None:
                     session.answer_question(question_id, as_words(answer))
             case "approve":
-                await self._record(answered, *await self._approved(step, one, bool(answer)))
+                finish = approved(one.step, one.item, bool(answer))
+                await self._record(answered, *await self._finished(finish))
             case "ask":
                 finish = StepFinished(*(one.step, one.item), text=as_words(answer), outputs=answer)
                 await self._record(answered, *await self._finished(finish))
@@ -252,9 +241,7 @@ class Runner:
 
     async def _move_on(self) -> bool:
         """Do what can be done now and wait for more; True where only a person moves it on."""
-        self._wake.clear()
-        if self._failure is not None:
-            raise self._failure
+        self._tasks.begin_look()
         decision = await self._reads.having(lambda: self.plan.next(self.run, time.time()))
         if decision.stops:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
@@ -276,10 +263,7 @@ class Runner:
             return True
         if not self.attended and not decision.due and self._waits():
             return True
-        wait = max(decision.due - time.time(), 0.0) if decision.due else None
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait):
-                await self._wake.wait()
+        await self._tasks.change(max(decision.due - time.time(), 0.0) if decision.due else None)
         return False
 
     def _waits(self) -> bool:
@@ -319,14 +303,14 @@ class Runner:
             key, kind = (one.step, one.item), one.question.kind if one.question else ""
             if one.step == MERGE:
                 if not (one.item or key in self._tasks or one.state != "running"):
-                    self._work_on(key, self._meet())
+                    self._tasks.start(key, self._meet())
                     found = True
                 continue
             step = self.plan.workflow.step(one.step)
             asks_here = kind in ("permission", "reply") or step.kind == "workflow"
             if key in self._tasks or (one.state != "running" and not asks_here):
                 continue
-            if key in self._shown and not self.attended:
+            if key in self._questions_below and not self.attended:
                 continue  # it has been looked at, and waits
             if step.kind in INSTANT:
                 await self._record(*await self._instant(step, one.item))
@@ -340,19 +324,8 @@ class Runner:
         for step, one in begun:
             key = one.step, one.item
             self._fresh.discard(key)
-            self._work_on(key, self._do(step, one))
+            self._tasks.start(key, self._do(step, one))
         return bool(found or begun)
-
-    def _work_on(self, key: Key, work: Coroutine[object, object, None]) -> None:
-        self._tasks[key] = task = asyncio.create_task(work)
-        task.add_done_callback(lambda done: self._done(key, done))
-
-    def _done(self, key: Key, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(key) is task:
-            del self._tasks[key]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = self._failure or error
-        self._wake.set()
 
     async def _record(self, *events: RunEvent) -> None:
         """Apply events, and return when they are stored; then they are told."""
@@ -370,7 +343,7 @@ class Runner:
         for event in events:
             for listener in tuple(self._listeners):
                 listener(now, event)
-        self._wake.set()
+        self._tasks.note_change()
 
     # Steps
 
@@ -392,19 +365,19 @@ class Runner:
             case StepFinished():
                 await self._end(outcome)
             case Held():
-                self._tasks.pop(key, None)
+                self._tasks.leave(key)
                 reached = CapReached(outcome.cap, *key, outcome.reason)
                 more = () if self.run.paused is not None else (RunPaused(outcome.reason),)
                 await self._record(reached, *more)
             case Waiting():
-                self._tasks.pop(key, None)
+                self._tasks.leave(key)
                 if outcome.paused is not None and self.run.paused is None:
                     await self._record(RunPaused(outcome.paused))
             case RunQuestion():
-                self._tasks.pop(key, None)
+                self._tasks.leave(key)
                 await self._record(StepAsked(*key, outcome))
             case Unsure():
-                self._tasks.pop(key, None)
+                self._tasks.leave(key)
                 await self._record(StepAsked(*key, outcome.question))
             case Interrupted():
                 tokens, dollars = await self._work.spent(one.session_id)
@@ -415,7 +388,7 @@ class Runner:
         """Merge what the steps of the run changed."""
         outcome = await self._desks.meet()
         if isinstance(outcome, RunQuestion):
-            self._tasks.pop((MERGE, ""), None)
+            self._tasks.leave((MERGE, ""))
             outcome = StepAsked(MERGE, "", outcome)
         if not self._closing:
             await self._record(outcome)
@@ -430,7 +403,7 @@ class Runner:
                 for one in self.run.busy
                 if one.step in redone.steps and (one.step, one.item) != (finish.step, finish.item)
             ]
-            await self._end_tasks(again)
+            await self._tasks.end(again)
             stopped = [await self._stopped(key, "It is done again.") for key in again]
             events[-1:] = [*stopped, redone]
         await self._record(*events)
@@ -446,7 +419,7 @@ class Runner:
 
     async def _work_of(self, step: Step, one: StepRun, session: Session) -> Outcome:
         key, exposed = (one.step, one.item), self._exposed(step)
-        budget = Budget(self._budget_of(step))
+        budget = Budget(self._accounts.of(step))
         answer, calls = "", unsure_actions(session, self._engine.tools())
         if calls and step.effects == "repeatable":
             await self._record(StepResumed(*key, REPEATED))
@@ -546,15 +519,9 @@ class Runner:
 
     def _show_question(self, key: Key, child: Runner) -> None:
         """Ask the first question of a run below as this one's, with the way to it (W-22)."""
-        asked = next((question for _, question in child.run.questions), None)
-        shown = self._shown.get(key, "")
-        if asked is not None and asked.id != shown:
-            self._shown[key] = asked.id
-            path = self._path(self.plan.workflow.step(key[0]), key[1], *asked.path[1:])
-            self._note(StepAsked(*key, replace(asked, path=path)))
-        elif asked is None and shown:
-            del self._shown[key]
-            self._note(StepAnswered(*key, shown, child.run.answers.get(shown)))
+        path = partial(self._path, self.plan.workflow.step(key[0]), key[1])
+        if (event := self._questions_below.follow(key, child.run, path)) is not None:
+            self._note(event)
 
     async def _reopened(self, step: Step, one: StepRun) -> Session:
         """The session of a try that began before; a new one where it was not stored any more."""
@@ -585,41 +552,18 @@ class Runner:
 
     async def _instant(self, step: Step, item: str) -> list[RunEvent]:
         """What comes of a step that takes no time: its end, or a question."""
+
+        def compute() -> StepFinished | StepAsked:
+            names = self.plan.names(self.run, step, item)
+            return result_or_question(self.plan, step, item, names, self._path(step, item))
+
         try:
-            done = await self._reads.having(lambda: self._computed(step, item))
+            done = await self._reads.having(compute)
         except ExpressionError as error:
             done = StepFinished(step.id, item, "failed", str(error), fault="invalid")
-        return [done] if isinstance(done, StepAsked) else await self._finished(done)
-
-    def _computed(self, step: Step, item: str) -> StepFinished | StepAsked:
-        """Raises ExpressionError."""
-        names = self.plan.names(self.run, step, item)
-        match step.kind:
-            case "set":
-                values = self.plan.fill_all(dict(step.inputs), names)
-                done = StepFinished(step.id, item, text=as_words(values), outputs=values)
-            case "check":
-                holds = bool(self.plan.compute(step.target, names))
-                done = StepFinished(step.id, item, outputs={"passed": holds})
-                if not holds:
-                    reason = f"“{step.target}” does not hold."
-                    done = replace(done, state="failed", reason=reason, fault="invalid")
-            case _:
-                kind = "approve" if step.kind == "approve" else "ask"
-                text = as_words(self.plan.fill(step.target, names))
-                path = self._path(step, item)
-                question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form, path=path)
-                return StepAsked(step.id, item, question)
-        return replace(done, exposed=tuple(self._exposed(step)))
-
-    async def _approved(self, step: Step, one: StepRun, yes: bool) -> list[RunEvent]:
-        outputs: Json = {"approved": yes}
-        if yes:
-            return await self._finished(StepFinished(one.step, one.item, outputs=outputs))
-        reason = "You did not approve it."
-        return await self._finished(
-            StepFinished(one.step, one.item, "stopped", reason, "", outputs)
-        )
+        if isinstance(done, StepAsked):
+            return [done]
+        return await self._finished(replace(done, exposed=tuple(self._exposed(step))))
 
     def _exposed(self, step: Step) -> list[Exposed]:
         """What a step is exposed to by the words of the steps before it (T-9)."""
@@ -635,23 +579,13 @@ class Runner:
     async def _stop_steps(self, keys: Iterable[Key], reason: str) -> None:
         """End running steps, and record that."""
         keys = tuple(keys)
-        await self._end_tasks(keys)
+        await self._tasks.end(keys)
         ends = [await self._stopped(key, reason) for key in keys if not self.run.step(*key).over]
         await self._record(*ends)
 
-    async def _end_tasks(self, keys: Iterable[Key]) -> None:
-        """Cancel the work on steps, and return when it has ended."""
-        own = asyncio.current_task()
-        tasks = [self._tasks.pop(key) for key in keys if key in self._tasks]
-        tasks = [task for task in tasks if task is not own]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await settled(*tasks)
-
     async def _stopped(self, key: Key, reason: str) -> StepFinished:
         tokens, dollars = 0, 0.0
-        self._shown.pop(key, None)
+        self._questions_below.forget(key)
         if run_id := self.run.step(*key).run_id:
             child = await self._child(self.plan.workflow.step(key[0]), run_id)
             await child.stop(reason)
@@ -662,44 +596,20 @@ class Runner:
 
     # Money
 
-    async def _book_what_was_used(self) -> None:
-        """Count what the run used until now; requests of tries that go on are in their sessions."""
-        await self._used()
+    async def _book_used(self) -> Amount:
+        """Book what the run, its steps and all runs below used; what the run used.
 
-    async def _used(self) -> Amount:
-        """Book what the run, its steps and all runs below used; what the run used."""
-        used = {"": Amount(self.run.tokens, self.run.dollars)}
-        for one in self.run.steps.values():
-            used[one.step] = used.get(one.step, NO_AMOUNT) + Amount(one.tokens, one.dollars)
+        Requests of tries that go on are in their sessions.
+        """
+        spent: list[tuple[str, Amount]] = []
         for one in self.run.busy:
-            spent = NO_AMOUNT
             if one.run_id:
-                step = self.plan.workflow.step(one.step)
-                spent = await (await self._child(step, one.run_id))._used()
+                child = await self._child(self.plan.workflow.step(one.step), one.run_id)
+                spent.append((one.step, await child._book_used()))
             elif one.session_id:
                 tokens, dollars = await self._work.spent(one.session_id)
-                spent = Amount(tokens, dollars or 0.0)
-            used[""], used[one.step] = used[""] + spent, used[one.step] + spent
-        self._account.used = used[""]
-        for step in self.plan.workflow.steps:
-            for account in self._step_account(step):
-                account.used = used.get(step.id, NO_AMOUNT)
-        return used[""]
-
-    def _budget_of(self, step: Step) -> list[Account]:
-        """The accounts of a step's requests, up to those of the runs above (W-20)."""
-        above = self._above[0]._budget_of(self._above[1]) if self._above is not None else []
-        return [*self._step_account(step), self._account, *above]
-
-    def _step_account(self, step: Step) -> list[Account]:
-        caps = self.run.caps.get(step.id, step.budget.caps)
-        if caps == NO_CAPS:
-            return []
-        account = self._accounts.get(step.id)
-        if account is None:
-            account = self._accounts[step.id] = Account("step", caps)
-        account.caps = caps
-        return [account]
+                spent.append((one.step, Amount(tokens, dollars or 0.0)))
+        return self._accounts.book(self.plan.workflow.steps, spent)
 
     # Questions of sessions
 
@@ -708,39 +618,18 @@ class Runner:
         keys = [key for key, one in self._sessions.items() if one.info.id == envelope.session_id]
         if not keys or self._closing or keys[0] not in self._tasks:
             return
-        key, event = keys[0], envelope.event
-        step = self.plan.workflow.step(key[0])
+        key, step = keys[0], self.plan.workflow.step(keys[0][0])
         path = self._path(step, key[1], *([envelope.agent] if step.kind == "agent" else []))
-        match event:
-            case AwaitingPermission():
-                asked = event.question
-                question = RunQuestion(
-                    *(asked.id, "permission", asked.title, asked.detail),
-                    session_id=envelope.session_id,
-                    path=path,
-                    rules=asked.always,
-                )
-                self._note(StepAsked(*key, question))
-            case AwaitingReply():
-                question = RunQuestion(
-                    *(event.call_id, "reply", event.text, "", event.choices),
-                    session_id=envelope.session_id,
-                    path=path,
-                )
-                self._note(StepAsked(*key, question))
-            case PermissionResolved() if event.question_id not in self.run.answers:
-                self._note(StepAnswered(*key, event.question_id, event.answer, event.by))
-            case ReplyGiven():
-                self._note(StepAnswered(*key, event.call_id, event.text))
-            case _:
-                pass
+        event = session_question(key, envelope.session_id, envelope.event, path)
+        known = isinstance(event, StepAnswered) and event.question_id in self.run.answers
+        if event is not None and not known:
+            self._note(event)
 
     def _note(self, event: RunEvent) -> None:
         async def note() -> None:
             try:
                 await self._record(event)
             except StudioError as error:
-                self._failure = self._failure or error
-                self._wake.set()
+                self._tasks.fail(error)
 
         self._recording.start(note())

@@ -1,0 +1,58 @@
+"""Run accounts: what a run and each of its steps may use, and has used (W-20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from studio.agent.budget import NO_AMOUNT, Account, Amount
+from studio.domain.agents import NO_CAPS
+from studio.domain.runs import Run
+from studio.domain.workflows import Step
+
+
+class RunAccounts:
+    """The accounts of one run; ``above`` are those of the run that it is a step of, with the step.
+
+    Caps are those of the file until the person raises them.
+    """
+
+    def __init__(self, run: Run, above: tuple[RunAccounts, Step] | None) -> None:
+        self.whole = Account("run", NO_CAPS)
+        self._run = run
+        self._above = above
+        self._steps: dict[str, Account] = {}
+        self.follow_caps()
+
+    def follow_caps(self) -> None:
+        """Let the run use what it may use now: the person raised its cap."""
+        self.whole.caps = self._run.caps.get("", NO_CAPS)
+
+    def of(self, step: Step) -> list[Account]:
+        """Those that a step's requests are booked on, up to the accounts of the runs above."""
+        above = self._above[0].of(self._above[1]) if self._above is not None else []
+        return [*self._of_step(step), self.whole, *above]
+
+    def book(self, steps: Iterable[Step], spent: Iterable[tuple[str, Amount]]) -> Amount:
+        """Count what the run used until now, which is returned.
+
+        ``spent`` is what tries that are not over have used, each with its step.
+        """
+        run = self._run
+        used = {"": Amount(run.tokens, run.dollars)}
+        for one in run.steps.values():
+            used[one.step] = used.get(one.step, NO_AMOUNT) + Amount(one.tokens, one.dollars)
+        for step, amount in spent:
+            used[""], used[step] = used[""] + amount, used.get(step, NO_AMOUNT) + amount
+        self.whole.used = used[""]
+        for step in steps:
+            for account in self._of_step(step):
+                account.used = used.get(step.id, NO_AMOUNT)
+        return used[""]
+
+    def _of_step(self, step: Step) -> list[Account]:
+        caps = self._run.caps.get(step.id, step.budget.caps)
+        if caps == NO_CAPS:
+            return []
+        account = self._steps.setdefault(step.id, Account("step", caps))
+        account.caps = caps
+        return [account]
