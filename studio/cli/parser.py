@@ -214,6 +214,16 @@ def dollars(text: str) -> float:
     raise argparse.ArgumentTypeError("an amount in dollars is needed, like 2.50")
 
 
+def minutes(text: str) -> float:
+    """Parses a span of time above nothing, in minutes."""
+    try:
+        if 0 < (found := float(text)) < math.inf:
+            return found
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("a number of minutes is needed, like 30")
+
+
 def _share(most: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         if 0 <= (found := float(text)) <= most:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from studio.agent.usage_costs import format_dollars
 from studio.domain.aio import settled
 from studio.domain.codec import encode_event
+from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
     MERGE,
@@ -20,10 +21,13 @@ from studio.domain.run_events import (
     RunFinished,
     RunPaused,
     RunQuestion,
+    RunQueued,
     StepAsked,
     StepChanged,
     StepFinished,
+    StepHeld,
     StepInTurns,
+    StepReleased,
     StepResumed,
     StepsRedone,
     StepStarted,
@@ -168,6 +172,12 @@ class WorkflowDriver:
                 return f"· {self._label(event.by)} goes back to {self._label(event.start)}"
             case CapReached():
                 return f"! {self._label(event.step, event.item)}: {event.reason}"
+            case RunQueued():
+                return f"· {event.reason}"
+            case StepHeld():
+                return f"· {self._label(event.step)} is paused"
+            case StepReleased():
+                return f"· {self._label(event.step)} goes on"
             case RunPaused():
                 return f"Paused. {event.reason}".rstrip()
             case RunFinished():
@@ -198,7 +208,10 @@ class WorkflowDriver:
             one, question = await self._asked.get()
             if one.question is not None and one.question.id == question.id:
                 answer = await self._ask(one, question)
-                await self._runner.answer(question.id, answer)
+                try:
+                    await self._runner.answer(question.id, answer)
+                except ConfigurationError as error:  # somebody else answered, or it is out of date
+                    self._console.say(str(error))
 
     async def _ask(self, one: StepRun, question: RunQuestion) -> Json:
         self._console.say("", f"{self._path(one, question)}: {question.text}")

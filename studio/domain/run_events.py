@@ -72,7 +72,8 @@ class RunStarted:
     ``source`` is the file's path, ``number`` how many runs the workflow had before it, plus one.
     ``provider`` and ``model`` answer in steps that name none; empty for the person's setting.
     ``forked_from`` is the run that this one repeats from some step on, empty for none. ``parent``
-    is the run whose step ``parent_step`` this one is, empty for one that a person began.
+    is the run whose step ``parent_step`` this one is, empty for one that a person began. Runs of
+    one ``group`` are not carried out at the same time; empty for none.
     """
 
     run_id: str
@@ -90,6 +91,7 @@ class RunStarted:
     trigger: Trigger = "manual"
     parent: str = ""
     parent_step: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,13 @@ class ItemsFound:
 
     step: str
     items: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunQueued:
+    """A run waits for others of its group; ``reason`` names them."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +380,7 @@ RunEvent: TypeAlias = (
     | StepEdited
     | StepLinked
     | ItemsFound
+    | RunQueued
     | StepQueued
     | StepStarted
     | StepHeld

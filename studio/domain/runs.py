@@ -32,6 +32,7 @@ from .run_events import (
     RunFinished,
     RunPaused,
     RunQuestion,
+    RunQueued,
     RunResumed,
     RunStarted,
     RunState,
@@ -184,8 +185,10 @@ class Run:
         self.minutes = 0.0
         """Those that the person raised the cap to, 0 for the file's."""
         self.worked = 0.0
-        """Seconds in which a step was running."""
+        """Seconds in which a step was running, until the last event."""
         self._running: set[tuple[str, str]] = set()
+        self.queued = ""
+        """What the run waits for, if it waits for others of its group."""
         self.paused: str | None = None
         """Why nothing begins; None if the run is not paused."""
         self.end: RunFinished | None = None
@@ -210,6 +213,8 @@ class Run:
             return self.end.state
         if self.paused is not None:
             return "paused"
+        if self.held and all(one.over or one.step in self.held for one in self.steps.values()):
+            return "paused"
         states = {one.state for one in self.steps.values()}
         if "running" in states or "queued" in states:
             return "running"
@@ -219,7 +224,7 @@ class Run:
 
     @property
     def reason(self) -> str:
-        return self.end.reason if self.end is not None else self.paused or ""
+        return self.end.reason if self.end is not None else self.paused or self.queued
 
     @property
     def tokens(self) -> int:
@@ -253,9 +258,9 @@ class Run:
 
     def apply(self, at: float, event: RunEvent) -> None:
         """Apply an event that happened at this time."""
-        if self._running and not isinstance(event, StepResumed):  # else the program had ended
-            self.worked += max(at - self.changed, 0.0)
-        self.changed = at
+        if not isinstance(event, StepResumed):  # else the program had ended
+            self.worked = self.worked_until(at)
+        self.changed, self.queued = at, ""
         self._apply(at, event)
         if isinstance(event, StepsRedone):
             self._running = {key for key, one in self.steps.items() if one.state == "running"}
@@ -265,6 +270,15 @@ class Run:
                 self._running.add(key)
             else:
                 self._running.discard(key)
+
+    @property
+    def works(self) -> bool:
+        """Whether a step is running: neither the run nor the step is paused."""
+        return self.paused is None and any(step not in self.held for step, _ in self._running)
+
+    def worked_until(self, at: float) -> float:
+        """Seconds in which a step was running, without pauses and waiting for the person."""
+        return self.worked + max(at - self.changed, 0.0) if self.works else self.worked
 
     def _apply(self, at: float, event: RunEvent) -> None:
         match event:
@@ -278,6 +292,8 @@ class Run:
             case ItemsFound():
                 self.items[event.step] = dict(zip(item_keys(event.items), event.items, strict=True))
                 self._of(event.step).state = "running"
+            case RunQueued():
+                self.queued = event.reason
             case StepQueued():
                 self._of(event.step, event.item).state = "queued"
             case StepStarted():

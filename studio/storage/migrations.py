@@ -441,6 +441,16 @@ def _exchanges(db: Connection) -> None:
         db.execute(statement)
 
 
+def _run_groups(db: Connection) -> None:
+    """Which runs wait for each other, in the order of their tickets, and which have to stop."""
+    for statement in (
+        "ALTER TABLE runs ADD COLUMN in_group TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN ticket INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE runs ADD COLUMN stop_wanted TEXT NOT NULL DEFAULT ''",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -463,5 +473,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _runs,
     _callers,
     _exchanges,
+    _run_groups,
 )
 LATEST = len(MIGRATIONS)

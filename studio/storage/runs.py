@@ -34,6 +34,14 @@ class RunInUse(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that is not stored yet; ``text`` is its workflow's file."""
+
+    started: RunStarted
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """One row of the list of runs. Times are seconds since the epoch.
 
@@ -71,42 +79,29 @@ class RunStore:
         ``more`` are events that follow at once. Returns the event with the number of the run
         among those of the same name and source.
         """
-        owner = self._db.owner
+        new, owner = NewRun(started, text), self._db.owner
+        return await self._db.write(lambda db: _create(db, new, at, owner, more))
 
-        def write(db: Connection) -> RunStarted:
-            query = "SELECT coalesce(max(number), 0) + 1 FROM runs WHERE name = ? AND source = ?"
-            name, source = sanitise_text(started.name), sanitise_text(started.source)
-            ((number,),) = db.execute(query, (name, source))
-            first = replace(started, number=number)
-            kept = (first.digest, sanitise_text(text))
-            db.execute("INSERT OR IGNORE INTO run_files VALUES (?, ?)", kept)
-            values = (
-                *(first.run_id, name, source, sanitise_text(first.folder), first.digest, number),
-                *("running", "", 0, 0.0, at, at, owner),
-            )
-            marks = ", ".join("?" * len(values))
-            db.execute(f"INSERT INTO runs ({_COLUMNS}, owner) VALUES ({marks})", values)
-            _insert(db, first.run_id, at, [first, *more])
-            return first
-
-        return await self._db.write(write)
-
-    async def append(self, run: Run, at: float, events: Sequence[RunEvent]) -> None:
+    async def append(
+        self, run: Run, at: float, events: Sequence[RunEvent], below: Sequence[NewRun] = ()
+    ) -> list[RunStarted]:
         """Add events that ``run`` has already, in one transaction with its row in the list.
 
-        Raises RunInUse if this program has not claimed the run.
+        And with the runs ``below`` that these events begin: returns their first events, with
+        numbers. Raises RunInUse if this program has not claimed the run.
         """
         row = (run.state, sanitise_text(run.reason), run.tokens, run.dollars, at)
         run_id, owner = run.id, self._db.owner
 
-        def write(db: Connection) -> None:
+        def write(db: Connection) -> list[RunStarted]:
             query = """UPDATE runs SET state = ?, reason = ?, tokens = ?, dollars = ?, updated = ?
                 WHERE id = ? AND owner = ?"""
             if not db.execute(query, (*row, run_id, owner)).rowcount:
                 raise RunInUse
             _insert(db, run_id, at, events)
+            return [_create(db, one, at, owner) for one in below]
 
-        await self._db.write(write)
+        return await self._db.write(write)
 
     async def events(self, run_id: str, after: int = 0) -> list[tuple[float, RunEvent]]:
         """The events of a run after the first ``after``, each with its time, in order.
@@ -171,6 +166,43 @@ class RunStore:
         query = "UPDATE runs SET owner = '' WHERE id = ? AND owner = ?"
         await self._db.execute(query, run_id, self._db.owner)
 
+    async def want_stop(self, run_id: str, reason: str) -> None:
+        """Have the program that carries out a run stop it, within a second."""
+        query = "UPDATE runs SET stop_wanted = ? WHERE id = ?"
+        await self._db.execute(query, sanitise_text(reason), run_id)
+
+    async def stop_wanted(self, run_id: str) -> str:
+        """Why another program wants a run to stop; empty if none does."""
+        rows = await self._db.rows("SELECT stop_wanted FROM runs WHERE id = ?", run_id)
+        return str(rows[0][0]) if rows else ""
+
+    async def join_group(self, run_id: str, group: str) -> None:
+        """Let a run wait for those that have joined the group before it."""
+        await self._db.execute(
+            """UPDATE runs SET in_group = ?1,
+            ticket = (SELECT max(ticket) + 1 FROM runs WHERE in_group IN ('', ?1))
+            WHERE id = ?2""",
+            sanitise_text(group),
+            run_id,
+        )
+
+    async def leave_group(self, run_id: str) -> None:
+        await self._db.execute("UPDATE runs SET in_group = '' WHERE id = ?", run_id)
+
+    async def ahead_in_group(self, run_id: str) -> list[tuple[str, str]]:
+        """The runs that this one waits for, each with its name and number.
+
+        A run whose program has ended holds up no other.
+        """
+        rows = await self._db.rows(
+            """SELECT o.id, o.name || ', run ' || o.number, o.owner FROM runs r JOIN runs o
+            ON o.in_group = r.in_group AND o.ticket < r.ticket
+            WHERE r.id = ? AND r.in_group <> '' ORDER BY o.ticket""",
+            run_id,
+        )
+        living = await self._db.alive({str(owner) for *_, owner in rows} - {""})
+        return [(str(id), str(name)) for id, name, owner in rows if owner in living]
+
     async def delete(self, run_id: str) -> None:
         """Delete a run, and the files that no other run has."""
 
@@ -179,6 +211,25 @@ class RunStore:
             db.execute("DELETE FROM run_files WHERE digest NOT IN (SELECT digest FROM runs)")
 
         await self._db.write(write)
+
+
+def _create(
+    db: Connection, new: NewRun, at: float, owner: str, more: Sequence[RunEvent] = ()
+) -> RunStarted:
+    query = "SELECT coalesce(max(number), 0) + 1 FROM runs WHERE name = ? AND source = ?"
+    name, source = sanitise_text(new.started.name), sanitise_text(new.started.source)
+    ((number,),) = db.execute(query, (name, source))
+    first = replace(new.started, number=number)
+    kept = (first.digest, sanitise_text(new.text))
+    db.execute("INSERT OR IGNORE INTO run_files VALUES (?, ?)", kept)
+    values = (
+        *(first.run_id, name, source, sanitise_text(first.folder), first.digest, number),
+        *("running", "", 0, 0.0, at, at, owner),
+    )
+    marks = ", ".join("?" * len(values))
+    db.execute(f"INSERT INTO runs ({_COLUMNS}, owner) VALUES ({marks})", values)
+    _insert(db, first.run_id, at, [first, *more])
+    return first
 
 
 def _insert(db: Connection, run_id: str, at: float, events: Sequence[RunEvent]) -> None:

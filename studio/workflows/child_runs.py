@@ -1,14 +1,15 @@
 """Child runs: the runs of steps that are workflows themselves.
 
-Each is a run of its own, stored before its step begins, and goes on where it was after a restart.
+Each is a run of its own, stored together with the beginning of its step, and goes on where it was
+after a restart.
 """
 
 from __future__ import annotations
 
-import time
 import uuid
 from asyncio import to_thread
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from studio.domain.errors import ConfigurationError
@@ -17,11 +18,11 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import Fault, RunStarted, StepFinished
 from studio.domain.runs import Run
 from studio.domain.workflows import Step
-from studio.storage.runs import RunStore
+from studio.storage.runs import NewRun, RunStore
 
 from .expressions import as_words
 from .plan import Plan
-from .run_files import RunFiles, fit_inputs, read_text
+from .run_files import RunFiles, fit_inputs, group_of, read_text
 
 MOST_DEEP = 8
 """Workflows in each other."""
@@ -34,10 +35,10 @@ class ChildRuns:
         self._files = files
         self._store = store
 
-    async def begin(
+    async def planned(
         self, step: Step, inputs: Mapping[str, Json], parent: RunStarted, above: Sequence[str]
-    ) -> tuple[Plan, Run]:
-        """Begin the run of a step; ``above`` are the files of the runs that it is below.
+    ) -> tuple[Plan, NewRun]:
+        """The new run of a step; ``above`` are the files of the runs that it is below.
 
         Raises ConfigurationError for a file that is missing, has mistakes or is one of those.
         """
@@ -62,9 +63,10 @@ class ChildRuns:
             parent=parent.run_id,
             parent_step=step.id,
         )
-        run, now = Run(), time.time()
-        run.apply(now, await self._store.create(started, now, text))
-        return plan, run
+        group = group_of(plan, started)
+        if group != parent.group:  # else they would wait for each other
+            started = replace(started, group=group)
+        return plan, NewRun(started, text)
 
     async def open(self, run_id: str) -> tuple[Plan, Run]:
         """The run of a step that began before; raises StudioError."""

@@ -126,7 +126,7 @@ class Desks:
         run: Run,
         work: StepWork,
         account: Account,
-        record: Callable[..., Awaitable[None]],
+        record: Callable[..., Awaitable[object]],
     ) -> None:
         self._engine = engine
         self._plan = plan

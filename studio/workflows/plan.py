@@ -237,7 +237,7 @@ class Plan:
     ) -> None:
         """Start a step or an item if it waits for nothing but a place, and there is one."""
         one = run.step(step.id, item)
-        if one.state not in ("waiting", "queued"):
+        if one.state not in ("waiting", "queued") or step.id in run.held:
             return
         if one.due > now:
             decision.due = min(filter(None, (decision.due, one.due)))

@@ -10,6 +10,12 @@ from studio.domain.runs import Run
 from studio.domain.workflows import Step
 
 
+def out_of_time(minutes: float) -> str:
+    """Why a run cannot go on that has worked as long as it may."""
+    span = "1 minute" if minutes == 1 else f"{minutes:g} minutes"
+    return f"Your limit of {span} for this run is reached."
+
+
 class RunAccounts:
     """The accounts of one run; ``above`` are those of the run that it is a step of, with the step.
 

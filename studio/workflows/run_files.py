@@ -16,7 +16,9 @@ from studio.domain.runs import Run
 from studio.domain.workflows import Input, Workflow
 from studio.storage.runs import RunStore
 
+from .expressions import ExpressionError, NotRead, as_words
 from .fork import edited_workflow
+from .plan import Plan
 from .reader import read_workflow_text
 from .workflow_check import KnownNames, check_workflow
 from .workflow_files import workflow_places
@@ -94,6 +96,17 @@ def read_text(path: Path) -> str:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is not a text in UTF-8.") from error
+
+
+def group_of(plan: Plan, started: RunStarted) -> str:
+    """The group of a run; empty for none. Raises ConfigurationError."""
+    if plan.workflow.concurrency is None:
+        return ""
+    names: dict[str, Json] = {"inputs": started.inputs, "run": {"folder": started.folder}}
+    try:
+        return as_words(plan.fill(plan.workflow.concurrency.group, names))
+    except (ExpressionError, NotRead) as error:
+        raise ConfigurationError(f"The group of concurrency cannot be told: {error}.") from error
 
 
 def fit_inputs(workflow: Workflow, given: Mapping[str, Json], folder: Path) -> JsonObject:

@@ -6,8 +6,9 @@ anything acts on it. So a run that was killed goes on from its events (W-15).
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -35,18 +36,22 @@ from studio.domain.run_events import (
     RunFinished,
     RunPaused,
     RunQuestion,
+    RunQueued,
     RunResumed,
+    RunStarted,
     StepAnswered,
     StepAsked,
     StepEdited,
     StepFinished,
+    StepHeld,
+    StepReleased,
     StepResumed,
     StepsRedone,
     StepStarted,
 )
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step
-from studio.storage.runs import RunStore
+from studio.storage.runs import NewRun, RunStore
 
 from .breakpoints import begin_or_stop, stop_after
 from .child_runs import ChildRuns, outcome_of
@@ -56,7 +61,7 @@ from .file_reads import FileReads
 from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
 from .plan import INSTANT, Plan, Start
-from .run_accounts import RunAccounts
+from .run_accounts import RunAccounts, out_of_time
 from .run_files import RunFiles
 from .run_questions import Key, QuestionsBelow, session_question
 from .step_tasks import StepTasks
@@ -64,6 +69,8 @@ from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, Waiting, fa
 from .unsure import REPEATED, told_about, unsure_actions, unsure_question
 
 Listener: TypeAlias = Callable[[float, RunEvent], None]
+LOOK = 0.5
+"""Seconds after which a run looks again at what other programs do."""
 YOU_STOPPED = "You stopped it."
 YOU_SAID = "You said that it happened."
 
@@ -97,6 +104,7 @@ class Runner:
         plan.reads = self._reads.functions
         self._above = above
         self._work.above = self._rules
+        self._work.paused = lambda step: self.run.paused is not None or step in self.run.held
         self._child_runs = ChildRuns(RunFiles(engine, store), store)
         self._children: dict[str, Runner] = {}
         """Those of the runs below that are open here, by their ids."""
@@ -122,18 +130,37 @@ class Runner:
         """
         self._closing = False
         unsubscribe = self._engine.sessions.events.subscribe(self._heard)
+        watching = asyncio.create_task(self._watch_for_stop())
         try:
+            await self._wait_for_group()
             await self._book_used()
             while self.run.end is None and not await self._move_on():
                 pass
         finally:
             self._closing = True
+            watching.cancel()
             try:
                 await self._tasks.end(self._tasks)
                 await self._recording.settled()
+                if self.run.started is not None and self.run.started.group:
+                    await self._store.leave_group(self.run.id)
             finally:
                 unsubscribe()
         return self.run
+
+    async def hold(self, step: str) -> None:
+        """Pause one step: its reply under way ends, and nothing of it begins until ``release``."""
+        if self.run.end is None and step not in self.run.held:
+            await self._record(StepHeld(step))
+            for child in self._busy_children(step):
+                await child.pause()
+
+    async def release(self, step: str) -> None:
+        """Let a step go on that was paused."""
+        if step in self.run.held:
+            await self._record(StepReleased(step))
+            for child in self._busy_children(step):
+                await child.resume()
 
     async def pause(self, reason: str = "") -> None:
         """Let replies under way end, and begin nothing more until ``resume``."""
@@ -143,11 +170,17 @@ class Runner:
                 await child.pause(reason)
 
     async def resume(self, *, one: bool = False) -> None:
-        """Let a paused run go on; with ``one`` it stops again before the step after the next."""
+        """Let a paused run go on; with ``one`` it stops again before the step after the next.
+
+        Where nothing but paused steps is left, these go on.
+        """
         if self.run.paused is not None:
             await self._record(RunResumed(one))
             for child in self._busy_children():
                 await child.resume()
+        if self.run.state == "paused":
+            for step in tuple(self.run.held):
+                await self.release(step)
 
     async def debug(
         self, event: BreakpointSet | BreakpointCleared | StepEdited | ResultEdited
@@ -166,9 +199,9 @@ class Runner:
             if isinstance(event, StepEdited):
                 self.plan = Plan(edited_workflow(self.plan.workflow, [event]), self.plan.reads)
 
-    async def raise_cap(self, caps: Caps, step: str = "") -> None:
-        """Let the run, or one of its steps, use this much in all."""
-        await self._record(CapRaised(caps, step))
+    async def raise_cap(self, caps: Caps, step: str = "", minutes: float = 0.0) -> None:
+        """Let the run, or one of its steps, use this much in all; 0 minutes stay as they are."""
+        await self._record(CapRaised(caps, step, minutes))
         self._accounts.follow_caps()
         for one in self.run.busy:
             if one.step == step and one.run_id:
@@ -202,6 +235,8 @@ class Runner:
         if found is None:
             raise ConfigurationError("This question is answered already, or was never asked.")
         one, question = found
+        if not await self._waits_for_answer(one, question):
+            raise ConfigurationError("This is asked again when the run goes on.")
         session = self._sessions.get((one.step, one.item))
         answered = StepAnswered(one.step, one.item, question_id, answer, by)
         if question.kind == "conflict":
@@ -237,11 +272,76 @@ class Runner:
             case "unsure":
                 await self._record(answered)
 
+    async def _waits_for_answer(self, one: StepRun, question: RunQuestion) -> bool:
+        """Whether a question may be answered: those of sessions end with their program."""
+        if question.kind not in ("permission", "reply"):
+            return True
+        step = self.plan.workflow.step(one.step)
+        if step.kind == "workflow":
+            child = await self._child(step, one.run_id)
+            asked = [found for found in child.run.questions if found[1].id == question.id]
+            return bool(asked) and await child._waits_for_answer(*asked[0])
+        session = self._sessions.get((one.step, one.item))
+        return session is not None and session.asks(question.id)
+
     # The loop
+
+    async def _wait_for_group(self) -> None:
+        """Wait until the runs of the group that were there before are over (W-6)."""
+        started, concurrency = self.run.started, self.plan.workflow.concurrency
+        if started is None or not started.group or concurrency is None:
+            return
+        await self._store.join_group(self.run.id, started.group)
+        while self.run.end is None and self.run.paused is None:
+            self._tasks.begin_look()
+            ahead = await self._store.ahead_in_group(self.run.id)
+            if not ahead:
+                return
+            names = ", ".join(name for _, name in ahead)
+            if concurrency.busy == "skip":
+                await self.stop(f"It was left out, because {names} is not over.")
+                return
+            for run_id, _ in ahead if concurrency.busy == "cancel" else ():
+                number = f"run {started.number}"
+                await self._store.want_stop(run_id, f"{started.name}, {number}, took its place.")
+            if (reason := f"It waits for {names}.") != self.run.queued:
+                await self._record(RunQueued(reason))
+                self._tasks.begin_look()
+            await self._tasks.change(LOOK)
+
+    async def _watch_for_stop(self) -> None:
+        """Stop if another program wants that."""
+        while self._above is None or (self.run.started is not None and self.run.started.group):
+            await asyncio.sleep(LOOK)
+            try:
+                reason = await self._store.stop_wanted(self.run.id)
+            except StudioError:  # whatever the run does next says so
+                continue
+            if reason:
+                self._recording.start(self.stop(reason))
+                return
+
+    @property
+    def _minutes(self) -> float:
+        """Those that steps of the run may work in all; 0 for any time."""
+        return self.run.minutes or self.plan.workflow.budget.minutes
+
+    async def _out_of_time(self) -> bool:
+        """Pause the run if it has worked as long as it may."""
+        worked = self.run.worked_until(time.time())
+        if not self._minutes or self.run.paused is not None or worked < self._minutes * 60:
+            return False
+        reason = out_of_time(self._minutes)
+        reached = [CapReached("minutes", one.step, one.item, reason) for one in self.run.busy]
+        await self._record(*reached[:1])
+        await self.pause(reason)
+        return True
 
     async def _move_on(self) -> bool:
         """Do what can be done now and wait for more; True where only a person moves it on."""
         self._tasks.begin_look()
+        if await self._out_of_time():
+            return False
         decision = await self._reads.having(lambda: self.plan.next(self.run, time.time()))
         if decision.stops:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
@@ -263,24 +363,32 @@ class Runner:
             return True
         if not self.attended and not decision.due and self._waits():
             return True
-        await self._tasks.change(max(decision.due - time.time(), 0.0) if decision.due else None)
+        now = time.time()
+        waits = [max(decision.due - now, 0.0)] if decision.due else []
+        if self._minutes and self.run.works:
+            waits.append(max(self._minutes * 60 - self.run.worked_until(now), 0.0))
+        await self._tasks.change(min(waits, default=None))
         return False
 
     def _waits(self) -> bool:
         """Whether all that has begun waits for the person."""
         kinds = {step.id: step.kind for step in self.plan.workflow.steps}
         below = {key for key in self._tasks if kinds.get(key[0]) == "workflow"}
-        return not below and all(one.state != "running" for one in self.run.busy)
+        busy = [one for one in self.run.busy if (one.step, one.item) in self._tasks]
+        return not below and all(one.state != "running" for one in busy)
 
     async def _start(self, starts: Iterable[Start]) -> None:
         """Begin tries: the sessions first, then one write that says so, then the work."""
         events: list[RunEvent] = []
+        below: list[tuple[Step, Plan, NewRun]] = []
         for start in starts:
             step, session, run_id = start.step, None, ""
             if step.kind not in INSTANT:
                 try:
                     if step.kind == "workflow":
-                        run_id = await self._begin_below(step, start.item)
+                        plan, new = await self._planned_below(step, start.item)
+                        below.append((step, plan, new))
+                        run_id = new.started.run_id
                     else:
                         session = self._sessions[start.key] = await self._work.session(
                             step, start.item
@@ -293,7 +401,11 @@ class Runner:
             session_id = session.info.id if session is not None else ""
             begun = StepStarted(step.id, start.item, round, start.attempt, session_id, run_id)
             events.append(begun)
-        await self._record(*events)
+        runs = await self._record(*events, below=[new for *_, new in below])
+        for (step, plan, _), started in zip(below, runs, strict=True):
+            run = Run([(time.time(), started)])
+            above = self, step
+            self._children[run.id] = Runner(self._engine, self._store, plan, run, above)
 
     async def _go_on(self) -> bool:
         """Begin the work of running steps that nobody works on; whether there were some."""
@@ -305,6 +417,8 @@ class Runner:
                 if not (one.item or key in self._tasks or one.state != "running"):
                     self._tasks.start(key, self._meet())
                     found = True
+                continue
+            if one.step in self.run.held:
                 continue
             step = self.plan.workflow.step(one.step)
             asks_here = kind in ("permission", "reply") or step.kind == "workflow"
@@ -327,8 +441,13 @@ class Runner:
             self._tasks.start(key, self._do(step, one))
         return bool(found or begun)
 
-    async def _record(self, *events: RunEvent) -> None:
-        """Apply events, and return when they are stored; then they are told."""
+    async def _record(
+        self, *events: RunEvent, below: Sequence[NewRun] = ()
+    ) -> Sequence[RunStarted]:
+        """Apply events, and return when they are stored; then they are told.
+
+        The runs ``below`` that they begin are stored with them.
+        """
         events = tuple(await self._desks.with_changes(events))
         now = time.time()
         for event in events:
@@ -336,7 +455,7 @@ class Runner:
         if (reached := stop_after(self.plan, self.run, events)) is not None:
             self.run.apply(now, reached)
             events = (*events, reached)
-        await self._store.append(self.run, now, events)
+        runs = await self._store.append(self.run, now, events, below)
         await self._desks.put_away(events)
         if any(isinstance(event, StepFinished) for event in events):
             self._reads.forget()
@@ -344,6 +463,7 @@ class Runner:
             for listener in tuple(self._listeners):
                 listener(now, event)
         self._tasks.note_change()
+        return runs
 
     # Steps
 
@@ -476,20 +596,19 @@ class Runner:
         for child in self._children.values():
             await child._allow(rules)
 
-    def _busy_children(self) -> list[Runner]:
-        live = self._children
-        return [live[one.run_id] for one in self.run.busy if one.run_id in live]
+    def _busy_children(self, step: str = "") -> list[Runner]:
+        """The open runs of steps that are under way, or of one of them."""
+        live, busy = self._children, self.run.busy
+        return [live[one.run_id] for one in busy if one.run_id in live and step in ("", one.step)]
 
-    async def _begin_below(self, step: Step, item: str) -> str:
-        """Begin the run of a step, and return its id."""
+    async def _planned_below(self, step: Step, item: str) -> tuple[Plan, NewRun]:
+        """The new run of a step, which is not stored yet."""
         assert self.run.started is not None
         names = self.plan.names(self.run, step, item)
         inputs = await self._reads.having(lambda: self.plan.fill_all(dict(step.inputs), names))
         assert isinstance(inputs, dict)
         started, above = self.run.started, self._files()
-        plan, run = await self._child_runs.begin(step, inputs, started, above)
-        self._children[run.id] = Runner(self._engine, self._store, plan, run, (self, step))
-        return run.id
+        return await self._child_runs.planned(step, inputs, started, above)
 
     async def _child(self, step: Step, run_id: str) -> Runner:
         """The run of a step that began before; raises StudioError."""

@@ -17,6 +17,7 @@ from studio.agent.budget import Budget
 from studio.agent.delegation.report import answer_of
 from studio.agent.engine import Engine, SessionDefaults
 from studio.agent.loop.structured_output import parse_answer
+from studio.agent.loop.turn_context import FinishedCall, Guard, TurnEnd, TurnState
 from studio.agent.loop.user_messages import describe_end
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.session.event_channel import EventEnvelope
@@ -84,6 +85,7 @@ class Interrupted:
     """A step whose turn was stopped from outside, and has not ended by itself."""
 
 
+PAUSED = "The step is paused."
 Outcome = StepFinished | Held | Unsure | Waiting | Interrupted
 COMMAND_LIMITS = Limits(1, 3600.0, commands_free=True)
 """The time of a command counts only where its step has a timeout."""
@@ -96,6 +98,8 @@ class StepWork:
         self._engine = engine
         self._workflow = workflow
         self._started = started
+        self.paused: Callable[[str], bool] = lambda step: False
+        """Whether a step has to end between two requests, to go on later."""
         self.above: Callable[[], list[Rule]] = list
         """The rules of the runs above this one, and those of the person for the run."""
 
@@ -141,15 +145,18 @@ class StepWork:
         """
         events: list[Event] = [*before]
         began = time.monotonic()
+        gate = _Gate(lambda: self.paused(step.id))
         turn = session.turn(
             [Text(said)] if said else (),
             rules=self.rules(step),
             limits=await self._limits(step, session),
-            parent=_parent(budget, exposed),
+            parent=_parent(budget, exposed, gate),
             generation=Generation(schema=step.outputs),
             least="background",
         )
         end = await _carried_out(turn, events)
+        if gate.closed:
+            return Waiting()
         if end is None:
             return Interrupted()
         return await self._outcome(step, item, session, end, events, time.monotonic() - began)
@@ -271,9 +278,21 @@ def seconds_of(step: Step) -> float:
     return min(filter(None, (step.timeout, step.budget.minutes * 60)), default=0.0)
 
 
-def _parent(budget: Budget, exposed: Iterable[Exposed]) -> ParentTurn:
+class _Gate(Guard):
+    """Ends a turn after a reply and its calls, where its step is paused (W-19)."""
+
+    def __init__(self, paused: Callable[[], bool]) -> None:
+        self._paused = paused
+        self.closed = False
+
+    def after_tools(self, calls: Sequence[FinishedCall], state: TurnState) -> TurnEnd | None:
+        self.closed = self._paused()
+        return TurnEnd("cancelled", PAUSED) if self.closed else None
+
+
+def _parent(budget: Budget, exposed: Iterable[Exposed], *guards: Guard) -> ParentTurn:
     guard = ExfiltrationGuard(Transcript(exposed))
-    return ParentTurn(budget, None, guard, lambda event: None)
+    return ParentTurn(budget, None, guard, lambda event: None, guards=guards)
 
 
 def _exposed(session: Session) -> tuple[Exposed, ...]:

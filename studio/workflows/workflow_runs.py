@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.engine import Engine
@@ -15,13 +15,16 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunEvent, RunStarted
 from studio.domain.runs import Run
-from studio.storage.runs import RunInfo, RunStore
+from studio.storage.runs import RunInfo, RunInUse, RunStore
 
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
-from .run_files import RunFiles, fit_inputs, read_text
-from .runner import Runner
+from .run_files import RunFiles, fit_inputs, group_of, read_text
+from .runner import LOOK, YOU_STOPPED, Runner
+
+PATIENCE = 20
+"""How often it is looked whether another program has stopped a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class WorkflowRuns:
             model=options.model,
             permission_mode=options.permission_mode,
         )
-        return await self._begin(started, text, plan)
+        return await self._begin(replace(started, group=group_of(plan, started)), text, plan)
 
     async def plan_fork(self, request: ForkRequest) -> ForkPlan:
         """What a fork of a run would link and run, to be shown before ``fork`` (W-30).
@@ -123,6 +126,26 @@ class WorkflowRuns:
         await self.store.claim(run_id)
         run = Run(await self.store.events(run_id))
         return Runner(self._engine, self.store, Plan(await self.files.workflow_of(run)), run)
+
+    async def stop(self, run_id: str) -> Run:
+        """End a stored run with all that belongs to it, also one that another program carries out.
+
+        That takes up to a second; raises RunInUse if the program does not answer.
+        """
+        try:
+            runner = await self.open(run_id)
+        except RunInUse:
+            await self.store.want_stop(run_id, YOU_STOPPED)
+            for _ in range(PATIENCE):
+                if (run := await self.read(run_id)).end is not None:
+                    return run
+                await asyncio.sleep(LOOK)
+            raise
+        try:
+            await runner.stop()
+        finally:
+            await self.close(runner)
+        return runner.run
 
     async def close(self, runner: Runner) -> None:
         """Let other programs carry out a run, with those below it."""

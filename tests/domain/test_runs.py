@@ -53,6 +53,7 @@ SAMPLES: list[RunEvent] = [
     run_events.StepChanged("plan", "", (run_events.ChangedFile("a.py", "", "12"),), ("link",)),
     run_events.StepInTurns("plan", "", "The folder is too large."),
     run_events.RunDrafted("s9"),
+    run_events.RunQueued("It waits for Release, run 2."),
     run_events.StepHeld("plan"),
     run_events.StepReleased("plan"),
     run_events.RunFinished("stopped", "You stopped it.", {"x": None}),

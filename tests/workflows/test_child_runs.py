@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from studio.domain.agents import Caps
+from studio.domain.errors import ConfigurationError
 from studio.domain.run_events import CapReached, RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.storage.runs import RunInUse
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -154,3 +156,27 @@ async def test_w19_stop_ends_the_runs_below(tmp_path: Path) -> None:
         child = await WorkflowRuns(home.engine).read(run.step("a").run_id)
         assert run.end is not None and child.end is not None
         assert (run.end.state, child.end.state, child.step("say").state) == ("stopped",) * 3
+
+
+async def test_w15_a_run_below_is_stored_with_the_beginning_of_its_step(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        write(home.folder, "inner", INNER)
+        runner = await begin(home, OUTER)
+        database = home.engine.database
+        await database.execute("UPDATE runs SET owner = 'another'")
+        with pytest.raises(RunInUse):
+            await runner.carry_out()
+        assert await database.rows("SELECT count(*) FROM runs") == [(1,)]
+
+
+async def test_w22_a_question_of_an_ended_program_takes_no_answer(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", acts) as home:
+        write(home.folder, "inner", ACTS)
+        runner = await begin(home, workflow("  - {id: publish, workflow: inner}"))
+        run = await carry_out(runner)
+        ((_, question),) = run.questions
+        again = await reopened(home, runner)
+        with pytest.raises(ConfigurationError, match="asked again"):
+            await again.answer(question.id, "run")
+        assert not again.run.allowed and not again.run.answers
+        assert next(again.run.questions)[1].id == question.id

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from studio.agent.budget import NEARLY, OF_CAP, Account, Budget, OverBudget, Unit, amount_text
-from studio.agent.prompts import LAST_STEP, NEARLY_OUT
+from studio.agent.prompts import LAST_STEP, NEARLY_OUT, NOBODY_ANSWERS, NOT_ANSWERED
 from studio.domain.events import Event, HistoryBegun, Told
 from studio.domain.questions import AskedQuestion, Choice
 
@@ -23,7 +23,8 @@ from .turn_context import Guard, TurnState
 ASK_SHARE = 0.75
 """Of a limit, from which on the person is asked. The agent works on meanwhile."""
 NO = "No, come to an end"
-_YES, _NO = r"(?i)(?:y|yes|ok|okay|go on|ja)\b", r"(?i)(?:n|no|stop|nein)\b"
+YES_OR_NO = "Please answer yes or no."
+_YES, _NO = r"(?:y|yes|ok|okay|go on|ja)\b", r"(?:n|no|stop|nein)\b"
 """The answers, also as a person types them."""
 Ask: TypeAlias = Callable[[AskedQuestion], Awaitable[str]]
 
@@ -100,11 +101,16 @@ class WrapUpGuard(Guard):
         self._refused.add(bound.name)  # unless the answer says otherwise
         try:
             choices = Choice(bound.more), Choice(NO)
-            answer = await self.ask(AskedQuestion(bound.text, choices))
-            if re.match(_YES, answer.strip()):
+            text = bound.text
+            while answer := (await self.ask(AskedQuestion(text, choices))).strip():
+                nobody = answer in (NOT_ANSWERED, NOBODY_ANSWERS)
+                if nobody or re.match(f"{_YES}|{_NO}", answer, re.I):
+                    break
+                text = f"{bound.text} {YES_OR_NO}"
+            if re.match(_YES, answer, re.I):
                 bound.extend()
                 self._refused.discard(bound.name)
-            self._end_wanted |= bool(re.match(_NO, answer.strip()))
+            self._end_wanted |= bool(re.match(_NO, answer, re.I))
         finally:
             del state.asked[bound.name]
 

@@ -183,6 +183,11 @@ class Approvals:
         self._given: dict[str, Sequence[str]] = {}
         """What was answered to questions of children, until these have it."""
 
+    def asks(self, question_id: str) -> bool:
+        """Whether a question waits for its answer."""
+        future = self._answers.get(question_id) or self._replies.get(question_id)
+        return future is not None and not future.done()
+
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; a late answer is ignored.
 

@@ -331,6 +331,10 @@ class Session:
         self.stop()
         return False
 
+    def asks(self, question_id: str) -> bool:
+        """Whether a question of the running turn waits for its answer."""
+        return self._turn is not None and self._turn.approvals.asks(question_id)
+
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; ``by`` names who answers if not the person."""
         if self._turn is not None:

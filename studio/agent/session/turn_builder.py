@@ -107,6 +107,8 @@ class ParentTurn:
     depth: int | None = None
     agent: str = ""
     children: int = 0
+    guards: Sequence[Guard] = ()
+    """Those of the turn that this begins, and of none below it."""
 
     def for_call(self, call_id: str, depth: int) -> ParentTurn:
         """What one call hands on to an agent whose file allows ``depth`` levels, 0 for any."""
@@ -278,6 +280,7 @@ class TurnBuilder:
             wrap_up,
             PlanGuard(session.transcript),
             NewsGuard(lambda: self._services.delegation.news(info.id)),
+            *(options.parent.guards if options.parent is not None else ()),
         ]
         if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))

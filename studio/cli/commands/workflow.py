@@ -12,6 +12,7 @@ from studio.cli.parser import (
     CommandParser,
     dollars,
     input_value,
+    minutes,
     permission_option,
     provider_option,
     step_output,
@@ -68,6 +69,9 @@ def arguments(parser: CommandParser) -> None:
         found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
     found["resume"].add_argument(
         "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
+    )
+    found["resume"].add_argument(
+        "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
     )
     _fork_arguments(found["fork"])
     for name in ("first", "second"):
@@ -185,8 +189,10 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
         raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
     if await runs.changed(run):
         context.console.say("The workflow’s file has changed since. The run goes on without that.")
-    if options.dollars:
-        await runner.raise_cap(replace(run.caps[""], dollars=options.dollars))
+    if options.dollars or options.minutes:
+        caps = run.caps[""]
+        caps = replace(caps, dollars=options.dollars or caps.dollars)
+        await runner.raise_cap(caps, minutes=options.minutes or 0.0)
     await runner.resume()
     return await _carry_out(context, options, runs, runner)
 
@@ -304,12 +310,8 @@ async def _stop(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.workflows.workflow_runs import WorkflowRuns
 
     runs = WorkflowRuns(await context.engine())
-    runner = await runs.open((await runs.find(options.run)).id)
-    try:
-        await runner.stop()
-    finally:
-        await runs.close(runner)
-    context.console.say(f"The run {runner.run.id[:8]} is {runner.run.state}.")
+    run = await runs.stop((await runs.find(options.run)).id)
+    context.console.say(f"The run {run.id[:8]} is {run.state}.")
     return DONE
 
 

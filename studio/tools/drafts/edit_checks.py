@@ -96,7 +96,9 @@ class _Run:
 
     async def _new(self, check: EditCheck) -> list[str]:
         now = await self._output(check)
-        if now is None or not now[0]:
+        if now is None:
+            return [f"{self.name}: not checked, “{check.command_for(self.name)}” took too long."]
+        if not now[0]:
             return []
         # What it said of the text before is asked only where it says something now.
         await self._lay(self.draft.before)
@@ -107,8 +109,8 @@ class _Run:
             self.desk = None
         else:
             await self._lay(self.draft.after)
-        if before is None:  # nobody knows what is new
-            return []
+        if before is None:
+            return [f"{self.name}: nobody knows what is new, the check before took too long."]
         new = _beyond(now[1], Counter(map(_without_numbers, before[1])))
         named = [line for line in new if PurePosixPath(self.name).name in line]
         return named or new

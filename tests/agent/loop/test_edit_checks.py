@@ -70,7 +70,7 @@ async def test_what_was_there_before_is_not_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("one", "bad one\nslow"), ("slow", "fast")])
-async def test_a_check_that_takes_too_long_tells_nothing(
+async def test_a_check_that_takes_too_long_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
 ) -> None:
     """C-11: of the text as it is, or as it was: then nobody knows what is new."""
@@ -80,7 +80,8 @@ async def test_a_check_that_takes_too_long_tells_nothing(
         slow = f"grep -q slow $1 && sleep {FOREVER}\n"
         (home.folder / "check.sh").write_text(f"{slow}{SCRIPT}")
         await home.engine.services.rules.trust(home.folder)
-        assert "Found" not in await result(home)
+        told = (await result(home)).partition("Found after this change:\n")[2]
+        assert told.startswith("a.txt: ") and told.endswith("took too long."), told
 
 
 async def test_a_folder_that_is_not_trusted_runs_nothing(tmp_path: Path) -> None:

@@ -133,10 +133,13 @@ async def test_c1_the_person_is_asked_ahead_and_the_agent_works_on_meanwhile(
                 steps.append(event.step)
                 if event.step == 20:  # it can only go on with an answer
                     assert session.info.state == "waiting"
-                    session.answer_question(asked[0][1].call_id, "Yes, 20 more steps")
+                    session.answer_question(asked[-1][1].call_id, "Yes, 20 more steps")
             elif isinstance(event, AwaitingReply):
                 asked.append((steps[-1], event))
-        assert [step for step, _ in asked] == [15]
+                if len(asked) == 1:
+                    session.answer_question(event.call_id, "Perhaps")
+        assert asked[0][0] == 15 and len(asked) == 2  # an answer that is neither is asked again
+        assert asked[1][1].text.endswith(" May it go on? Please answer yes or no.")
         question = asked[0][1]
         assert question.text == "The agent is at step 15 of the 20 of this turn. May it go on?"
         assert question.choices == ("Yes, 20 more steps", NO)
@@ -144,8 +147,11 @@ async def test_c1_the_person_is_asked_ahead_and_the_agent_works_on_meanwhile(
         assert not any(
             (isinstance(event, Told) and event.topic != "orientation") for event in events
         )
-        block = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock) and b.asks)
-        assert (block.state, block.reply) == ("done", "Yes, 20 more steps")
+        blocks = [b for b in session.transcript.blocks if isinstance(b, ToolBlock) and b.asks]
+        assert [(b.state, b.reply) for b in blocks] == [
+            ("done", "Perhaps"),
+            ("done", "Yes, 20 more steps"),
+        ]
         assert "May it go on" not in str(home.asked[-1].json)  # it is no part of the conversation
         assert not home.simulator.violations
 

@@ -1,0 +1,108 @@
+"""Runs and steps that are paused, or have worked as long as they may (W-19, W-20)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from studio.domain.permissions import Rule
+from studio.domain.run_events import CapReached, RunEvent
+from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.workflows.runner import Runner
+from support.engine_home import engine_home
+from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
+
+READS = Turn(Call("read", {"path": "x.txt"}))
+
+
+class Reader:
+    """A model that reads a file and is done; ``meanwhile`` happens while it says that."""
+
+    def __init__(self) -> None:
+        self.runner: Runner | None = None
+        self.tasks: list[asyncio.Task[None]] = []
+        self.requests: list[str] = []
+        self.holds = ""
+
+    def __call__(self, view: RequestView) -> Turn:
+        self.requests.append(asked := asked_in(view))
+        if any(isinstance(one, Returned) for one in view.items):
+            return Turn(Text("Done."))
+        if self.runner is not None and (not self.holds or f"Do {self.holds}" in asked):
+            work = self.runner.hold(self.holds) if self.holds else self.runner.pause()
+            self.tasks.append(asyncio.ensure_future(work))
+        return READS
+
+    def count(self, words: str) -> int:
+        return sum(words in one for one in self.requests)
+
+
+async def test_w19_a_paused_run_ends_its_reply_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    script = Reader()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "x.txt").write_text("x")
+        text = workflow("  - {id: a, agent: Researcher, prompt: Do a}\n")
+        script.runner = runner = await begin(home, text)
+        run = await carry_out(runner)
+        assert (run.state, run.step("a").state, len(script.requests)) == ("paused", "running", 1)
+        worked, script.runner = run.worked, None
+        session = run.step("a").session_id
+        run_id = run.id
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        runner = await go_on(home, run_id)
+        await runner.resume()
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done", run.end
+        assert len(script.requests) == 2 and run.step("a").session_id == session
+        assert run.worked >= worked
+        assert not home.simulator.violations
+
+
+async def test_w19_one_step_is_paused_and_the_others_go_on(tmp_path: Path) -> None:
+    script = Reader()
+    script.holds = "a"
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "x.txt").write_text("x")
+        steps = """\
+  - {id: a, agent: Researcher, prompt: Do a}
+  - {id: b, agent: Researcher, prompt: Do b}
+  - {id: c, agent: Researcher, needs: a, prompt: Do c}
+"""
+        script.runner = runner = await begin(home, workflow(steps))
+        run = await carry_out(runner)
+        assert (run.state, run.paused) == ("paused", None)
+        assert (states(run), script.count("Do a")) == ({"a": "running", "b": "done"}, 1)
+        again = await go_on(home, run.id)
+        assert again.run.held == {"a"} and (await carry_out(again)).state == "paused"
+        await again.hold("c")
+        await again.release("a")
+        run = await carry_out(again)
+        assert (run.state, run.step("a").state, script.count("Do c")) == ("paused", "done", 0)
+        script.holds = "nothing"
+        await again.resume()  # where only paused steps are left, they go on
+        run = await carry_out(again)
+        assert run.end is not None and run.end.state == "done" and not run.held
+
+
+async def test_w20_a_run_that_has_worked_its_minutes_is_paused_and_gets_more(
+    tmp_path: Path,
+) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        await home.engine.services.rules.add(Rule.parse("run(*)"), None)
+        steps = "  - {id: a, run: 'true'}\n  - {id: b, needs: a, set: {x: 1}}\n"
+        runner = await begin(home, workflow(steps, "budget: {minutes: 0.0000001}\n"))
+        told: list[RunEvent] = []
+        runner.subscribe(lambda _, event: told.append(event))
+        run = await carry_out(runner)
+        assert (run.state, run.reason) == (
+            "paused",
+            "Your limit of 1e-07 minutes for this run is reached.",
+        )
+        assert [one.cap for one in told if isinstance(one, CapReached)] == ["minutes"]
+        assert run.step("b").state == "waiting"
+        await runner.resume()
+        assert (await carry_out(runner)).state == "paused"  # there are no more yet
+        await runner.raise_cap(run.caps[""], minutes=60.0)
+        await runner.resume()
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done" and run.minutes == 60.0
