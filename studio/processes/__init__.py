@@ -1,6 +1,8 @@
 """Child processes: starts, marks, sandboxes and ends them.
 
 - ``bubblewrap``: runs commands in their own namespaces, on Linux.
+- ``command_start``: begins a command in the sandbox, with pipes or a terminal as its streams.
+- ``command_streams``: what a command reads and prints, by pipes or a terminal.
 - ``daemon_thread``: runs code that may never end, and signals it to stop.
 - ``desk``: copies a folder for a command, so that the folder stays as it is.
 - ``git_hooks_guard``: protects files that make git run programs later, outside the sandbox.
@@ -12,4 +14,5 @@
 - ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden.
 - ``seatbelt``: runs commands under ``sandbox-exec``, on macOS.
 - ``shell_command``: runs a command line, and ends it with all its children (L-11).
+- ``windows_terminal``: begins a command in a terminal of Windows (C-14).
 """

@@ -11,7 +11,7 @@ import ctypes
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -98,7 +98,18 @@ if sys.platform == "win32":
         except BaseException:
             _kernel.CloseHandle(job)
             raise
-        return JobProcess(child, job)
+        return JobProcess(child.pid, child.wait, job)
+
+    def keep_in_job(pid: int, wait: Callable[[], int]) -> JobProcess:
+        """Put a process that runs into a job of its own; ``wait`` blocks until its end, and
+        returns its code. Raises OSError."""
+        job = _job()
+        try:
+            _put_in(job, pid)
+        except BaseException:
+            _kernel.CloseHandle(job)
+            raise
+        return JobProcess(pid, wait, job)
 
     def _job() -> int:
         job = _kernel.CreateJobObjectW(None, None)
@@ -114,7 +125,7 @@ if sys.platform == "win32":
         return job
 
     def _put_in(job: int, pid: int) -> None:
-        """Put a suspended process into a job, and let it go on."""
+        """Put a process into a job, and let it go on if it is suspended."""
         process = _kernel.OpenProcess(_SET_QUOTA_TERMINATE_RESUME, False, pid)
         if not process:
             raise ctypes.WinError(ctypes.get_last_error())
@@ -129,13 +140,13 @@ if sys.platform == "win32":
     class JobProcess:
         """See ``KeptProcess``."""
 
-        def __init__(self, child: subprocess.Popen[bytes], job: int) -> None:
-            self.pid = child.pid
+        def __init__(self, pid: int, wait: Callable[[], int], job: int) -> None:
+            self.pid = pid
             self.exited: Future[int] = Future()
             self.exited.set_running_or_notify_cancel()  # whoever waits for it may be cancelled
             self._job: int | None = job
             self._lock = threading.Lock()
-            self._waiting = threading.Thread(target=self._watch, args=(child,), daemon=True)
+            self._waiting = threading.Thread(target=self._watch, args=(wait,), daemon=True)
             self._waiting.start()
 
         def end(self) -> None:
@@ -146,5 +157,5 @@ if sys.platform == "win32":
                 _kernel.CloseHandle(job)
             self._waiting.join(_PATIENCE)
 
-        def _watch(self, child: subprocess.Popen[bytes]) -> None:
-            self.exited.set_result(child.wait())
+        def _watch(self, wait: Callable[[], int]) -> None:
+            self.exited.set_result(wait())

@@ -8,19 +8,17 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
-import os
 import re
-import select
-import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, TypeAlias
 
+from .command_start import Stdin, start_command
+from .command_streams import BegunCommand, Streams
 from .daemon_thread import in_daemon_thread
-from .keeper import GRACE, Keeper, KeptProcess
+from .keeper import Keeper
 from .sandbox import Sandbox
 from .sandbox_mounts import Launch
 
@@ -28,13 +26,8 @@ KEPT = 1_000_000
 """Characters of output that are kept: the first and the last half of this."""
 SHOWN = 200_000
 """Characters of output that are shown while the command runs."""
-Stdin: TypeAlias = Literal["nothing", "pipe", "terminal"]
-"""What a command reads: nothing, a pipe or a terminal of ``COLUMNS`` and ``ROWS``."""
-COLUMNS, ROWS = 120, 40
 END = "\x04"
 """What ends the input of a command: Ctrl+D."""
-_TAKES = 5.0
-"""Seconds in which a command has to read its input."""
 _TICK = 0.05
 _LINGER = 0.5
 _ESCAPE = re.compile(
@@ -165,13 +158,14 @@ class ShellCommand:
     ``output`` has what it printed so far. Belongs to the event loop that it was started on.
     """
 
-    def __init__(self, begun: _Begun, time_limit: float | None) -> None:
+    def __init__(self, begun: BegunCommand, time_limit: float | None) -> None:
         loop = asyncio.get_running_loop()
         self._arrived = asyncio.Event()
         self.output = OutputCapture(lambda: loop.call_soon_threadsafe(self._arrived.set))
         self.timed_out = self.stopped = False
         """Why it ended, if not by itself."""
         self._begun = begun
+        self._typing = False
         self._began = time.monotonic()
         self._ended: float | None = None
         self._ending = asyncio.Event()
@@ -188,15 +182,8 @@ class ShellCommand:
         time_limit: float | None = None,
     ) -> ShellCommand:
         """Start a command line. Raises OSError if the shell cannot be started."""
-
-        def begin() -> _Begun:
-            try:
-                return _begin(launch, sandbox, keeper, stdin)
-            except BaseException:
-                sandbox.left()
-                raise
-
-        return cls(await _start(begin), time_limit)
+        begun = await start_command(launch, sandbox=sandbox, keeper=keeper, stdin=stdin)
+        return cls(begun, time_limit)
 
     @property
     def running(self) -> bool:
@@ -219,7 +206,7 @@ class ShellCommand:
 
     @property
     def takes_input(self) -> bool:
-        return self._begun.input is not None
+        return self._begun.streams.takes_input and not self._typing
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for its end, ``seconds`` at most; whether it has ended."""
@@ -250,19 +237,17 @@ class ShellCommand:
         Raises OSError if it takes none, or takes it too slowly.
         """
         begun = self._begun
-        if begun.input is None or not self.running:
+        if not self.takes_input or not self.running:
             raise OSError("it takes no input")
         closes = not begun.terminal and text.endswith(END)
         data = (text.removesuffix(END) if closes else text).encode("utf-8", "replace")
-        end, begun.input = begun.input, None  # one at a time
+        self._typing = True  # one at a time
         try:
-            own = os.dup(end)  # the thread goes on with it if this is cancelled
-            await in_daemon_thread(lambda: _write_all(own, data))
+            await in_daemon_thread(lambda: begun.streams.write(data))
         finally:
+            self._typing = False
             if closes or not self.running:
-                os.close(end)
-            else:
-                begun.input = end
+                begun.streams.close_input()
 
     async def end(self) -> None:
         """End it with all that it started; returns when that is done, also if cancelled."""
@@ -273,7 +258,7 @@ class ShellCommand:
     async def _live(self, time_limit: float | None) -> None:
         begun = self._begun
         exited = asyncio.wrap_future(begun.process.exited)
-        reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(begun.output, self.output)))
+        reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(begun.streams, self.output)))
         ending = asyncio.ensure_future(self._ending.wait())
         try:
             done, _ = await asyncio.wait(
@@ -289,9 +274,7 @@ class ShellCommand:
             await in_daemon_thread(begun.end)
         await asyncio.wait([reading], timeout=_LINGER)
         self._ended = time.monotonic()
-        if (end := begun.input) is not None:
-            begun.input = None
-            os.close(end)
+        begun.streams.close_input()
 
     async def _show(self, emit: Callable[[str], None]) -> None:
         while True:
@@ -316,142 +299,8 @@ async def run_shell(
     return command.result
 
 
-@dataclass(slots=True)
-class _Begun:
-    process: KeptProcess
-    left: Callable[[], None]
-    output: int
-    """A descriptor with both of its streams, to be closed."""
-    input: int | None
-    """A descriptor for what it reads, to be closed."""
-    terminal: bool
-
-    def end(self) -> None:  # once for each
-        try:
-            self.process.end()
-        finally:
-            self.left()
-
-
-def _begin(launch: Launch, sandbox: Sandbox, keeper: Keeper, stdin: Stdin) -> _Begun:
-    ours: list[int] = []
-    theirs: list[int] = []
-    terminal = stdin == "terminal"
-    try:
-        if terminal:
-            name = _open_terminal(ours, theirs)
-            # Ctrl+C is for what the shell runs: else its own end would hide how that ends.
-            begins = f"{{ true <>{name}; }} 2>/dev/null; trap : INT"
-            launch = replace(launch, command=f"{begins}\n{launch.command}", terminal=True)
-            streams = theirs[0], theirs[0], theirs[0]
-        else:
-            ours[:0], theirs[:0] = ([end] for end in os.pipe())
-            if stdin == "pipe":
-                reading, writing = os.pipe()
-                theirs.append(reading)
-                ours.append(writing)
-            else:
-                theirs.append(os.open(os.devnull, os.O_RDONLY))
-            streams = theirs[1], theirs[0], theirs[0]
-        argv = sandbox.argv(launch)
-        if (rules := sandbox.rules()) is not None:
-            theirs.append(rules)
-        confined = sandbox.kind == "bubblewrap"
-        # Its end kills all in it, so it gets no SIGTERM: they need time to react to theirs.
-        process = keeper.start(
-            *(argv, launch.folder if confined else launch.begins, launch.environment, streams),
-            rules=rules,
-            grace=GRACE,
-            spared=confined,
-            leads=terminal,
-        )
-    except BaseException:
-        for descriptor in ours:
-            os.close(descriptor)
-        raise
-    finally:
-        for descriptor in theirs:
-            os.close(descriptor)
-    return _Begun(process, sandbox.left, ours[0], ours[1] if len(ours) > 1 else None, terminal)
-
-
-def _open_terminal(ours: list[int], theirs: list[int]) -> str:
-    """Open a pseudo-terminal; the name by which whoever has it makes it its own.
-
-    The first process of a session does that by opening it. Inside a sandbox it has no path.
-    """
-    if sys.platform == "win32":
-        raise OSError("There are no terminals for commands on Windows.")
-    import fcntl
-    import struct
-    import termios
-
-    outer, inner = os.openpty()
-    theirs.append(inner)
-    ours += [outer, os.dup(outer)]
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    return "/proc/self/fd/0" if sys.platform.startswith("linux") else os.ttyname(inner)
-
-
-async def _start(begin: Callable[[], _Begun]) -> _Begun:
-    """Start a command in a thread; if the caller is cancelled, it is ended."""
-    begun: list[_Begun] = []
-    left = False
-    handing = threading.Lock()
-
-    def work() -> _Begun:
-        command = begin()
-        with handing:
-            begun.append(command)
-            wanted = not left
-        if not wanted:
-            abandon(command)
-        return command
-
-    def abandon(command: _Begun) -> None:
-        for descriptor in (command.output, command.input):
-            if descriptor is not None:
-                os.close(descriptor)
-        command.end()
-
-    try:
-        return await in_daemon_thread(work)
-    except asyncio.CancelledError:
-        with handing:
-            left = True
-            for command in begun:
-                threading.Thread(target=abandon, args=(command,), daemon=True).start()
-        raise
-
-
-def _read(output: int, capture: OutputCapture) -> None:
+def _read(streams: Streams, capture: OutputCapture) -> None:
     text = TerminalText()
-    with os.fdopen(output, "rb", 0), contextlib.suppress(RuntimeError):  # the loop is closed
-        with contextlib.suppress(OSError):  # a terminal that nobody has open any more
-            while data := _piece(output):
-                capture.add(text.feed(data))
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        streams.read(lambda data: capture.add(text.feed(data)))
         capture.add(text.feed(b"", final=True))
-
-
-def _piece(output: int) -> bytes:
-    while True:
-        try:
-            return os.read(output, 1 << 16)
-        except BlockingIOError:  # a terminal is read and written by the same description
-            select.select([output], [], [])
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write to who may not read, and close; OSError if it takes more than ``_TAKES`` seconds."""
-    with os.fdopen(descriptor, "wb", 0):
-        if sys.platform != "win32":
-            os.set_blocking(descriptor, False)
-        until = time.monotonic() + _TAKES
-        while data:
-            try:
-                data = data[os.write(descriptor, data) :]
-            except BlockingIOError:
-                left = until - time.monotonic()
-                if left <= 0:
-                    raise OSError(f"it does not read, {len(data):,} bytes are left") from None
-                select.select([], [descriptor], [], left)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import NothingRead, ToolFailed
-from studio.processes import shell_command
+from studio.processes import command_streams, shell_command
 from studio.processes.jobs import MOST, Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
@@ -231,7 +231,7 @@ async def test_who_does_not_read_is_not_waited_for(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C-13."""
-    monkeypatch.setattr(shell_command, "_TAKES", 0.1)
+    monkeypatch.setattr(command_streams, "_TAKES", 0.1)
     here = context(tmp_path, jobs)
     id = id_in(await run.call(here, {"command": "sleep 3600", "background": True}))
     with pytest.raises(ToolFailed, match=r"it does not read, [\d,]+ bytes are left"):
@@ -243,7 +243,7 @@ async def test_input_that_nobody_waits_for_is_written_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C-13: the number of the command's input may be that of another file by then."""
-    monkeypatch.setattr(shell_command, "_TAKES", HANG)
+    monkeypatch.setattr(command_streams, "_TAKES", HANG)
     line = "until [ -e go ]; do sleep 0.05; done; cat >out"
     launch = Launch(line, tmp_path, {"PATH": os.environ["PATH"]})
     keeper = Keeper()

@@ -1,0 +1,133 @@
+"""Command start: begins a command in the sandbox, with pipes or a terminal as its streams.
+
+Blocks, unless it is awaited. On Windows a terminal is made by ``windows_terminal``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from .command_streams import BegunCommand, DescriptorStreams
+from .daemon_thread import in_daemon_thread
+from .keeper import GRACE, Keeper
+from .sandbox import Sandbox
+from .sandbox_mounts import Launch
+
+Stdin: TypeAlias = Literal["nothing", "pipe", "terminal"]
+"""What a command reads: nothing, a pipe or a terminal of ``COLUMNS`` and ``ROWS``."""
+COLUMNS, ROWS = 120, 40
+
+
+async def start_command(
+    launch: Launch, *, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, quiet: bool = False
+) -> BegunCommand:
+    """Begin a command in a thread; if the caller is cancelled, it is ended.
+
+    ``quiet``: what it says apart from its output is lost; else both are one stream.
+    Raises OSError if the shell cannot be started.
+    """
+    begun: list[BegunCommand] = []
+    left = False
+    handing = threading.Lock()
+
+    def begin() -> BegunCommand:
+        try:
+            if stdin == "terminal" and sys.platform == "win32":
+                from .windows_terminal import begin_in_terminal
+
+                return begin_in_terminal(launch, sandbox, COLUMNS, ROWS)
+            return _begin(launch, sandbox, keeper, stdin, quiet=quiet)
+        except BaseException:
+            sandbox.left()
+            raise
+
+    def work() -> BegunCommand:
+        command = begin()
+        with handing:
+            begun.append(command)
+            wanted = not left
+        if not wanted:
+            abandon(command)
+        return command
+
+    def abandon(command: BegunCommand) -> None:
+        command.streams.abandon()
+        command.end()
+
+    try:
+        return await in_daemon_thread(work)
+    except BaseException:
+        with handing:
+            left = True
+            for command in begun:
+                threading.Thread(target=abandon, args=(command,), daemon=True).start()
+        raise
+
+
+def _begin(
+    launch: Launch, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, *, quiet: bool
+) -> BegunCommand:
+    ours: list[int] = []
+    theirs: list[int] = []
+    terminal = stdin == "terminal"
+    try:
+        if terminal:
+            name = _open_terminal(ours, theirs)
+            # Ctrl+C is for what the shell runs: else its own end would hide how that ends.
+            begins = f"{{ true <>{name}; }} 2>/dev/null; trap : INT"
+            launch = replace(launch, command=f"{begins}\n{launch.command}", terminal=True)
+            streams = theirs[0], theirs[0], theirs[0]
+        else:
+            ours[:0], theirs[:0] = ([end] for end in os.pipe())
+            if stdin == "pipe":
+                reading, writing = os.pipe()
+                theirs.append(reading)
+                ours.append(writing)
+            else:
+                theirs.append(os.open(os.devnull, os.O_RDONLY))
+            if quiet:
+                theirs.append(os.open(os.devnull, os.O_WRONLY))
+            streams = theirs[1], theirs[0], theirs[2] if quiet else theirs[0]
+        argv = sandbox.argv(launch)
+        if (rules := sandbox.rules()) is not None:
+            theirs.append(rules)
+        confined = sandbox.kind == "bubblewrap"
+        # Its end kills all in it, so it gets no SIGTERM: they need time to react to theirs.
+        process = keeper.start(
+            *(argv, launch.folder if confined else launch.begins, launch.environment, streams),
+            rules=rules,
+            grace=GRACE,
+            spared=confined,
+            leads=terminal,
+        )
+    except BaseException:
+        for descriptor in ours:
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in theirs:
+            os.close(descriptor)
+    streams_of_ours = DescriptorStreams(ours[0], ours[1] if len(ours) > 1 else None)
+    return BegunCommand(process, sandbox.left, streams_of_ours, terminal)
+
+
+def _open_terminal(ours: list[int], theirs: list[int]) -> str:
+    """Open a pseudo-terminal; the name by which whoever has it makes it its own.
+
+    The first process of a session does that by opening it. Inside a sandbox it has no path.
+    """
+    if sys.platform == "win32":
+        raise OSError("A terminal is made in another way there.")
+    import fcntl
+    import struct
+    import termios
+
+    outer, inner = os.openpty()
+    theirs.append(inner)
+    ours += [outer, os.dup(outer)]
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    return "/proc/self/fd/0" if sys.platform.startswith("linux") else os.ttyname(inner)
