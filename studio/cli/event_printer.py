@@ -26,6 +26,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
+from studio.domain.tools import DELEGATE
 from studio.domain.transcript import Transcript
 from studio.providers.registry import PROVIDER_TITLES
 
@@ -90,7 +91,8 @@ class TextPrinter:
             case ToolStarted():
                 tool = self._tool(index)
                 if tool is not None and tool.name != PLAN:
-                    self._console.say(f"· {tool.verb} {one_line(tool.target)}".rstrip())
+                    task = f": {task}" if (task := task_of(tool)) else ""
+                    self._console.say(f"· {tool.verb} {one_line(tool.target)}".rstrip() + task)
             case ToolFinished():
                 tool = self._tool(index)
                 if tool is not None and event.is_error and tool.state != "denied":
@@ -157,6 +159,12 @@ def format_seconds(seconds: float) -> str:
     """“12 s” or “1 m 30 s”; at least one second."""
     whole = max(1, round(seconds))
     return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
+
+
+def task_of(tool: ToolBlock) -> str:
+    """What another agent is to do for a call, on one line; empty if none is named."""
+    task = tool.arguments.get("task")
+    return one_line(task) if tool.name == DELEGATE and isinstance(task, str) else ""
 
 
 def one_line(text: str) -> str:

@@ -181,6 +181,8 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{agent} wants to use {tool}"),
     tr_later("{agent} wants to type into a command that runs"),
     tr_later("{agent} wants to start {child} in the background"),
+    tr_later("{agent}, in the background, is done."),
+    tr_later("{agent}, in the background, has ended. {words_why}"),
     tr_later("It types into a command that runs."),
     tr_later("Network allowed"),
     tr_later("No network"),

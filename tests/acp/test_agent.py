@@ -34,8 +34,10 @@ from studio.acp.updates import STOPS, SessionUpdates
 from studio.domain.events import CompletionReason, Routed
 from studio.simulator import Call, Think, Turn, Usage, stall, status
 from studio.simulator import Text as Words
+from studio.storage.paths import Paths
 from support.acp_editor import CHAT, editor
 from support.command import Command
+from support.delegation_home import agent, cast, delegate, repeats, save, says
 from support.engine_home import is_locked, reply_requests
 from support.model_calls import reading
 from support.sample_files import picture
@@ -446,3 +448,27 @@ async def test_the_files_of_a_patch_are_one_question(tmp_path: Path) -> None:
         assert (person.folder / "a.txt").read_text() + (person.folder / "b.txt").read_text() == (
             "one\ntwo\n"
         )
+
+
+async def test_w32_an_editor_sees_what_children_do_and_is_asked_for_them(tmp_path: Path) -> None:
+    """W-22: a row with the child's doing, and its question with the path of who asks."""
+    run = Call("run", {"command": "touch made"})
+    script = cast(
+        Lead=[Turn(delegate("Helper", "Make it")), repeats],
+        Helper=[Turn(run), says("Made.")],
+    )
+    async with editor(tmp_path, script, lambda call, options: "once") as person:
+        save(Paths.below(person.terminal.home).agents, agent("Lead", "agents: [Helper]"))
+        save(Paths.below(person.terminal.home).agents, agent("Helper"))
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.set_config_option(
+            session_id=session.session_id, config_id="agent", value="Lead"
+        )
+        end = await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert end.stop_reason == "end_turn" and (person.folder / "made").exists()
+        ((call, _),) = person.questions
+        assert "Lead, Helper wants to run a command" in str(call)
+        updates = [one for one in person.updates if isinstance(one, ToolCallProgress)]
+        texts = str(updates)
+        assert "Helper: Waits for you" in texts and "Helper: Running touch made" in texts
+        assert updates[-1].status == "completed" and "Made." in str(updates[-1].content)

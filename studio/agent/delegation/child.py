@@ -150,22 +150,25 @@ class ChildRun:
 
     def _show(self) -> None:
         """Tell what the child does now, and what it has used."""
+        self._tell(self.news)
+
+    @property
+    def news(self) -> ChildWorks:
+        """What the child does now, or how it ended."""
         child = self._child
         used = self._services.budgets.used(child.session.info.id)
         end = child.end
-        self._tell(
-            ChildWorks(
-                child.call_id,
-                child.session.info.id,
-                child.agent.name,
-                child.agent.icon,
-                child.agent.hue,
-                child.session.info.model,
-                "" if end is not None else self._doing,
-                "" if end is not None else self._target,
-                end.reason if end is not None else "",
-                used.tokens,
-                used.dollars,
-                child.background,
-            )
+        return ChildWorks(
+            child.call_id,
+            child.session.info.id,
+            child.agent.name,
+            child.agent.icon,
+            child.agent.hue,
+            child.session.info.model,
+            "" if end is not None else self._doing,
+            "" if end is not None else self._target,
+            end.reason if end is not None else "",
+            used.tokens,
+            used.dollars,
+            child.background,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,6 +61,8 @@ class Delegation:
         self.sessions = sessions
         self.choose = choose
         self.tasks = BackgroundTasks()
+        self.listeners: list[Callable[[Session, Child], None]] = []
+        """Called with the caller and a child in the background that ended after its turn (W-38)."""
         self._children: dict[str, list[Child]] = {}
         self._places: dict[str, tuple[int, asyncio.Semaphore]] = {}
 
@@ -404,8 +406,9 @@ class CallChildren:
             bench_call="",
             record=nobody,
         )
+        run = ChildRun(self._services, child, own, tell)
         try:
-            await ChildRun(self._services, child, own, tell).run([Text(text)])
+            await run.run([Text(text)])
         except StudioError as error:  # it cannot be stored, say
             self._services.report_problem(f"{child.name} has failed: {error}")
         finally:
@@ -413,7 +416,10 @@ class CallChildren:
         if caller.as_parent is None and child.end is not None:
             with suppress(StudioError):
                 how = ended_as(child.end)
-                await caller.note(Notice(f"{child.agent.name}, in the background, {how}."))
+                words = f"{child.agent.name}, in the background, {how}."
+                await caller.note(run.news, Notice(words))
+            for listener in self._all.listeners:
+                listener(caller, child)
 
     def _take_over(self, parent: ParentTurn, child: Child) -> None:
         """Its answer exposes the caller to what the child was exposed to (T-9)."""

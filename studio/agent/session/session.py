@@ -29,6 +29,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
+    ChildWorks,
     Event,
     FilesRestored,
     MessageQueued,
@@ -373,10 +374,11 @@ class Session:
             finally:
                 await self.undo.settled()
 
-    async def note(self, notice: Notice) -> None:
-        """Record a message of the program; raises ConfigurationError while a turn runs."""
+    async def note(self, *events: Notice | ChildWorks) -> None:
+        """Record what the program has to tell; raises ConfigurationError while a turn runs."""
         async with self._exclusive_access():
-            self.state.record(notice)
+            for event in events:
+                self.state.record(event)
 
     async def find_changes(self) -> None:
         """Record the files that a turn changed which ended with its program."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from studio.agent.services import PLAN
-from studio.cli.event_printer import TextPrinter, format_seconds, one_line
+from studio.cli.event_printer import TextPrinter, format_seconds, one_line, task_of
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.events import (
     AwaitingPermission,
@@ -112,6 +112,8 @@ class ChatPrinter(TextPrinter):
         mark = _MARKS.get(tool.state, "×")
         done = tool.done if tool.state == "done" else tool.name
         what = f"{mark} {done or tool.name} {one_line(tool.target)}".rstrip()
+        if tool.child is not None:
+            what = f"{mark} {_of_child(tool)}"
         summary = one_line(tool.summary) or ("" if tool.state == "done" else tool.state)
         self._dim(f"{what}  {summary}".rstrip())
 
@@ -123,7 +125,9 @@ class ChatPrinter(TextPrinter):
         """The row of each running tool, and the last line of its output."""
         return [
             (
-                f"◌ {block.verb if block.state == 'running' else block.name} "
+                f"◌ {_of_child(block)}"
+                if block.child is not None
+                else f"◌ {block.verb if block.state == 'running' else block.name} "
                 f"{one_line(block.target)}",
                 _now(block),
             )
@@ -136,6 +140,12 @@ class ChatPrinter(TextPrinter):
         if isinstance(last, ReasoningBlock) and last.live:
             return " ".join(last.text[-2000:].split()) or "Thinking…"
         return ""
+
+
+def _of_child(tool: ToolBlock) -> str:
+    """“Helper: Count the files”, or what else is done with another agent."""
+    assert tool.child is not None
+    return f"{one_line(tool.child.agent)}: {task_of(tool) or tool.verb}"
 
 
 def _now(block: ToolBlock) -> str:

@@ -38,6 +38,7 @@ class Action(Enum):
     RENAME_CHAT = auto()
     SIDEBAR = auto()
     INSPECTOR = auto()
+    GRAPH = auto()
     MENU_BAR = auto()
     LARGER_TEXT = auto()
     SMALLER_TEXT = auto()
@@ -149,6 +150,7 @@ def menu_entries() -> tuple[MenuEntry, ...]:
         MenuEntry("Edit", Action.RENAME_CHAT, tr("Rename chat"), "F2"),
         MenuEntry("View", Action.SIDEBAR, tr("Sidebar"), "Ctrl+B"),
         MenuEntry("View", Action.INSPECTOR, tr("Inspector"), "Ctrl+I"),
+        MenuEntry("View", Action.GRAPH, tr("Graph of the agents"), "Ctrl+G"),
         MenuEntry("View", Action.MENU_BAR, tr("Show menu bar")),
         MenuEntry("View"),
         MenuEntry("View", Action.LARGER_TEXT, tr("Larger text"), "Ctrl++"),

@@ -329,6 +329,7 @@ class MainWindow(QMainWindow):
             Action.RENAME_CHAT: self.sidebar.edit_title,
             Action.SIDEBAR: lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
             Action.INSPECTOR: self._inspector.toggle,
+            Action.GRAPH: self.chat.turn_graph,
             Action.MENU_BAR: self._switch_menu_bar,
             Action.LARGER_TEXT: lambda: self.preferences.scale(10),
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),

@@ -196,6 +196,16 @@ class ChatNotifications(QObject):
         if text and not goes_on and self._settings.values.notify and not seen:
             self._notifier.notify(session.info.id, text)
 
+    def child_ended(self, session: Session, agent: str, *, done: bool) -> None:
+        """Notify of an agent in the background that ended when its chat was at rest (W-38)."""
+        seen = session in self._on_screen() and QApplication.activeWindow() is not None
+        if self._settings.values.notify and not seen:
+            words = (
+                tr("{agent} is done, for {title}") if done else tr("{agent} failed, for {title}")
+            )
+            title = session.info.title or tr("New chat")
+            self._notifier.notify(session.info.id, words.format(agent=agent, title=title))
+
     def tell(self, key: str, text: str) -> None:
         """Notify of a run that nobody looks at; without words, withdraw what was told of it."""
         if not text:

@@ -39,6 +39,7 @@ from .server_process import ServerController
 from .settings_controller import SettingsController
 
 if TYPE_CHECKING:
+    from studio.agent.delegation.child import Child
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.events import Event
@@ -375,6 +376,7 @@ class Program(QObject):
         self.server.set_keychain(engine.keychain)
         self.server.apply_settings()
         engine.services.problem_listeners.append(lambda _: self._refresh_chats())
+        engine.delegation.listeners.append(self._child_ended)
         self.later(self._watch_other_programs(engine))
         self.later(engine.store.index_older())
         self.later(engine.purge_bin())
@@ -419,6 +421,12 @@ class Program(QObject):
         self._notifications.on_event(session, event)
         for window in self.windows:
             window.on_event(session, event)
+
+    def _child_ended(self, session: Session, child: Child) -> None:
+        """Tell of an agent in the background that ended when its chat was at rest (W-38)."""
+        done = child.end is not None and child.end.reason == "done"
+        self._notifications.child_ended(session, child.agent.name, done=done)
+        self.later(self._mark_unread(session))
 
     async def _name(self, session: Session) -> None:
         """Give a chat a title; that it failed is nobody's concern, the first line stays."""

@@ -12,6 +12,7 @@
 - ``find_strip`` is where words are looked for in the chat.
 - ``job_view`` shows the commands that go on in the background.
 - ``queue_view`` shows the messages that wait while a turn runs.
+- ``agents`` keeps up who works for the chat, for a tree of facts and a graph.
 - ``plan_strip`` shows what the agent does now, and how far its plan is.
 - ``status_strip`` shows what is out of the ordinary with the chat.
 - ``suggestions`` offers ways to begin a new chat.

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import IconButton, PaintedButton, Tag, plain_tip
+from studio.ui.widgets import IconButton, PaintedButton, Segmented, Tag, plain_tip
 from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
@@ -96,13 +96,22 @@ class Header(PaintedWidget):
         self._parent_id = ""
         self.demo = Tag(theme, tr("Demo"), parent=self)
         self.demo.hide()
+        self.which = Segmented(
+            theme,
+            [tr("Chat"), tr("Graph")],
+            name=tr("View"),
+            parent=self,
+            icons=("message-circle", "workflow"),
+        )
+        self.which.hide()
         self.inspector = IconButton(theme, "panel-right", tr("Inspector"), parent=self)
         self.inspector.setCheckable(True)
         self.folder.clicked.connect(self.folder_clicked)
         self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))
         row_of(
-            [self.title, self.folder, self.origin, self.demo, STRETCH, self.inspector],
+            [self.title, self.folder, self.origin, self.demo, STRETCH, self.which, self.inspector],
             spacing=theme.px(8),
+            folding=(self.which,),
             margins=(theme.px(20), 0, theme.px(10), 1),
             on=self,
         )

@@ -46,6 +46,8 @@ class PageLayout:
         self.view: QWidget | None = None
         self.find: QWidget | None = None
         """The strip below the header, once it was wanted; shown in a chat only."""
+        self.graph: QWidget | None = None
+        """The graph of the agents that work for the chat, while it is shown in its place."""
         self._new = True
         composer.resized.connect(self.place)
         strip.changed.connect(self.place)
@@ -58,7 +60,7 @@ class PageLayout:
         self._new = new
         self._header.setVisible(not new)
         if self.view is not None:
-            self.view.setVisible(not new)
+            self.view.setVisible(not new and self.graph is None)
         self._suggestions.setVisible(new)
         self.place()
 
@@ -105,5 +107,7 @@ class PageLayout:
             tall = self.find.sizeHint().height()
             self.find.setGeometry(0, head, width, tall)
             head += tall
-        if self.view is not None:
-            self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))
+        middle = QRect(0, head, width, max(0, bottom - head - px(4)))
+        for part in (self.view, self.graph):
+            if part is not None:
+                part.setGeometry(middle)

@@ -22,6 +22,7 @@ from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Label, plain_tip
 from studio.ui.widgets.painting import PaintedWidget
 
+from .agents import ChatAgents, graph_of
 from .attachments import DropTarget
 from .composer import Composer
 from .file_viewer import FileViewer
@@ -42,6 +43,7 @@ from .suggestions import Suggestions
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.session.session import Session
     from studio.domain.messages import File, Image
+    from studio.ui.graph.pane import GraphPane
     from studio.ui.transcript.model import RecoveryAction
     from studio.ui.transcript.view import TranscriptView
     from studio.ui.widgets.thumbnails import LocalPicture
@@ -107,6 +109,7 @@ class ChatPage(PaintedWidget):
         self.jobs = JobView(theme, self.model, self)
         self.plan = PlanStrip(theme, self.model, self)
         self.menus = OptionMenus(self.composer, self.model)
+        self.agents = ChatAgents(self.model, self)
         self._layout = PageLayout(
             theme,
             self,
@@ -125,6 +128,8 @@ class ChatPage(PaintedWidget):
         drops.hovered.connect(self.composer.set_welcoming)
         self.header.folder_clicked.connect(self.menus.choose_folder)
         self.header.parent_clicked.connect(self.open_wanted)
+        self.header.which.chosen.connect(lambda which: self.show_graph(which == 1))
+        self.agents.changed.connect(self._show_agents)
         self.menus.settings_wanted.connect(self.settings_wanted)
         self.strip.trust_wanted.connect(self._ask_trust)
         self.strip.review_wanted.connect(self._review_drafts)
@@ -183,6 +188,48 @@ class ChatPage(PaintedWidget):
         view.canvas_viewport.need_keys = self._need_keys
         self.composer.editor.typed.connect(self._note_typing)
         return view
+
+    @cached_property
+    def graph(self) -> GraphPane:
+        """Who works for the chat and for whom; made when it is first wanted (W-62)."""
+        from studio.ui.graph.pane import GraphPane
+
+        pane = GraphPane(self.theme)
+        pane.setParent(self)
+        pane.stackUnder(self.heading)
+        pane.opened.connect(self._open_member)
+        QWidget.setTabOrder(self.header.inspector, pane.view)
+        return pane
+
+    def show_graph(self, wanted: bool) -> None:
+        """Show the agents that work for the chat in place of what was said, or that again."""
+        wanted = wanted and bool(self.agents.members)
+        self.header.which.set_current(int(wanted))
+        if wanted == (self._layout.graph is not None):
+            return
+        self._layout.graph = self.graph if wanted else None
+        self.graph.setVisible(wanted)
+        self._show_agents()
+        self._layout.show(new=self.session is None)
+        (self.graph.view if wanted else self.composer).setFocus()
+
+    def turn_graph(self) -> None:
+        """Show the graph, or the chat again."""
+        self.show_graph(self._layout.graph is None)
+
+    def _show_agents(self) -> None:
+        members = self.agents.members
+        self.header.which.setVisible(bool(members))
+        if not members:
+            self.show_graph(False)
+        elif self._layout.graph is not None:
+            self.graph.show_graph(graph_of(members, self.model.options.agent_icon))
+
+    def _open_member(self, session_id: str) -> None:
+        """Open the chat of an agent in the graph; that of the chat's own is beside it."""
+        self.show_graph(False)
+        if self.session is not None and session_id != self.session.info.id:
+            self.open_wanted.emit(session_id)
 
     @property
     def session(self) -> Session | None:

@@ -61,6 +61,7 @@ class InspectorController(QObject):
         sides.changed.connect(self._on_layout)
         chat.event_seen.connect(self._on_event)
         chat.model.subscribe(lambda _: self._read(), "summary")
+        chat.agents.changed.connect(self._show_agents)
         chat.header.inspector.clicked.connect(self.toggle)
 
     def toggle(self) -> None:
@@ -74,7 +75,15 @@ class InspectorController(QObject):
             self.inspector.cap.given.connect(self._save_cap)
             self.inspector.run.summarise.clicked.connect(self._chat.model.actions.summarise)
             self._sides.set_inspector(self.inspector)
+            self._show_agents()
         self._sides.show_inspector(not self._sides.inspector_shown)
+
+    def _show_agents(self) -> None:
+        from studio.ui.chat.agents import facts_of
+
+        if self.inspector is not None:
+            icon_of = self._chat.model.options.agent_icon
+            self.inspector.agents.show_facts(facts_of(self._chat.agents.members, icon_of))
 
     def show_chat(self) -> None:
         """Show another chat."""

@@ -15,6 +15,7 @@ from studio.ui.widgets.painting import PaintedWidget, paint_text
 from studio.ui.widgets.roles import give_role
 
 from .events_page import EventsPage
+from .fact_list import FactList
 from .history_page import HistoryFacts, HistoryPage
 from .plan_list import PlanList
 from .run_page import RequestList, RunFacts, RunPage
@@ -67,7 +68,9 @@ class Inspector(PaintedWidget):
         self.requests = RequestList(theme)
         self.cap = BudgetRow(theme)
         self.plan = PlanList(theme)
-        lists = (self.plan, self.requests)
+        self.agents = FactList(theme)
+        self.agents.hide()
+        lists = (self.agents, self.plan, self.requests)
         whole = widget_of(column_of([self.run, self.cap, *lists, STRETCH], spacing=0))
         area = QScrollArea()
         area.setWidgetResizable(True)
@@ -95,6 +98,7 @@ class Inspector(PaintedWidget):
         self.cap.show_cap(None)
         self.plan.set(None)
         self.requests.set([])
+        self.agents.show_facts([])
         self.history.set(HistoryFacts())
         self.events.set([])
 

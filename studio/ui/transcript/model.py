@@ -293,9 +293,12 @@ def child_status(child: ChildWorks, call: ToolBlock, elapsed: float | None) -> s
     """What another agent does for a call, or how it ended, with what it cost."""
     cost = dollars(child.dollars, 2 if child.dollars >= 0.1 else 4) if child.dollars else ""
     if child.reason:
-        ended = tr("Done") if child.reason == "done" else tr("Has ended early")
+        done = tr("Done") if child.background else duration(call.seconds)
+        ended = done if child.reason == "done" else tr("Has ended early")
         return " · ".join(filter(None, [ended, cost]))
-    if call.finished and not child.background:  # the program ended meanwhile
+    if call.finished and child.background:
+        return " · ".join(filter(None, [tr("In the background"), cost]))
+    if call.finished:  # the program ended meanwhile
         return tr("Stopped") if call.state == "cancelled" else ""
     doing = f"{tr_engine(child.doing)} {child.target}".strip() or tr("Begins")
     time = clock(elapsed) if elapsed is not None else ""
@@ -336,10 +339,17 @@ def spoken_row(row: ToolRow, opened: bool) -> str:
     parts = (
         [tr("Explored {what}").format(what=explored(row.calls)), tr("done")]
         if row.merged
-        else [f"{verb(call)} {call.target}".strip(), state, tr_engine(call.summary)]
+        else [*_spoken_call(call), state, tr_engine(call.summary)]
     )
     parts.append(tr("expanded") if opened else tr("collapsed"))
     return ", ".join(part for part in parts if part)
+
+
+def _spoken_call(call: ToolBlock) -> list[str]:
+    """What is done; of another agent's work its name and its task."""
+    if call.child is None:
+        return [f"{verb(call)} {call.target}".strip()]
+    return [call.child.agent, str(call.arguments.get("task") or verb(call))]
 
 
 # -- words ---------------------------------------------------------------------

@@ -397,6 +397,13 @@ class ToolsItem(Item[ToolBlock]):
         self, call: ToolBlock, at: QPointF, paint: PaintPass, context: ItemContext
     ) -> None:
         style, painter = context.style, paint.painter
+        child = call.child
+        if child is not None and child.background and call.finished and not child.reason:
+            style.icon(painter, at, "hourglass", "text2", 14)
+            return
+        if child is not None and child.reason not in ("", "done") and call.state == "done":
+            style.icon(painter, at, "circle-alert", "warn", 14)
+            return
         if call.state in ("running", "writing"):
             side = style.px(16)
             rect = QRectF(at.x() - side / 2, at.y() - side / 2, side, side)

@@ -14,7 +14,7 @@ from studio.ui.formatting import clock, day_of, dollars, number, short_count
 from studio.ui.graph.nodes import NodeState
 from studio.ui.translation import locale, tr, tr_later, tr_plural
 
-from .fact_list import Fact
+from studio.ui.inspector.fact_list import Fact
 from .lanes import Lanes
 from .log_rows import LogRow, LogWriter
 

@@ -14,7 +14,7 @@ from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .fact_list import FactList
+from studio.ui.inspector.fact_list import FactList
 from .log_rows import breakpoint_words
 from .question_card import QuestionCard
 from .run_record import RunRecord

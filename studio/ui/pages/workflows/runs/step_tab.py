@@ -36,7 +36,7 @@ from studio.ui.widgets import (
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
-from .fact_list import Fact, FactList
+from studio.ui.inspector.fact_list import Fact, FactList
 from .letter_list import LetterList
 
 

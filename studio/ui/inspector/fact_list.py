@@ -1,4 +1,4 @@
-"""Fact list: facts of a run below each other, painted in one go."""
+"""Fact list: facts of a run or a chat below each other, painted in one go."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ FONTS = {
 class Fact:
     """One line. A heading has a line above it. ``icon`` stands before the words, on a tile where
     there is a ``hue``; ``state`` is a mark at the right end; ``share`` a bar below, from 0 to 1.
+    ``depth`` is how far down it stands in a tree, below the line above it that is less deep.
     """
 
     left: str
@@ -47,6 +48,7 @@ class Fact:
     middle: str = ""
     state: NodeState = ""
     share: float | None = None
+    depth: int = 0
 
     @property
     def spoken(self) -> str:
@@ -125,6 +127,11 @@ class FactList(PaintedWidget):
         t = self.theme
         left_font, right_font, right_ink = FONTS[fact.style]
         x, right = row.x(), row.right()
+        if fact.depth:
+            x += fact.depth * t.px(22)
+            corner = round(x - t.px(22) + t.px(9)), round(row.center().y())
+            painter.fillRect(QRectF(corner[0], row.y(), 1, corner[1] - row.y()), t.color("control"))
+            painter.fillRect(QRectF(*corner, x - t.px(4) - corner[0], 1), t.color("control"))
         if fact.icon or fact.hue:
             side = t.px(18 if fact.hue else 16)
             mark = QRectF(x, row.center().y() - side / 2, side, side)
@@ -153,7 +160,7 @@ class FactList(PaintedWidget):
             paint_text(painter, t, place, text, f"{right_font} digits", right_ink, at_right)
             right = place.x() - t.px(8)
         if fact.middle:
-            width = t.metrics("ui").horizontalAdvance(fact.middle) + 2
+            width = t.metrics("ui").horizontalAdvance(fact.middle) + t.px(6)
             place = QRectF(right - width, row.y(), width, row.height())
             paint_text(painter, t, place, fact.middle, "ui digits", "text2", at_right)
             right = place.x() - t.px(8)

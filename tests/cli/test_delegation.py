@@ -1,0 +1,50 @@
+"""Agents that start others, as the terminal shows them: ``chat`` and ``run`` (W-22, W-32)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from studio.simulator import Call, RequestView, Turn
+from studio.storage.paths import Paths
+from support.command import at_provider
+from support.delegation_home import agent, cast, delegate, repeats, results, save, says
+from support.terminal_emulator import at_terminal
+
+BASE = ("--provider", "ollama", "--model", "m", "--agent", "Lead")
+LEAD = agent("Lead", "agents: [Helper]")
+
+
+def helper(view: RequestView) -> Turn:
+    if results(view) or view.last_user != "Count the files":
+        return says("There are 7.")
+    return Turn(Call("ask", {"question": "Which folder?"}))
+
+
+async def test_w32_children_at_the_terminal(tmp_path: Path) -> None:
+    """A question with its path, rows, one in the background; then ``run``, where nobody is."""
+    calls = (delegate("Helper", "Count the files"), delegate("Helper", "Go", background=True))
+    script = cast(Lead=[Turn(*calls), Turn(Call("wait", {})), repeats], Helper=[helper])
+    async with at_provider(tmp_path, "ollama", script) as (terminal, _):
+        save(Paths.below(terminal.home).agents, LEAD, agent("Helper"))
+        async with at_terminal(terminal, "chat", *BASE, rows=40) as person:
+            await person.until("›")
+            person.type("hello\r")
+            text = await person.until("Allow?")
+            assert "Lead wants to start Helper in the background\n    Go\n" in text
+            assert "ollama/m, At most $1.25" in text
+            person.type("y\r")
+            text = await person.until("Answer:")
+            assert "Helper: Which folder?\n" in text
+            assert "◌ Helper: Count the files\n" in text
+            person.type("this one\r")
+            text = await person.until("✓ Waited for  all have ended")
+            assert "✓ Helper: Go  started" in text
+            assert "✓ Helper: Count the files  done, " in text
+            await person.until("There are 7.")
+            person.type("\x04")
+            assert await person.end() == 0
+        ended = await terminal("run", *BASE, "hello again")
+        assert "· Delegating to Helper: Count the files" in ended.err
+        assert "  Helper: Waits for you" in ended.err
+        assert "Nobody is here to ask. To allow it: --allow 'delegate(Helper)'" in ended.err
+        assert "There are 7." in ended.out and "did not allow this" in ended.out
