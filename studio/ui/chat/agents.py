@@ -58,11 +58,12 @@ class ChatAgents(QObject):
             self._show(())
             if self._started():
                 self._read()
-        elif isinstance(change.event, ChildWorks) or (
-            self.members and isinstance(change.event, StepEnded | TurnComplete | TurnStarted)
-        ):
-            if not 0 <= self._timer.remainingTime() <= SOON:
-                self._timer.start(SOON)
+            return
+        news = isinstance(change.event, ChildWorks)
+        if self.members:
+            news = news or isinstance(change.event, StepEnded | TurnComplete | TurnStarted)
+        if news and not 0 <= self._timer.remainingTime() <= SOON:
+            self._timer.start(SOON)
 
     def _started(self) -> bool:
         from studio.domain.blocks import ToolBlock
