@@ -12,9 +12,9 @@ from studio.domain.workflows import Step, Workflow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, day_of, dollars, number, short_count
 from studio.ui.graph.nodes import NodeState
+from studio.ui.inspector.fact_list import Fact
 from studio.ui.translation import locale, tr, tr_later, tr_plural
 
-from studio.ui.inspector.fact_list import Fact
 from .lanes import Lanes
 from .log_rows import LogRow, LogWriter
 

@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QBoxLayout, QWidget
 from studio.domain.agents import Caps
 from studio.domain.run_events import BreakpointCleared, BreakpointSet
 from studio.ui.engine_texts import tr_engine
+from studio.ui.inspector.fact_list import FactList
 from studio.ui.settings.amount_field import AmountField, dollars, tokens
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from studio.ui.inspector.fact_list import FactList
 from .log_rows import breakpoint_words
 from .question_card import QuestionCard
 from .run_record import RunRecord

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.graph.nodes import STATES, NodeState
+from studio.ui.inspector.fact_list import Fact, FactList
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
@@ -36,7 +37,6 @@ from studio.ui.widgets import (
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
-from studio.ui.inspector.fact_list import Fact, FactList
 from .letter_list import LetterList
 
 
