@@ -2,9 +2,9 @@
 
     python benchmarks/command.py [pairs]
 
-Real child processes in interleaved pairs. What a turn needs of an SDK is the
-SDK's own import, measured in the same run: the rest is ours. The first request
-is seen on the wire, by a server that listens for it.
+Real child processes in interleaved pairs. A turn is held against the import of the
+vendor's SDK, which it does without, measured in the same run. The first request is
+seen on the wire, by a server that listens for it.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ What they share:
 - ``base``: defines a provider, a request, a reply and its stream.
 - ``stream_driver``: opens a stream, feeds an accumulator, and maps every fault.
 - ``http``: makes the one HTTP client, and imports SDKs one at a time.
+- ``plain``: sends to a cloud as its SDK would, without it.
 - ``client``: the client that all adapters send with; records what is exchanged.
 - ``recording``: says who gets the exchanges of a task.
 - ``replaying``: a client that answers from a record and opens no connection.

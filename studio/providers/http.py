@@ -8,7 +8,7 @@ import os
 import ssl
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
@@ -30,6 +30,9 @@ class Http:
     Proxies of the environment are honoured, except for this computer itself.
     Belongs to one event loop.
     """
+
+    plain = False
+    """Whether clouds are asked without their SDKs, whose import takes longer than an answer."""
 
     def __init__(self, *, connect_seconds: float = 10.0, read_seconds: float = 600.0) -> None:
         self._connect = connect_seconds
@@ -81,15 +84,32 @@ class Http:
 
 
 class SharedSdk(Generic[T]):
-    """An SDK's client on the shared connections, made on first use, and anew once they closed."""
+    """An SDK's client on the shared connections, made on first use, and anew once they closed.
+
+    ``variables`` are those of the environment that only the SDK knows how to follow.
+    """
 
     def __init__(
-        self, http: Http, errors: ErrorFactory, make: Callable[[httpx2.AsyncClient], T]
+        self,
+        http: Http,
+        errors: ErrorFactory,
+        make: Callable[[httpx2.AsyncClient], T],
+        variables: Sequence[str] = (),
     ) -> None:
         self._http = http
         self._errors = errors
         self._make = make
+        self._variables = variables
         self._made: tuple[httpx2.AsyncClient, T] | None = None
+
+    @property
+    def skipped(self) -> bool:
+        """Whether requests are sent without the SDK."""
+        return self._http.plain and not from_environment(*self._variables)
+
+    async def prepare(self) -> None:
+        """Make what requests are sent with, which takes a while the first time."""
+        await (self._http.client() if self.skipped else self.client())
 
     async def client(self) -> T:
         """Raises ProviderError (no_key) without a key."""

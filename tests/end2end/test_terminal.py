@@ -338,11 +338,7 @@ async def test_starting_imports_no_sdk(tmp_path: Path) -> None:
     """A turn pays for the provider it talks to and for no other, nor for Qt."""
     terminal = Command(tmp_path, PYTHONPROFILEIMPORTTIME="1", XDG_RUNTIME_DIR=str(tmp_path))
     ended = await terminal("run", "--provider", "simulator", "Hello")
-    imported = {
-        line.rpartition("|")[2].strip().partition(".")[0]
-        for line in ended.err.splitlines()
-        if line.startswith("import time:")
-    }
+    imported = {name.partition(".")[0] for name in _imported(ended.err)}
     assert ended.code == 0 and "studio" in imported
     assert not imported & {
         *("anthropic", "openai", "google", "pydantic", "PySide6", "qasync", "pygments"),
@@ -350,6 +346,25 @@ async def test_starting_imports_no_sdk(tmp_path: Path) -> None:
     }
     if sys.platform == "linux":  # there is no bus, on which a keychain could be reached
         assert "keyring" not in imported
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
+async def test_a_question_to_a_cloud_needs_no_sdk(tmp_path: Path, provider: str) -> None:
+    """P-1: it goes out without the vendor's SDK, whose import takes longer than all the rest."""
+    script = [Turn(Call("list", {})), Turn(Text("One file."))]
+    async with at_provider(tmp_path, provider, script) as (terminal, simulator):
+        terminal.environment["PYTHONPROFILEIMPORTTIME"] = "1"
+        ended = await terminal("run", "--provider", provider, "-m", "sim-model", "What is here?")
+        assert ended.code == 0 and ended.out.strip() == "One file.", ended
+        assert len(simulator.requests) == 2 and simulator.violations == []
+    imported = _imported(ended.err)
+    assert "studio.providers.plain" in imported
+    assert not imported & {"anthropic", "openai", "google.genai"}
+
+
+def _imported(err: str) -> set[str]:
+    lines = [line for line in err.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}
 
 
 async def test_usage_is_a_table_of_what_was_used_and_spent(tmp_path: Path) -> None:

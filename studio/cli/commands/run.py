@@ -176,6 +176,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     from studio.cli.turn_driver import TurnDriver
     from studio.domain.errors import ConfigurationError
 
+    engine.http.plain = True  # one turn: an SDK would be imported longer than it would be used
     if options.no_keep and (options.go_on or options.session is not None):
         raise ConfigurationError("--no-keep is for a new session; this one is kept already.")
     if options.extract and options.schema:

@@ -1,16 +1,17 @@
-"""Anthropic adapter: sends requests to the Messages API through Anthropic's SDK.
+"""Anthropic adapter: sends requests to the Messages API through Anthropic's SDK, or without it.
 
-The SDK opens connections, signs requests and names errors. Requests and events
-pass by its typed models: what is stored is what came, and goes back unchanged.
+The SDK addresses requests and adds the key. Requests and events pass by its typed
+models: what is stored is what came, and goes back unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
@@ -39,7 +40,8 @@ from studio.providers.media import (
     media_refusal,
 )
 from studio.providers.media import text_of_file as file_text
-from studio.providers.sse import sse_objects
+from studio.providers.plain import Refused, send
+from studio.providers.sse import parse_object, sse_objects
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import closed_schema, is_format_refusal, sendable_schema
 
@@ -56,7 +58,7 @@ from .stream import AnthropicAccumulator, calls_of, unreadable
 
 if TYPE_CHECKING:
     import httpx2
-    from anthropic import APIStatusError, AsyncAnthropic
+    from anthropic import AsyncAnthropic
 
 LIMITS = MediaLimits(
     PROVIDER.title,
@@ -69,6 +71,9 @@ LIMITS = MediaLimits(
     edge=8_000,
 )
 PAGES = 50
+VERSION = "2026-10-21"
+"""Of the API, as the SDK asks for it."""
+SDK_VARIABLES = ("ANTHROPIC_CUSTOM_HEADERS",)
 HOSTED = {"web_search": "web_search_20250305"}
 """Tools that Anthropic runs. Later versions of this one filter by running code."""
 SEARCHES = 8
@@ -101,7 +106,8 @@ class AnthropicProvider(Provider):
         """``base_url`` without ``/v1``; empty for the vendor's own."""
         address = (base_url or PROVIDER.address).rstrip("/").removesuffix("/v1")
         self._errors = ErrorFactory(self.name, PROVIDER.title, address, key)
-        self._sdk = SharedSdk(http, self._errors, self._make)
+        self._http = http
+        self._sdk = SharedSdk(http, self._errors, self._make, SDK_VARIABLES)
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         content = [_said(block) for block in blocks if not is_blank(block)]
@@ -150,50 +156,65 @@ class AnthropicProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            client = await self._sdk.client()
-            from anthropic import BadRequestError  # by now it was imported, in a thread
-
             try:
-                return await self._send(client, stack, request)
-            except BadRequestError as error:
-                if sendable_schema(request) is None or not is_format_refusal(
-                    error_message(error.body)
+                response = await self._post(request)
+            except Refused as error:
+                if (
+                    error.status != 400
+                    or sendable_schema(request) is None
+                    or not is_format_refusal(error_message(error.body))
                 ):
                     raise
-                return await self._send(client, stack, replace(request, schema=None))
+                response = await self._post(replace(request, schema=None))
+            stack.push_async_callback(response.aclose)
+            return sse_objects(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = AnthropicAccumulator(self._in_stream)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
-    async def _send(
-        self, client: AsyncAnthropic, stack: AsyncExitStack, request: Request
-    ) -> AsyncIterator[JsonObject]:
-        from anthropic import AsyncStream
-
+    async def _post(self, request: Request) -> httpx2.Response:
         body = body_of(request)
-        stream = await client.post(
-            "/v1/messages",
-            cast_to=cast("type[JsonObject]", object),
-            content=canonical_json(body).encode(),  # a body would be copied, field by field
-            stream=True,
-            stream_cls=AsyncStream[JsonObject],
-            options={"headers": beta_headers(request, body)},
-        )
-        stack.push_async_callback(stream.close)
-        return sse_objects(stream.response.aiter_bytes())
+        headers = beta_headers(request, body)
+        return await self._send("/v1/messages", canonical_json(body).encode(), headers)
+
+    async def _send(
+        self, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
+        """Post the content, or get, with the SDK or as it does; raises Refused."""
+        if self._sdk.skipped:
+            sent = {
+                "authorization": f"Bearer {self._errors.key}",
+                "anthropic-version": VERSION,
+                **self._own_headers(),
+                **(headers or {}),
+            }
+            return await send(self._http, self._errors, self._errors.base_url + path, sent, content)
+        client = await self._sdk.client()
+        from anthropic import APIConnectionError, APIStatusError, AsyncStream
+
+        streamed: Any = {"cast_to": object, "stream": True, "stream_cls": AsyncStream[JsonObject]}
+        try:
+            if content is None:
+                return (await client.get(path, **streamed)).response
+            options: Any = {"headers": headers}  # a body would be copied, field by field
+            return (await client.post(path, content=content, options=options, **streamed)).response
+        except APIStatusError as error:
+            raise Refused(error.response) from error
+        except APIConnectionError as error:
+            raise error.__cause__ or ConnectionError() from error
 
     async def prepare(self) -> None:
-        await self._sdk.client()
+        await self._sdk.prepare()
 
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
         after: dict[str, str] = {}
         try:
-            client = await self._sdk.client()
             for _ in range(PAGES):  # a cursor that never ends ends here
-                response = await client.models.with_raw_response.list(limit=1000, extra_query=after)
-                page = as_object(response.http_response.json())
+                query = urlencode({"limit": "1000", **after})
+                async with aclosing(await self._send(f"/v1/models?{query}")) as response:
+                    page = parse_object(await response.aread())
                 listed = page.get("data")
                 if not isinstance(listed, list):
                     raise self._errors.error("protocol")
@@ -214,16 +235,19 @@ class AnthropicProvider(Provider):
     def _make(self, http: httpx2.AsyncClient) -> AsyncAnthropic:
         from anthropic import AsyncAnthropic
 
-        # Servers that imitate Anthropic often know only the older header.
-        key, address = self._errors.key, self._errors.base_url
-        headers = None if address == PROVIDER.address else {"x-api-key": key}
         return AsyncAnthropic(
-            api_key=key,
-            base_url=address,
+            api_key=self._errors.key,
+            base_url=self._errors.base_url,
             http_client=http,
             max_retries=0,
-            default_headers=headers,
+            default_headers=self._own_headers(),
         )
+
+    def _own_headers(self) -> dict[str, str]:
+        """Servers that imitate Anthropic often know only the older header."""
+        if self._errors.base_url == PROVIDER.address:
+            return {}
+        return {"x-api-key": self._errors.key}
 
     def _in_stream(self, event: JsonObject) -> ProviderError:
         """The error inside a 200 stream."""
@@ -242,22 +266,17 @@ class AnthropicProvider(Provider):
     def _translate(self, error: Exception, model: str = "") -> ProviderError:
         if isinstance(error, ProviderError):
             return error
-        import anthropic
-
-        if isinstance(error, anthropic.APIStatusError):
+        if isinstance(error, Refused):
             return self._status(error, model)
-        if isinstance(error, anthropic.APIConnectionError):
-            cause = error.__cause__
-            if isinstance(cause, Exception):
-                return self._errors.from_exception(cause)
-            return self._errors.error("network")
         return self._errors.from_exception(error)
 
-    def _status(self, error: APIStatusError, model: str) -> ProviderError:
-        headers, status = error.response.headers, error.status_code
-        if error.type is not None:
-            words, code = error_message(error.body), error.error_code or ""
-            named = self._named(error.type, words, model=model, status=status)
+    def _status(self, error: Refused, model: str) -> ProviderError:
+        headers, status = error.headers, error.status
+        told = as_object(as_object(cast("Json", error.body)).get("error"))
+        if kind := as_text(told.get("type")):
+            words = error_message(error.body)
+            code = as_text(as_object(told.get("details")).get("error_code"))
+            named = self._named(kind, words, model=model, status=status)
             fault = (
                 "no_credit"
                 if "spend_limit" in code

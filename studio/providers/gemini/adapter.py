@@ -1,15 +1,16 @@
-"""Gemini adapter: sends requests to Google's generateContent API through Google's SDK.
+"""Gemini adapter: sends requests to Google's generateContent API through Google's SDK, or
+without it.
 
-The SDK builds, signs and sends requests and reads the event stream. Its typed
-models are passed by: they drop fields they do not know and write signatures in
-another alphabet, and a native history has to stay what it was.
+The SDK addresses requests and adds the key. Its typed models are passed by: they
+drop fields they do not know and write signatures in another alphabet, and a
+native history has to stay what it was.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +40,7 @@ from studio.providers.media import (
     media_refusal,
 )
 from studio.providers.media import text_of_file as file_text
+from studio.providers.plain import Refused, send
 from studio.providers.sse import parse_object, sse_objects
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
@@ -156,21 +158,21 @@ class GeminiProvider(Provider):
 
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
             try:
-                response = await self._send("post", path, body_of(request), stream=True)
+                response = await self._send("post", path, body_of(request))
             except Exception as error:
                 if sendable_schema(request) is None or not _is_about_format(translate(error)):
                     raise
                 bare = body_of(replace(request, schema=None))
-                response = await self._send("post", path, bare, stream=True)
-            stack.push_async_callback(response.response_stream.aclose)
-            return sse_objects(response.response_stream.aiter_bytes())
+                response = await self._send("post", path, bare)
+            stack.push_async_callback(response.aclose)
+            return sse_objects(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = GeminiAccumulator(request.history, partial(self._named, headers={}))
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
     async def prepare(self) -> None:
-        await self._sdk.client()
+        await self._sdk.prepare()
 
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
@@ -178,8 +180,9 @@ class GeminiProvider(Provider):
         try:
             for _ in range(PAGES):
                 query = {"pageSize": "1000"} | ({"pageToken": cursor} if cursor else {})
-                answer = await self._send("get", f"models?{urlencode(query)}", {}, stream=False)
-                page = parse_object("".join(answer.response_stream).encode())
+                path = f"models?{urlencode(query)}"
+                async with aclosing(await self._send("get", path)) as response:
+                    page = parse_object(await response.aread())
                 listed = page.get("models", [])
                 if not isinstance(listed, list):
                     raise self._errors.error("protocol")
@@ -196,19 +199,32 @@ class GeminiProvider(Provider):
             raise self._translate(error) from error
         return list(found.values())
 
-    async def _send(self, method: str, path: str, body: JsonObject, *, stream: bool) -> Any:
-        """The SDK's ``HttpResponse``; raises what the SDK raises.
+    async def _send(
+        self, method: str, path: str, body: JsonObject | None = None
+    ) -> httpx2.Response:
+        """Post the body, or get, with the SDK or as it does; raises Refused.
 
-        The typed methods above this one give no access to what was received,
-        nor to the connection, which has to be closed at once on a cancel.
+        The SDK's typed methods give no access to what was received, nor to the
+        connection, which has to be closed at once on a cancel.
         """
+        content = None if body is None else canonical_json(body).encode()
+        if self._sdk.skipped:
+            url = f"{self._errors.base_url}/{VERSION}/{path}"
+            headers = {"x-goog-api-key": self._errors.key}
+            return await send(self._http, self._errors, url, headers, content)
         client = await self._sdk.client()
+        from google.genai.errors import APIError
+
         api: Any = client._api_client  # pyright: ignore[reportPrivateUsage]
         request = api._build_request(method, path, {})
-        if body:  # as bytes the SDK takes it for done; its own writing escapes most scripts
-            request.data = canonical_json(body).encode()
+        if content:  # as bytes the SDK takes it for done; its own writing escapes most scripts
+            request.data = content
         request.timeout = (await self._http.client()).timeout
-        return await api._async_request(request, stream=stream)
+        try:
+            answer = await api._async_request(request, stream=True)
+        except APIError as error:
+            raise Refused(cast("Any", error).response) from error
+        return answer.response_stream
 
     def _make(self, http: httpx2.AsyncClient) -> genai.Client:
         from google import genai
@@ -220,7 +236,7 @@ class GeminiProvider(Provider):
         return genai.Client(api_key=self._errors.key, enterprise=False, http_options=options)
 
     def _named(
-        self, body: JsonObject, headers: httpx2.Headers | dict[str, str], *, model: str = ""
+        self, body: JsonObject, headers: Mapping[str, str], *, model: str = ""
     ) -> ProviderError:
         error = as_object(body.get("error"))
         words, code = as_text(error.get("message")), error.get("code")
@@ -248,18 +264,15 @@ class GeminiProvider(Provider):
     def _translate(self, error: Exception, model: str = "") -> ProviderError:
         if isinstance(error, ProviderError):
             return error
-        from google.genai import errors
-
-        if isinstance(error, errors.APIError):
-            known = cast("Any", error)
-            headers: Any = getattr(known.response, "headers", {})
-            body = as_object(known.details)
-            if "error" in body:
-                return self._named(body, headers, model=model)
-            fault: ProviderFault | None = "protocol" if error.code in (404, 405) else None
-            words: object = error.message or ""
-            return self._errors.from_response(error.code, words, headers, fault=fault)
-        return self._errors.from_exception(error)
+        if not isinstance(error, Refused):
+            return self._errors.from_exception(error)
+        body = as_object(cast("Json", error.body))
+        for listed in as_objects(cast("Json", error.body)):  # some answers are a list of one
+            body = listed
+        if "error" in body:
+            return self._named(body, error.headers, model=model)
+        fault: ProviderFault | None = "protocol" if error.status in (404, 405) else None
+        return self._errors.from_response(error.status, error.body, error.headers, fault=fault)
 
 
 def body_of(request: Request) -> JsonObject:

@@ -1,4 +1,5 @@
-"""OpenAI adapter: sends requests to the Responses API through OpenAI's SDK (P-1).
+"""OpenAI adapter: sends requests to the Responses API through OpenAI's SDK,
+or without it (P-1).
 
 Nothing is stored at OpenAI: the history is ours, item by item, and reasoning
 travels in it encrypted. Requests bypass the SDK's typed models, so that
@@ -11,13 +12,14 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from studio.domain.errors import ProviderError
-from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
+from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
@@ -44,7 +46,8 @@ from studio.providers.openai_chat.models import (
     is_reasoning_model,
     writes_text_input,
 )
-from studio.providers.sse import InvalidResponse, sse_objects
+from studio.providers.plain import Refused, send
+from studio.providers.sse import InvalidResponse, parse_object, sse_objects
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, text_format
 
@@ -53,7 +56,7 @@ from .stream import ResponsesAccumulator, calls_of
 from .validate import OUTPUTS, history_problem
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from httpx2 import AsyncClient, Response
     from openai import AsyncOpenAI
 
 _CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
@@ -65,6 +68,7 @@ _KEY_LENGTH = 64
 LEAST_OUTPUT = 16
 """Tokens: the smallest output limit that Responses takes; other APIs take less."""
 FORM = "text.format"
+SDK_VARIABLES = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
 HOSTED = frozenset({"web_search"})
 """Tools that OpenAI runs; the name is the type."""
 
@@ -89,7 +93,8 @@ class OpenAIProvider(Provider):
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         self._errors = ErrorFactory(self.name, PROVIDER.title, base_url or PROVIDER.address, key)
-        self._sdk = SharedSdk(http, self._errors, self._make)
+        self._http = http
+        self._sdk = SharedSdk(http, self._errors, self._make, SDK_VARIABLES)
         self._unsupported = UnsupportedParameters()  # summaries, for one, are not for every account
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -148,45 +153,52 @@ class OpenAIProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            client = await self._sdk.client()
-            from openai import BadRequestError  # by now it was imported, in a thread
-
             attempt = request
             while True:
                 body, optional = self._body(attempt), self._optional(attempt)
                 for name, value in optional.items():
                     _put(body, name, value)
                 try:
-                    return await self._send(client, stack, body)
-                except BadRequestError as error:
-                    words, parameter = error_message(error.body), error.param or ""
+                    response = await self._send("/responses", body)
+                except Refused as error:
+                    if error.status != 400:
+                        raise
+                    words, parameter = error_message(error.body), _parameter(error)
                     sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
                     if self._unsupported.learn(request.model, sent, words, parameter):
                         continue
                     if FORM not in optional or not is_format_refusal(f"{parameter} {words}"):
                         raise
                     attempt = replace(attempt, schema=None)
+                else:
+                    stack.push_async_callback(response.aclose)
+                    if "html" in response.headers.get("content-type", ""):
+                        raise InvalidResponse("a web page")
+                    return sse_objects(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = ResponsesAccumulator(self._fault)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
-    async def _send(
-        self, client: AsyncOpenAI, stack: AsyncExitStack, body: JsonObject
-    ) -> AsyncIterator[JsonObject]:
-        from openai import AsyncStream
+    async def _send(self, path: str, body: JsonObject | None = None) -> Response:
+        """Post the body, or get, with the SDK or as it does; raises Refused."""
+        if self._sdk.skipped:
+            content = None if body is None else canonical_json(body).encode()
+            headers = {"authorization": f"Bearer {self._errors.key}"}
+            url = self._errors.base_url.rstrip("/") + path
+            return await send(self._http, self._errors, url, headers, content)
+        client = await self._sdk.client()
+        from openai import APIConnectionError, APIStatusError, AsyncStream
 
-        stream = await client.post(
-            "/responses",
-            cast_to=cast("type[JsonObject]", object),
-            body=body,
-            stream=True,
-            stream_cls=AsyncStream[JsonObject],
-        )
-        stack.push_async_callback(stream.close)
-        if "html" in stream.response.headers.get("content-type", ""):
-            raise InvalidResponse("a web page")
-        return sse_objects(stream.response.aiter_bytes())
+        streamed: Any = {"cast_to": object, "stream": True, "stream_cls": AsyncStream[JsonObject]}
+        try:
+            if body is None:
+                return (await client.get(path, **streamed)).response
+            return (await client.post(path, body=body, **streamed)).response
+        except APIStatusError as error:
+            raise Refused(error.response) from error
+        except APIConnectionError as error:
+            raise error.__cause__ or ConnectionError() from error
 
     def _body(self, request: Request) -> JsonObject:
         body: JsonObject = {
@@ -227,16 +239,14 @@ class OpenAIProvider(Provider):
         return self._unsupported.accepted(request.model, wanted)
 
     async def prepare(self) -> None:
-        await self._sdk.client()
+        await self._sdk.prepare()
 
     async def models(self) -> list[ModelInfo]:
-        client = await self._sdk.client()
         try:
-            answer = await client.get("/models", cast_to=object)
+            async with aclosing(await self._send("/models")) as response:
+                listed = parse_object(await response.aread()).get("data")
         except Exception as error:
             raise self._translate(error, "") from error
-        # A page that is no JSON comes as text: the SDK does not mind.
-        listed = as_object(cast("Json", answer)).get("data")
         if not isinstance(listed, list):
             raise self._errors.error("protocol")
         return chat_models(listed[:MOST_MODELS], time.time())
@@ -256,23 +266,23 @@ class OpenAIProvider(Provider):
         return self._errors.error(fault_in_stream(error), error_message({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
-        from openai import APIConnectionError, APIStatusError
+        if not isinstance(error, Refused):
+            return self._errors.from_exception(error)
+        fault = fault_of_error(_error_of(error))
+        return self._errors.from_response(
+            error.status, error.body, error.headers, fault=fault, model=model
+        )
 
-        match error:
-            case APIStatusError():
-                headers = error.response.headers
-                fault = fault_of_error(error.body)
-                body = error.response.text if error.response.is_stream_consumed else error.body
-                return self._errors.from_response(
-                    error.status_code, body, headers, fault=fault, model=model
-                )
-            case APIConnectionError():
-                cause = error.__cause__
-                return self._errors.from_exception(
-                    cause if isinstance(cause, Exception) else ConnectionError()
-                )
-            case _:
-                return self._errors.from_exception(error)
+
+def _error_of(refused: Refused) -> Json:
+    """The error object of a body, or all of a body that is one itself."""
+    body = cast("Json", refused.body)
+    return as_object(body).get("error", body)
+
+
+def _parameter(refused: Refused) -> str:
+    """The parameter that was refused, where that is said."""
+    return as_text(as_object(_error_of(refused)).get("param"))
 
 
 def chat_models(listed: Json, now: float) -> list[ModelInfo]:
