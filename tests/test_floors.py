@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,25 @@ def floors() -> dict[str, int]:
     return {room: int(floor) for floor, rooms in rows for room in rooms.split()}
 
 
+def import_statements(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Those of a file, also inside functions; expressions hold none and are not looked at."""
+    ahead: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, part, ())
+            ahead += inner if isinstance(inner, list) else ()
+
+
 @functools.cache
 def imports(path: Path) -> list[str]:
     """Every absolute module name imported anywhere in a file, also inside functions."""
     here = ("studio", *path.relative_to(PACKAGE).with_suffix("").parts)
     package = here[:-1]
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             found += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -135,7 +148,7 @@ def test_tests_share_through_support_only() -> None:
     folders = {path.name for path in tests.iterdir() if path.is_dir()} - {"support"}
     wrong: list[str] = []
     for path in tests.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in import_statements(path):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [f"{node.module}.{one.name}" for one in node.names]

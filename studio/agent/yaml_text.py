@@ -6,13 +6,16 @@ PyYAML raises errors of many kinds for values that it cannot make, and its merge
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 DEEPEST = 50
 """Lists and mappings in each other that ``compose_plain_yaml`` reads."""
 _MERGE = "tag:yaml.org,2002:merge"
+_DISPUTED = re.compile(r"[\t?!\ufeff]|:\s+[],}]|[|>]#")
+"""What PyYAML's two parsers do not read alike in every place."""
 
 
 class YamlError(ValueError):
@@ -34,9 +37,15 @@ def load_yaml(text: str, first_line: int = 1) -> Any:
 
 
 def compose_yaml(text: str) -> Any:
-    """The tree of nodes of a text, with their marks, or None; raises YamlError."""
+    """The tree of nodes of a text, with their marks, or None; raises YamlError.
+
+    The C parser reads most texts; PyYAML's own reads aliases and says what is wrong.
+    """
     import yaml
 
+    if not _DISPUTED.search(text):
+        with suppress(YamlError):
+            return compose_plain_yaml(text)
     with _yaml_errors():
         node = cast("Any", yaml).compose(text, yaml.SafeLoader)
         if node is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import linecache
@@ -11,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -134,11 +135,17 @@ def _built_in() -> list[_Source]:
 
 def _installed() -> list[_Source]:
     sources: list[_Source] = []
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+    for entry in _entry_points(tuple(sys.path)):
         origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
         sources.append(_Source(origin))
         sources[-1].load("", entry.load)
     return sources
+
+
+@functools.cache
+def _entry_points(path: tuple[str, ...]) -> list[EntryPoint]:
+    """Those of all packages on Python's path; reads a file of each package."""
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
 
 
 def _files(problems: list[str], folder: Path) -> list[Path]:

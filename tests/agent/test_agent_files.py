@@ -248,7 +248,7 @@ BOMB = "a: &a {k: v}\n" + "".join(
         BOMB, "<<: {a: 1}", "? !!merge x\n: {a: 1}", "%TAG ! tag:yaml.org,2002:\n---\n!merge x: {}",
         "a: !!int ''", "a: !!float ''", "a: !!bool x", "a: !!timestamp x", "a: 2001-99-99",
         "a: " + "9" * 5_000, 'a: "\\Uffffffff"', "a: [", "\x01", "[" * 3_000, "--- a\n--- b",
-        "!!python/object/apply:os.system [id]", "{[1]: 2}",
+        "!!python/object/apply:os.system [id]", "{[1]: 2}", "a: b\tc", "a: |#x\n b",
     ],
     ids=lambda text: text[:12],
 )  # fmt: skip
@@ -260,6 +260,10 @@ def test_hostile_yaml_is_one_error_with_its_line(folders: Folders, text: str) ->
     (folders.project / ".agents" / "permissions.yaml").write_text(text)
     found = folders.read()
     assert len(found.by_name) == 3 and len(found.problems) == 1
+
+
+def test_aliases_are_read_though_the_fast_parser_reads_none() -> None:
+    assert load_yaml("a: &x [1]\nb: *x") == {"a": [1], "b": [1]}
 
 
 @pytest.mark.parametrize("line", ["tokens: 0x" + "f" * 5_000, "dollars: .inf", "tokens: 1e99"])

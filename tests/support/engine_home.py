@@ -13,7 +13,6 @@ from studio.agent.permission.approval import AHEAD
 from studio.agent.prompts import NOBODY_ANSWERS
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.session import Session
-from studio.app import build
 from studio.cli import build_parser, run_command
 from studio.cli.command_context import CommandContext
 from studio.domain.events import Event
@@ -22,6 +21,7 @@ from studio.domain.permissions import Rule
 from studio.simulator import Exchange, Script, Simulator
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.paths import Paths
+from support.ready_made import ready_engine
 from support.waiting import FOREVER
 
 PROTOCOLS = {
@@ -104,7 +104,7 @@ async def engine_home(
         settings = SettingsFile(paths.settings)
         give_time(await settings.load())
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
-        engine = await build(paths, settings)
+        engine = await ready_engine(paths, settings)
         engine.services.retry_policy = patience or RetryPolicy(attempts=1)
         engine.services.orientation_seconds = FOREVER
         if provider != "ollama":

@@ -11,10 +11,10 @@ from typing import Any
 
 from studio.agent.engine import Engine
 from studio.agent.retry_policy import RetryPolicy
-from studio.app import build
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from support.engine_home import KEY, PROTOCOLS, give_time
+from support.ready_made import ready_engine
 
 SHOWN = b'{"capabilities":["completion","tools","thinking"],"model_info":{}}'
 
@@ -75,7 +75,7 @@ async def engine_at(
     give_time(await settings.load())
     version = "/v1" if PROTOCOLS[provider] in ("responses", "chat") else ""
     settings.values.base_urls[provider] = f"http://127.0.0.1:{port}{version}"  # type: ignore[arg-type]
-    engine = await build(paths, settings)
+    engine = await ready_engine(paths, settings)
     engine.services.retry_policy = patience or RetryPolicy(attempts=1)
     if provider != "ollama":
         engine.keychain.keep_for_session(provider, KEY)

@@ -29,7 +29,6 @@ from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.orientation import dated
 from studio.agent.session.session import Session
-from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock
 from studio.domain.drafts import Draft
@@ -60,6 +59,7 @@ from studio.storage.sessions import journal
 from studio.tools import Context, Tool, tool
 from support import story_checks
 from support.engine_home import KEY, PROTOCOLS
+from support.ready_made import ready_engine
 from support.story_acts import StoryActs
 from support.story_steps import (
     Branch,
@@ -251,7 +251,7 @@ class StoryRunner:
             settings.values.base_urls[name] = self.simulator.url(api)  # type: ignore[arg-type]
         for name, value in self.preferences.items():
             setattr(settings.values, name, value)
-        self.engine: Engine = await build(paths, settings)
+        self.engine: Engine = await ready_engine(paths, settings)
         # A client of our own, for a TLS context takes longer than a whole story.
         self.engine.http._client = (
             httpx2.AsyncClient(verify=False, trust_env=False, timeout=HANG)

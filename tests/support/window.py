@@ -21,7 +21,6 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QMessageBox,
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
-from studio.app import build
 from studio.domain.blocks import TranscriptBlock
 from studio.simulator import Script, Simulator
 from studio.simulator.http import Exchange
@@ -35,6 +34,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
 from studio.ui.transcript.items.base import Hit, Item
 from support.engine_home import KEY, PROTOCOLS, give_time
+from support.ready_made import ready_engine
 from support.waiting import FOREVER, HANG, until
 
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -328,7 +328,7 @@ async def at_window(
         setup(settings)
 
         async def making() -> Engine:
-            engine = await build(paths, settings)
+            engine = await ready_engine(paths, settings)
             policy = replace(engine.services.retry_policy, silence=FOREVER, limit=FOREVER)
             engine.services.retry_policy = policy  # a busy computer tells of no silence
             if provider != "ollama" and key:
