@@ -20,6 +20,8 @@ from PySide6.QtGui import QBrush, QImage, QImageReader, QImageWriter, QPainter, 
 
 from studio.domain.messages import Image
 
+from .thread_signal import ThreadSignal
+
 KEPT = 64
 """Thumbnails in memory; one of 240 pixels has about 0.9 MB on a fine screen."""
 HEAD = 256_000
@@ -184,16 +186,18 @@ class Thumbnails(QObject):
     """Hands out thumbnails; ``loaded`` is emitted when one more can be had."""
 
     loaded = Signal()
-    _decoded = Signal(object, object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._made: OrderedDict[Key, QImage] = OrderedDict()
         self._sizes: OrderedDict[Picture, QSize] = OrderedDict()
         self._asked: set[Key] = set()
-        self._queue: SimpleQueue[Key] = SimpleQueue()
+        self._queue: SimpleQueue[Key | None] = SimpleQueue()
         self._thread: Thread | None = None
-        self._decoded.connect(self._take)
+        self._decoded = ThreadSignal()
+        self._decoded.emitted.connect(self._take)
+        queue = self._queue
+        self.destroyed.connect(lambda: queue.put(None))
 
     def __len__(self) -> int:
         return len(self._made)
@@ -211,7 +215,8 @@ class Thumbnails(QObject):
             self._asked.add(key)
             self._queue.put(key)
             if self._thread is None:
-                self._thread = Thread(target=self._work, name="thumbnails", daemon=True)
+                work = self._queue, self._decoded
+                self._thread = Thread(target=_decode, args=work, name="thumbnails", daemon=True)
                 self._thread.start()
         return None
 
@@ -227,7 +232,8 @@ class Thumbnails(QObject):
         """
         return self._sizes.get(picture)
 
-    def _take(self, key: Key, image: QImage) -> None:
+    def _take(self, decoded: tuple[Key, QImage]) -> None:
+        key, image = decoded
         self._asked.discard(key)
         self._made[key] = image
         self._sizes[key[0]] = image.size() if not image.isNull() else QSize()
@@ -237,13 +243,9 @@ class Thumbnails(QObject):
             self._made.popitem(last=False)
         self.loaded.emit()
 
-    def _work(self) -> None:
-        while True:
-            key = self._queue.get()
-            picture = key[0]
-            data = picture.read() if isinstance(picture, LocalPicture) else picture.data
-            image = thumbnail(data, key[1])
-            try:
-                self._decoded.emit(key, image)
-            except RuntimeError:
-                return  # the window is gone
+
+def _decode(queue: SimpleQueue[Key | None], decoded: ThreadSignal) -> None:
+    while (key := queue.get()) is not None:
+        picture = key[0]
+        data = picture.read() if isinstance(picture, LocalPicture) else picture.data
+        decoded.emit((key, thumbnail(data, key[1])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from studio.ui.transcript.text.highlight import LINES, CodeColours, State, _lex
@@ -28,3 +29,19 @@ def test_what_goes_on_over_lines_keeps_its_colour(qapp: QApplication) -> None:
         kinds = [token for start, _, token in spans if start < text.index("return")]
         assert set(kinds) == {"syntax_string"}
         assert [text[start : start + size] for start, size, _ in spans][-2:] == ["return", "1"]
+
+
+def test_a_view_may_close_while_languages_are_loaded(qapp: QApplication) -> None:
+    """The program crashed where the thread told of one at that moment: once in a hundred times."""
+    for number in range(400):
+        colours, told = CodeColours(), list[None]()
+        colours.loaded.connect(lambda told=told: told.append(None))
+        for language in ("text", "bash", "none", "python"):
+            colours.can(language)
+        if number % 3 == 0:
+            qapp.processEvents()
+        colours.deleteLater()
+        qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        before = len(told)
+        qapp.processEvents()
+        assert len(told) == before

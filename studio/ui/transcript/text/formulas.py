@@ -22,6 +22,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 import studio
+from studio.ui.widgets.thread_signal import ThreadSignal
 
 from .formula_process import SIZE
 
@@ -64,6 +65,8 @@ class Formulas(QObject):
         self.child: subprocess.Popen[str] | None = None
         """The process while one runs."""
         self._pictures: dict[tuple[Drawing, float, int, float], QPixmap] = {}
+        self._done = ThreadSignal()
+        self._done.emitted.connect(self.drawn)
         queue = self._queue
         self.destroyed.connect(lambda: queue.put(None))
 
@@ -110,9 +113,7 @@ class Formulas(QObject):
                     return
                 self._known[order] = self._draw(order)
                 if self._queue.empty():
-                    self.drawn.emit()
-        except RuntimeError:
-            return  # the window is gone
+                    self._done.emit(order)
         finally:
             _end(self.child)
 

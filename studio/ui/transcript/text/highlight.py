@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QObject, Signal
 
 from studio.ui.markdown.parser import utf16
+from studio.ui.widgets.thread_signal import ThreadSignal
 
 LINES = 8
 """Lines lexed at once; what is written now costs its own line, and these when that ends."""
@@ -38,8 +39,12 @@ class CodeColours(QObject):
         super().__init__(parent)
         self._known: set[str] = set()
         self._asked: set[str] = set()
-        self._queue: SimpleQueue[str] = SimpleQueue()
+        self._queue: SimpleQueue[str | None] = SimpleQueue()
         self._thread: Thread | None = None
+        self._lexed = ThreadSignal()
+        self._lexed.emitted.connect(self.loaded)
+        queue = self._queue
+        self.destroyed.connect(lambda: queue.put(None))
 
     def can(self, language: str) -> bool:
         """Whether code in a language can be coloured now; if not, ``loaded`` will tell."""
@@ -49,19 +54,10 @@ class CodeColours(QObject):
             self._asked.add(language)
             self._queue.put(language)
             if self._thread is None:
-                self._thread = Thread(target=self._load, name="lexers", daemon=True)
+                work = self._queue, self._known, self._lexed
+                self._thread = Thread(target=_load, args=work, name="lexers", daemon=True)
                 self._thread.start()
         return False
-
-    def _load(self) -> None:
-        while True:
-            language = self._queue.get()
-            _lex(language, "x", _ROOT)
-            self._known.add(language)
-            try:
-                self.loaded.emit()
-            except RuntimeError:
-                return  # the window is gone
 
     def spans(self, language: str, text: str, state: State) -> tuple[Spans, State]:
         """Start, length (UTF-16) and colour token of each coloured piece; the state after.
@@ -79,6 +75,13 @@ class CodeColours(QObject):
             spans += [(base + start, size, token) for start, size, token in found]
             base += utf16(piece)
         return tuple(spans), state
+
+
+def _load(queue: SimpleQueue[str | None], known: set[str], lexed: ThreadSignal) -> None:
+    while (language := queue.get()) is not None:
+        _lex(language, "x", _ROOT)
+        known.add(language)
+        lexed.emit(language)
 
 
 @lru_cache(maxsize=64)
