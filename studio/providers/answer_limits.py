@@ -1,13 +1,12 @@
 """Answer limits: unpacks what a server sends piece by piece, and reads no more than is of use.
 
-The SDKs read whole bodies, of errors too, so the limits hold below them. A fast stream is read
-no more often than a screen can show it. Imports the HTTP library: import this in a thread.
+The SDKs read whole bodies, of errors too, so the limits hold below them. Imports the HTTP
+library: import this in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -24,13 +23,6 @@ BODY = 16 << 20
 STREAM = 256 << 20
 """Bytes of any other answer, unpacked. 128,000 tokens, each in an event of its own, take 50 MB."""
 _PIECE = 1 << 18
-GATHER = 0.018
-"""Seconds between two reads of a fast stream; what comes meanwhile is read together."""
-AT_ONCE = 0.25
-"""Seconds from the first piece of an answer in which nothing is held: no first word, no short
-answer comes later."""
-_SMALL = 1 << 14
-"""Bytes; a larger piece is no token, and not held."""
 
 
 async def limit_answer(response: httpx2.Response) -> None:
@@ -60,8 +52,7 @@ class _Limited(httpx2.AsyncByteStream):
         try:
             async with (
                 aclosing(raw),
-                aclosing(_gathered(raw)) as fewer,
-                aclosing(_unpacked(fewer, self._packed)) as pieces,
+                aclosing(_unpacked(raw, self._packed)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece[:room]
@@ -74,40 +65,6 @@ class _Limited(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-async def _gathered(raw: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The same pieces, those of a fast stream together, ``GATHER`` seconds apart.
-
-    Each time that something comes it passes through all layers between the socket and the screen,
-    which costs more than a token. A piece that was waited for is held until it is time; the ones
-    after it gather in the socket, which nobody reads meanwhile, and are then there at once.
-    """
-    loop = asyncio.get_running_loop()
-    began, last = 0.0, -math.inf
-    waited = False
-
-    def wait() -> None:
-        nonlocal waited
-        waited = True
-
-    while True:
-        waited = False
-        turn = loop.call_soon(wait)  # runs if the next piece is not there yet
-        try:
-            data = await anext(raw, None)
-        finally:
-            turn.cancel()
-        if data is None:
-            return
-        if waited:
-            now = loop.time()
-            began = began or now
-            early = last + GATHER - now
-            if early > 0 and now > began + AT_ONCE and len(data) < _SMALL:
-                await asyncio.sleep(early)
-            last = loop.time()
-        yield data
 
 
 async def _unpacked(raw: AsyncGenerator[bytes, None], packed: str) -> AsyncGenerator[bytes, None]:

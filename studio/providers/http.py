@@ -57,6 +57,7 @@ class Http:
 
         from .answer_limits import ENCODINGS, limit_answer
         from .client import RecordingClient
+        from .fast_streams import gather_fast_streams
 
         with ThreadPoolExecutor(1) as beside:  # reading certificates leaves Python free
             context = beside.submit(_context)
@@ -65,7 +66,7 @@ class Http:
             verify = context.result()
         direct = httpx2.AsyncHTTPTransport(verify=verify)
         timeout = httpx2.Timeout(self._read, connect=self._connect)
-        return RecordingClient(
+        client = RecordingClient(
             verify=verify,
             timeout=timeout,
             headers={"accept-encoding": ENCODINGS},
@@ -74,6 +75,8 @@ class Http:
             mounts=dict.fromkeys(LOOPBACK, direct),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),
         )
+        gather_fast_streams(client)
+        return client
 
     async def aclose(self) -> None:
         """Close every connection; the object can be used again afterwards."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator
@@ -10,9 +9,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from studio.providers import answer_limits
 from studio.providers.answer_limits import BODY, ERROR, limit_answer
-from support.waiting import FOREVER, until
 
 MEGABYTE = 1 << 20
 
@@ -25,26 +22,6 @@ class Sent(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield self.data
-
-
-class Line(httpx2.AsyncByteStream):
-    """A body that comes as it is written, as from a socket."""
-
-    def __init__(self) -> None:
-        self.waiting: asyncio.Queue[bytes] = asyncio.Queue()
-        self.waits = 0
-        """How often nothing was there when it was read."""
-        self.left = False
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            while True:
-                self.waits += self.waiting.empty()
-                if not (data := await self.waiting.get()):
-                    return
-                yield data
-        finally:
-            self.left = True
 
 
 async def answer(
@@ -77,57 +54,3 @@ async def test_a_longer_answer_is_none() -> None:
     with pytest.raises(httpx2.DecodingError, match="too long"):
         await (await answer(200, bytes(BODY + 1))).aread()
     assert len(await (await answer(200, bytes(BODY))).aread()) == BODY
-
-
-async def test_first_words_and_short_answers_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is anything in the first moments, however fast it comes."""
-    monkeypatch.setattr(answer_limits, "GATHER", FOREVER)
-    monkeypatch.setattr(answer_limits, "AT_ONCE", FOREVER)
-    line = Line()
-    pieces = (await answer(200, line)).aiter_raw()
-    for data in (b"one", b"two", b"three"):
-        waiting = asyncio.ensure_future(anext(pieces))
-        await asyncio.sleep(0)
-        line.waiting.put_nowait(data)
-        assert await waiting == data
-
-
-async def test_pieces_of_a_fast_stream_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them, and no more often than a screen shows them."""
-    monkeypatch.setattr(answer_limits, "GATHER", 0.03)
-    monkeypatch.setattr(answer_limits, "AT_ONCE", -1.0)
-    line, loop = Line(), asyncio.get_running_loop()
-    words = [b"%d " % number for number in range(200)]
-
-    async def write() -> None:
-        for data in [*words, b""]:
-            line.waiting.put_nowait(data)
-            await asyncio.sleep(0.001)
-
-    writer = asyncio.create_task(write())
-    began = loop.time()
-    assert [data async for data in (await answer(200, line)).aiter_raw()] == words
-    assert line.waits <= (loop.time() - began) / 0.03 + 2
-    await writer
-
-
-async def test_who_waits_for_a_held_piece_can_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_limits, "GATHER", FOREVER)
-    monkeypatch.setattr(answer_limits, "AT_ONCE", -1.0)
-    line = Line()
-    found: list[bytes] = []
-
-    async def read() -> None:
-        async for data in (await answer(200, line)).aiter_raw():
-            found.append(data)
-
-    reader = asyncio.create_task(read())
-    await asyncio.sleep(0)
-    for data in (b"first", b"held"):
-        line.waiting.put_nowait(data)
-        await until(line.waiting.empty)
-    await asyncio.sleep(0)
-    assert found == [b"first"]
-    reader.cancel()
-    await asyncio.wait([reader])
-    assert reader.cancelled() and line.left
