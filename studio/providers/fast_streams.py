@@ -36,9 +36,9 @@ def gather_fast_streams(client: httpx2.AsyncClient) -> None:
 
     A pool takes a backend, but httpx2 has no word for it, nor for the transports of proxies.
     """
-    transports: Any = (client._transport, *client._mounts.values())  # pyright: ignore[reportPrivateUsage]
+    transports: Any = {client._transport, *client._mounts.values()}  # pyright: ignore[reportPrivateUsage]
     for transport in transports:
-        if transport is not None:
+        if transport is not None:  # as for a host that no proxy is for
             pool = transport._pool
             pool._network_backend = _Backend(pool._network_backend)
 

@@ -2,9 +2,10 @@
 
 qasync 0.28 starts one Qt timer for every callback and never kills those of
 cancelled handles, wakes timers early, loses wake-ups while a dialog runs
-inside a task, and drops ``context`` of calls from other threads. Here every
-callback goes through one queue drained by one posted event, and all timers
-share one Qt timer. Each repair can go when a release of qasync has it.
+inside a task, drops ``context`` of calls from other threads, and makes a new
+notifier each time that a socket is read again. Here every callback goes through
+one queue drained by one posted event, all timers share one Qt timer, and each
+socket keeps its notifier. Each repair can go when a release of qasync has it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 BUDGET = 0.004
 """Seconds of callbacks in a row before Qt gets to paint and to read input."""
@@ -41,6 +45,7 @@ class StudioLoop(QEventLoop):
         self._wake.timeout.connect(self._due)
         self._again = QTimer(singleShot=True, interval=0)
         self._again.timeout.connect(self._drain)
+        self._readers: dict[int, _Reader] = {}
         super().__init__(app)
         self.set_default_executor(ThreadPoolExecutor(8, thread_name_prefix="studio"))
         if os.name == "nt":  # Ctrl-C is seen only when Python runs; elsewhere a socket wakes it
@@ -80,7 +85,24 @@ class StudioLoop(QEventLoop):
             self._arm()
         return handle
 
+    if os.name != "nt":  # there the sockets are read by another loop's ports
+
+        def _add_reader(self, fd: int | HasFileno, callback: Any, *args: Any) -> None:
+            self._raise_if_closed()
+            number = fd if isinstance(fd, int) else fd.fileno()
+            reader = self._readers.get(number)
+            if reader is None:
+                reader = self._readers[number] = _Reader(number, self)
+            reader.listen(asyncio.Handle(callback, args, self))
+
+        def _remove_reader(self, fd: int | HasFileno) -> bool:
+            reader = self._readers.get(fd if isinstance(fd, int) else fd.fileno())
+            return reader is not None and reader.stop()
+
     def close(self) -> None:
+        for reader in self._readers.values():
+            reader.stop()
+        self._readers.clear()
         super().close()
         self._queue.clear()
         self._heap.clear()
@@ -158,3 +180,42 @@ class _Drainer(QObject):
             self._loop._drain()
             return True
         return super().event(event)
+
+
+class _Reader:
+    """Calls back when a descriptor can be read.
+
+    Kept when nobody listens: an answer that is streamed is read, and left, fifty times a second.
+    A later socket with the same number finds it silent.
+    """
+
+    def __init__(self, fd: int, loop: StudioLoop) -> None:
+        self._loop = loop
+        self._handle: asyncio.Handle | None = None
+        self._notifier = QSocketNotifier(fd, QSocketNotifier.Type.Read)
+        self._notifier.activated.connect(self._ready)
+
+    def listen(self, handle: asyncio.Handle) -> None:
+        self._handle = handle
+        self._notifier.setEnabled(True)
+
+    def stop(self) -> bool:
+        """Returns whether somebody listened."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return False
+        self._notifier.setEnabled(False)
+        handle.cancel()
+        return True
+
+    def _ready(self) -> None:
+        """Silent until the callback ran, as what is there would be told again and again."""
+        self._notifier.setEnabled(False)
+        self._loop.call_soon(self._run, self._handle)
+
+    def _run(self, handle: asyncio.Handle | None) -> None:
+        if handle is None or handle is not self._handle:
+            return  # the callback was removed, or another one has come
+        handle._run()
+        if handle is self._handle:
+            self._notifier.setEnabled(True)

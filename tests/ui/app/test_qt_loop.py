@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -136,3 +137,36 @@ def test_interrupt_is_noticed_while_nothing_else_happens(loop: StudioLoop) -> No
         loop.remove_signal_handler(signal.SIGINT)
 
     loop.run_until_complete(main())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sockets are read in another way there")
+def test_a_socket_is_read_again_with_the_notifier_that_it_had(loop: StudioLoop) -> None:
+    """Also by who comes later, and by a later socket with its number; nobody hears what is left."""
+
+    async def hear(ours: socket.socket, name: str) -> str:
+        heard = loop.create_future()
+
+        def ready() -> None:
+            heard.set_result(name + ours.recv(1).decode())
+            loop.remove_reader(ours.fileno())
+
+        loop.add_reader(ours.fileno(), ready)
+        async with within():
+            return await heard
+
+    async def main() -> list[str]:
+        out: list[str] = []
+        for name in ("first ", "later "):
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                theirs.send(b"ab")  # each is asked for, though both are there
+                out += [await hear(ours, name), await hear(ours, name)]
+                theirs.send(b"c")
+                out.append(await hear(ours, "after "))
+                assert not loop.remove_reader(ours.fileno())
+        return out
+
+    before = len(loop._readers)
+    wanted = ["first a", "first b", "after c", "later a", "later b", "after c"]
+    assert loop.run_until_complete(main()) == wanted
+    assert len(loop._readers) <= before + 1
