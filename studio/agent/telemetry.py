@@ -1,12 +1,14 @@
-"""Telemetry: sends OpenTelemetry spans of turns, requests and tools (L-15).
+"""Telemetry: sends OpenTelemetry spans of runs, turns, requests and tools (L-15, W-71).
 
 Only this module uses OpenTelemetry; it listens to the events of sessions as a view
 does. It is off while ``Settings.trace_endpoint`` is empty. The names are those of the
 semantic conventions for generative AI (status "development" in November 2026)::
 
-    invoke_agent Coder
-      chat claude-opus-4
-      execute_tool read
+    invoke_workflow Release notes
+      invoke_agent Coder
+        chat claude-opus-4
+        execute_tool delegate
+          invoke_agent Researcher
 
 Messages, arguments and results are left out unless ``Settings.trace_content`` asks for
 them; what looks like a secret is always left out. Headers for the collector come from
@@ -44,6 +46,9 @@ from studio.domain.events import (
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.redaction import arguments_without_secrets, without_secrets
+from studio.domain.run_events import RunState
+from studio.domain.runs import Run
+from studio.domain.sessions import Caller
 from studio.providers.registry import PROVIDERS
 from studio.storage.config.settings import Settings
 
@@ -74,14 +79,33 @@ Attributes: TypeAlias = Mapping[str, "str | int | float | bool | Sequence[str]"]
 
 
 @dataclass(frozen=True, slots=True)
+class _RunBegan:
+    """A run is carried out from now on; ``parent`` is the run that it is a step of."""
+
+    run_id: str
+    name: str
+    parent: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class _RunLeft:
+    """A run is over, or goes on another time."""
+
+    run_id: str
+    state: RunState
+
+
+@dataclass(frozen=True, slots=True)
 class _Recorded:
-    """An event with the collector of its span."""
+    """An event with the collector of its span; ``caller`` began its session."""
 
     at: int
     session_id: str
-    event: Event
+    event: Event | _RunBegan | _RunLeft
     endpoint: str
     content: bool
+    caller: Caller | None = None
 
 
 class Telemetry:
@@ -106,13 +130,29 @@ class Telemetry:
         content = values.trace_content
         if not (isinstance(event, _FOLLOWED) or (content and isinstance(event, TextDelta))):
             return
+        self._record(envelope.session_id, event, envelope.caller)
+
+    def run_began(self, run: Run) -> None:
+        """Pass on that a run of a workflow is carried out from now on."""
+        if self._settings().trace_endpoint and (started := run.started) is not None:
+            about = _RunBegan(run.id, started.name, started.parent, started.parent_step)
+            self._record("", about, None)
+
+    def run_left(self, run: Run) -> None:
+        """Pass on that a run is over, or goes on another time."""
+        if self._settings().trace_endpoint:
+            self._record("", _RunLeft(run.id, run.state), None)
+
+    def _record(
+        self, session_id: str, event: Event | _RunBegan | _RunLeft, caller: Caller | None
+    ) -> None:
+        values = self._settings()
         if self._thread is None:
             writer = _Writer(self._recorded, self._notify_once())
             self._thread = threading.Thread(target=writer.run, name="traces", daemon=True)
             self._thread.start()
-        recorded = _Recorded(
-            time.time_ns(), envelope.session_id, event, values.trace_endpoint, content
-        )
+        endpoint, content = values.trace_endpoint, values.trace_content
+        recorded = _Recorded(time.time_ns(), session_id, event, endpoint, content, caller)
         try:
             self._recorded.put_nowait(recorded)
         except queue.Full:
@@ -151,6 +191,7 @@ class _Writer:
         self._endpoint = ""
         self._provider: TracerProvider | None = None
         self._turns: dict[str, _TurnSpans] = {}
+        self._runs: dict[str, Span] = {}
 
     def run(self) -> None:
         while (recorded := self._queue.get()) is not None:
@@ -166,25 +207,59 @@ class _Writer:
     def _take(self, recorded: _Recorded) -> None:
         if recorded.endpoint != self._endpoint:
             self._turns.clear()
+            self._runs.clear()
             old, self._provider = self._provider, None
             self._endpoint = recorded.endpoint
             if old is not None:
                 old.shutdown()
-        if isinstance(recorded.event, TurnStarted):
-            if self._provider is None:
-                self._provider = _provider(recorded.endpoint, self._tell)
-            tracer = self._provider.get_tracer("agent-studio", __version__)
-            self._turns[recorded.session_id] = _TurnSpans(tracer, recorded, recorded.event)
+        event = recorded.event
+        if isinstance(event, _RunBegan):
+            about: dict[str, str] = {
+                "gen_ai.operation.name": "invoke_workflow",
+                "gen_ai.workflow.name": event.name,
+                "agent_studio.run": event.run_id,
+            }
+            if event.step:
+                about["agent_studio.step"] = event.step
+            name, parent = f"invoke_workflow {event.name}", self._runs.get(event.parent)
+            self._runs[event.run_id] = _started(self._tracer, name, recorded.at, about, parent)
+        elif isinstance(event, _RunLeft):
+            if (span := self._runs.pop(event.run_id, None)) is not None:
+                _set_attributes(span, {"agent_studio.state": event.state})
+                if event.state == "failed":
+                    _mark_failed(span, "failed")
+                span.end(recorded.at)
+        elif isinstance(event, TurnStarted):
+            above = self._above(recorded.caller)
+            turn = _TurnSpans(self._tracer, recorded, event, above)
+            self._turns[recorded.session_id] = turn
         elif (turn := self._turns.get(recorded.session_id)) is not None:
-            turn.take(recorded)
-            if isinstance(recorded.event, TurnComplete):
+            turn.take(event, recorded.at, recorded.content)
+            if isinstance(event, TurnComplete):
                 del self._turns[recorded.session_id]
+
+    @property
+    def _tracer(self) -> Tracer:
+        if self._provider is None:
+            self._provider = _provider(self._endpoint, self._tell)
+        return self._provider.get_tracer("agent-studio", __version__)
+
+    def _above(self, caller: Caller | None) -> Span | None:
+        """The span of the run, or of the call, that began a session."""
+        if caller is None:
+            return None
+        if caller.kind == "run":
+            return self._runs.get(caller.id)
+        turn = self._turns.get(caller.id)
+        return turn and turn.span_of(caller.part)
 
 
 class _TurnSpans:
     """The spans of one turn: one for the agent, and below it one for each request and tool."""
 
-    def __init__(self, tracer: Tracer, recorded: _Recorded, started: TurnStarted) -> None:
+    def __init__(
+        self, tracer: Tracer, recorded: _Recorded, started: TurnStarted, above: Span | None
+    ) -> None:
         self._tracer = tracer
         self._common: Attributes = {
             "gen_ai.provider.name": _provider_name(started.provider),
@@ -196,27 +271,34 @@ class _TurnSpans:
         self._words: list[str] = []
         self._calls: dict[str, ToolQueued] = {}
         self._tools: dict[str, Span] = {}
-        self._turn = self._start(
-            f"invoke_agent {started.agent}",
-            recorded.at,
-            {
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": started.agent,
-                **self._common,
-            },
-        )
+        about = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": started.agent,
+            **self._common,
+        }
+        if recorded.caller is not None and recorded.caller.kind == "run":
+            about["agent_studio.step"] = recorded.caller.part
+        self._turn = _started(tracer, f"invoke_agent {started.agent}", recorded.at, about, above)
         if recorded.content:
             said = "\n".join(part.text for part in started.said if isinstance(part, Text))
             _set_attributes(self._turn, {"gen_ai.input.messages": _messages("user", said)})
 
-    def take(self, recorded: _Recorded) -> None:
-        event, at = recorded.event, recorded.at
+    def span_of(self, call_id: str) -> Span:
+        """The span of a call that runs, or else that of the turn."""
+        return self._tools.get(call_id, self._turn)
+
+    def take(self, event: Event, at: int, content: bool) -> None:
         match event:
             case StepStarted():
                 self._end_chat(at)
                 chat = {"gen_ai.operation.name": "chat", "gen_ai.request.stream": True}
-                self._chat = self._start(
-                    f"chat {self._model}", at, {**chat, **self._common}, self._turn, client=True
+                self._chat = _started(
+                    self._tracer,
+                    f"chat {self._model}",
+                    at,
+                    {**chat, **self._common},
+                    self._turn,
+                    client=True,
                 )
             case TextDelta():
                 self._words.append(event.text)
@@ -228,16 +310,16 @@ class _TurnSpans:
                 if self._chat is not None:
                     stop = {"gen_ai.response.finish_reasons": [event.stop]}
                     _set_attributes(self._chat, {**stop, **_usage(event.usage)})
-                    if recorded.content and self._words:
+                    if content and self._words:
                         told = _messages("assistant", "".join(self._words))
                         _set_attributes(self._chat, {"gen_ai.output.messages": told})
                 self._end_chat(at)
             case ToolQueued():
                 self._calls[event.call_id] = event
             case ToolStarted():
-                self._start_tool(event.call_id, at, recorded.content)
+                self._start_tool(event.call_id, at, content)
             case ToolFinished():
-                self._finish_tool(event, at, recorded.content)
+                self._finish_tool(event, at, content)
             case Failed():
                 for span in (self._turn, self._chat):
                     if span is not None:
@@ -257,7 +339,8 @@ class _TurnSpans:
         call = self._calls.get(call_id)
         if call is None:
             return
-        span = self._tools[call_id] = self._start(
+        span = self._tools[call_id] = _started(
+            self._tracer,
             f"execute_tool {call.name}",
             at,
             {
@@ -290,22 +373,25 @@ class _TurnSpans:
         self._chat = None
         self._words.clear()
 
-    def _start(
-        self,
-        name: str,
-        at: int,
-        about: Attributes,
-        parent: Span | None = None,
-        client: bool = False,
-    ) -> Span:
-        from opentelemetry.context import Context
-        from opentelemetry.trace import SpanKind, set_span_in_context
 
-        above = Context() if parent is None else set_span_in_context(parent, Context())
-        kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
-        span = self._tracer.start_span(without_secrets(name), above, kind, start_time=at)
-        _set_attributes(span, about)
-        return span
+def _started(
+    tracer: Tracer,
+    name: str,
+    at: int,
+    about: Attributes,
+    parent: Span | None = None,
+    *,
+    client: bool = False,
+) -> Span:
+    """A span that has begun, below its parent."""
+    from opentelemetry.context import Context
+    from opentelemetry.trace import SpanKind, set_span_in_context
+
+    above = Context() if parent is None else set_span_in_context(parent, Context())
+    kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+    span = tracer.start_span(without_secrets(name), above, kind, start_time=at)
+    _set_attributes(span, about)
+    return span
 
 
 @dataclass

@@ -129,6 +129,7 @@ class Runner:
         it is and goes on when it is carried out again.
         """
         self._closing = False
+        self._engine.telemetry.run_began(self.run)
         unsubscribe = self._engine.sessions.events.subscribe(self._heard)
         watching = asyncio.create_task(self._watch_for_stop())
         try:
@@ -146,6 +147,7 @@ class Runner:
                     await self._store.leave_group(self.run.id)
             finally:
                 unsubscribe()
+                self._engine.telemetry.run_left(self.run)
         return self.run
 
     async def hold(self, step: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from studio.domain.events import Event
+from studio.domain.sessions import Caller
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ class EventEnvelope:
     before it; empty where the session has had none. ``agent`` is the name of the
     agent that works in the session, ``step`` the number of the turn's model request
     (0 before the first). ``block`` is the index of the transcript block that the
-    event changed, None where it changed none.
+    event changed, None where it changed none. ``caller`` began the session, None for a chat.
     """
 
     session_id: str
@@ -34,6 +35,7 @@ class EventEnvelope:
     step: int
     event: Event
     block: int | None = None
+    caller: Caller | None = None
 
 
 Subscriber: TypeAlias = Callable[[EventEnvelope], None]

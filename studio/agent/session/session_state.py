@@ -82,8 +82,9 @@ class SessionState:
         self.pending.apply(event)
         self.recorded(event)
         transcript, agent = self.transcript, self.working_agent or self.info.agent
+        turn, steps = transcript.turn_id, transcript.steps
         self.channel.publish(
-            EventEnvelope(self.info.id, transcript.turn_id, agent, transcript.steps, event, block)
+            EventEnvelope(self.info.id, turn, agent, steps, event, block, self.info.caller)
         )
 
     async def change(self, **fields: Any) -> None:
