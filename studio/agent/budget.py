@@ -1,16 +1,17 @@
 """The budget: what a turn may use of tokens, money and requests, and what was used (L-14).
 
-A request is allowed before it is sent, from an estimate, and what it really used is
+Before a request is sent, the most that it may use is reserved, and what it really used is
 booked when it is done. It is booked on several accounts: the turn's, the session's,
-the day's and the month's, and those of the turn that began this one. So all agents
-that work for one turn stop together, at most one request beyond the limit. ``Budgets``
-keeps the accounts of the day, the month and each session, and makes the budget of a
-turn from them.
+the day's and the month's, those of a step of a workflow and its run, and those of the turn that
+began this one. Where not all of an answer would fit, its output limit is lowered, so that no tree
+of agents uses more than one of its caps (W-20). ``Budgets`` keeps the accounts of the day, the
+month and each session, and makes the budget of a turn from them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -22,8 +23,9 @@ from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import Cap, Routed, StepEnded
-from studio.domain.models import ModelInfo, Usage
+from studio.domain.models import Usage
 from studio.domain.sessions import SessionInfo
+from studio.providers.base import Request
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.sessions.store import SessionStore
 
@@ -75,6 +77,14 @@ class Amount:
 
 
 NO_AMOUNT = Amount()
+LEAST_ANSWER = 256
+"""Tokens that an answer has to have room for, or its request is not sent."""
+ANSWER = 8_192
+"""Tokens that are enough for most answers."""
+SHARES = 4
+"""One request gets so much of what many share: less would be left for the others."""
+LONGEST_ANSWER = 65_536
+"""Tokens that an answer may have where the model's limit is not known."""
 
 
 class OverBudget(StudioError):
@@ -110,15 +120,26 @@ class Account:
         """Requests that are being answered."""
         self._settled = asyncio.Event()
 
-    def allows(self, least: Amount, most: Amount) -> bool:
-        """False if it has to wait for another request to end; raises OverBudget if it never fits.
+    def room(self, sent: Amount, rate: float) -> tuple[float, Unit]:
+        """Tokens that an answer may have beside requests on their way, and what limits them.
 
-        ``most`` counts only beside other requests: one alone may go over the
-        cap by what nobody could know before.
+        ``sent`` is the most that sending the request uses, ``rate`` the dollars of a token of the
+        answer. Raises OverBudget if no answer would fit even without the others.
         """
-        if unit := (self.used + least).over(self.caps):
-            raise OverBudget(self.cap, self.caps, unit)
-        return not self.open or not (self.used + self.reserved + most).over(self.caps)
+        taken = self.used + sent
+        rooms: list[tuple[float, float, Unit]] = []
+        if self.caps.tokens:
+            left = self.caps.tokens - taken.tokens
+            rooms.append((left - self.reserved.tokens, left, "tokens"))
+        if self.caps.dollars and (sent.dollars or rate):
+            left = self.caps.dollars - taken.dollars
+            beside = left - self.reserved.dollars
+            rooms.append((_answers(beside, rate), _answers(left, rate), "dollars"))
+        for _, alone, unit in rooms:
+            if alone < LEAST_ANSWER:
+                raise OverBudget(self.cap, self.caps, unit)
+        found, _, unit = min(rooms, default=(math.inf, math.inf, "tokens"))
+        return found, unit
 
     def reserve(self, most: Amount) -> None:
         self.open += 1
@@ -166,12 +187,38 @@ class Account:
         return max(round(more), 1) if unit == "tokens" else more
 
 
-class Reservation:
-    """The reserved amount of one request; ``settle`` books what it used, the first time."""
+def _answers(dollars: float, rate: float) -> float:
+    """Tokens of an answer that are to be had for so much."""
+    if rate:
+        return dollars / rate
+    return math.inf if dollars >= 0 else -1.0
 
-    def __init__(self, accounts: Iterable[Account], most: Amount) -> None:
+
+class Reservation:
+    """The reserved amount of one request; ``settle`` books what it used, the first time.
+
+    ``answer`` is how many tokens the answer may have; where that is less than it would have, an
+    answer that ends there has reached ``limit``.
+    """
+
+    def __init__(
+        self,
+        accounts: Iterable[Account],
+        most: Amount,
+        answer: int = 0,
+        limit: OverBudget | None = None,
+    ) -> None:
         self._accounts = tuple(accounts)
         self._most = most
+        self.answer = answer
+        self.limit = limit
+
+    def bounded(self, request: Request) -> Request:
+        """The request with an output limit of no more than what is reserved."""
+        if self.limit is None:
+            return request
+        limit = min(request.output_limit or self.answer, self.answer)
+        return replace(request, output_limit=limit, ceiling=self.answer)
 
     def settle(self, used: Amount = NO_AMOUNT) -> None:
         for account in self._accounts:
@@ -185,16 +232,34 @@ class Budget:
     def __init__(self, accounts: Iterable[Account]) -> None:
         self.accounts = tuple(dict.fromkeys(accounts))
 
-    async def reserve(self, least: Amount, most: Amount) -> Reservation:
+    async def reserve(self, sent: Amount, wanted: int, rate: float = 0.0) -> Reservation:
         """Wait until a request fits beside those being answered; raises OverBudget.
 
-        ``least`` is what it will surely use, ``most`` what it may use.
+        ``sent`` is the most that sending it uses, ``wanted`` are the tokens that its answer may
+        have, each for ``rate`` dollars. It gets fewer where that is all that is left, or where it
+        would leave too little for others that work for the same run or turn.
         """
-        while full := next((a for a in self.accounts if not a.allows(least, most)), None):
-            await full.change()
+        while True:
+            rooms = [(*account.room(sent, rate), account) for account in self.accounts]
+            room, unit, tight = min(
+                rooms, key=lambda one: one[0], default=(math.inf, "tokens", None)
+            )
+            if tight is None or room >= SHARES * wanted:
+                answer = wanted
+                break
+            shared = tight.open or tight.cap in ("run", "step")
+            answer = min(wanted, int(max(ANSWER, room / SHARES) if shared else room))
+            if answer <= room:
+                break
+            if not tight.open:
+                answer = int(room)
+                break
+            await tight.change()
+        limit = OverBudget(tight.cap, tight.caps, unit) if tight and answer < wanted else None
+        most = sent + Amount(answer, answer * rate)
         for account in self.accounts:
             account.reserve(most)
-        return Reservation(self.accounts, most)
+        return Reservation(self.accounts, most, answer, limit)
 
     def part(self, share: float) -> Caps:
         """A share of what may still be used, of all accounts the least (W-35)."""
@@ -234,10 +299,6 @@ class RequestRate:
         self._own.append(now)
 
 
-ANSWER = 8_192
-"""Tokens that an answer may have, where a model's limit is unknown or larger."""
-
-
 class RequestMeter:
     """Reserves and books what the requests of one turn use. ``rates`` are the prices of tokens."""
 
@@ -250,17 +311,16 @@ class RequestMeter:
         self._rate = rate
         self._rates = asyncio.ensure_future(rates)
 
-    async def reserve(self, tokens: int, facts: ModelInfo | None) -> Reservation:
-        """Wait until a request that sends about ``tokens`` may go out.
+    async def reserve(self, tokens: int, request: Request) -> Reservation:
+        """Wait until a request that sends at most so many tokens may go out.
 
-        Raises OverBudget or OverRate.
+        No price counts where none is known. Raises OverBudget or OverRate.
         """
         rates = await asyncio.shield(self._rates)
-        limit = facts.output_limit if facts is not None else None
-        answer = min(limit or ANSWER, ANSWER)
-        least = Amount(tokens, _dollars(rates, Usage(tokens)))
-        most = Amount(tokens + answer, _dollars(rates, Usage(tokens, output=answer)))
-        reservation = await self.budget.reserve(least, most)
+        dearest = max(rates.fresh, rates.written) if rates is not None else 0.0
+        sent = Amount(tokens, tokens * dearest)
+        rate = rates.output if rates is not None else 0.0
+        reservation = await self.budget.reserve(sent, _longest_answer(request), rate)
         try:
             self._rate.take()
         except BaseException:
@@ -277,9 +337,13 @@ class RequestMeter:
         self.dollars = None if cost is None or self.dollars is None else self.dollars + cost
 
 
-def _dollars(rates: TokenRates | None, usage: Usage) -> float:
-    """Nothing where no price is known: money caps cannot count such a model."""
-    return (rates.of(usage) or 0.0) if rates is not None else 0.0
+def _longest_answer(request: Request) -> int:
+    """Tokens that an answer may have, with what is thought."""
+    known = request.facts.output_limit if request.facts is not None else None
+    most = known or LONGEST_ANSWER
+    if request.output_limit is None or request.effort not in (None, "none"):
+        return most  # what is thought may come on top
+    return min(request.output_limit, most)
 
 
 REFRESH_SECONDS = 2.0

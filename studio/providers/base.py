@@ -55,6 +55,8 @@ class Request:
     tools: Sequence[ToolSpec] = ()
     output_limit: int | None = None
     """Tokens; None lets the adapter choose the model's own limit."""
+    ceiling: int | None = None
+    """Tokens that may be billed for the answer, with what is thought; None for no such limit."""
     facts: ModelInfo | None = None
     effort: Effort | None = None
     temperature: float | None = None

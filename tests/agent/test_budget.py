@@ -29,6 +29,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
+from studio.providers.base import Request
 from studio.simulator import Call, RequestView, Turn, Usage, stall
 from studio.simulator import Text as Words
 from studio.tools import Context, tool
@@ -47,19 +48,24 @@ def end_of(events: list[object]) -> TurnComplete:
 # The accounts
 
 
-async def test_a_request_alone_may_go_over_by_what_nobody_knew() -> None:
-    budget = Budget([Account("turn", Caps(100))])
-    first = await budget.reserve(Amount(10), Amount(500))
-    first.settle(Amount(130))
-    with pytest.raises(OverBudget, match="100 tokens for one turn") as over:
-        await budget.reserve(Amount(1), Amount(1))
+async def test_w20_an_answer_gets_what_is_left_and_none_is_begun_below_256_tokens() -> None:
+    budget = Budget([Account("turn", Caps(1000)), Account("day", Caps(dollars=1.0))])
+    first = await budget.reserve(Amount(100, 0.1), 8000, 0.0001)
+    assert first.answer == 900 and first.limit is not None and first.limit.cap == "turn"
+    bounded = first.bounded(Request("m", [], output_limit=5000))
+    assert (bounded.output_limit, bounded.ceiling) == (900, 900)
+    first.settle(Amount(644))
+    with pytest.raises(OverBudget, match="1,000 tokens for one turn") as over:
+        await budget.reserve(Amount(101), 8000)
     assert (over.value.cap, over.value.unit) == ("turn", "tokens")
+    whole = await budget.reserve(Amount(1), 300)
+    assert whole.limit is None and whole.bounded(Request("m", [])) == Request("m", [])
 
 
 async def test_one_waits_for_another_that_may_use_the_rest() -> None:
-    account = Account("day", Caps(100))
-    first = await Budget([account]).reserve(Amount(10), Amount(90))
-    second = asyncio.ensure_future(Budget([account]).reserve(Amount(10), Amount(90)))
+    account = Account("day", Caps(1000))
+    first = await Budget([account]).reserve(Amount(10), 900)
+    second = asyncio.ensure_future(Budget([account]).reserve(Amount(10), 900))
     await asyncio.sleep(0)
     assert not second.done()
     first.settle(Amount(20))
@@ -69,35 +75,45 @@ async def test_one_waits_for_another_that_may_use_the_rest() -> None:
 
 async def test_a_request_that_failed_gives_its_place_back() -> None:
     account = Account("session", Caps(dollars=1.0))
-    reservation = await Budget([account]).reserve(Amount(1, 0.5), Amount(1, 0.9))
+    reservation = await Budget([account]).reserve(Amount(1, 0.5), 400, 0.001)
     reservation.settle()
     reservation.settle()
     assert (account.used, account.open) == (Amount(), 0)
 
 
-REQUESTS = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 60)), min_size=1, max_size=30)
+REQUESTS = st.lists(
+    st.tuples(st.integers(1, 4000), st.integers(0, 60_000), st.integers(0, 3), st.integers(0, 2)),
+    min_size=1,
+    max_size=64,
+)
+CAPS = st.builds(Caps, st.integers(0, 200_000), st.sampled_from([0.0, 0.003, 0.05, 1.0]))
+RATES = (0.0, 0.000015, 0.000075)
 
 
-@given(REQUESTS, st.integers(1, 400), st.integers(1, 5))
-async def test_no_fan_out_goes_more_than_one_request_beyond_its_cap(
-    requests: list[tuple[int, int]], cap: int, levels: int
+@given(REQUESTS, st.lists(CAPS, min_size=4, max_size=4))
+async def test_w20_no_tree_of_agents_goes_beyond_one_of_its_caps(
+    requests: list[tuple[int, int, int, int]], caps: list[Caps]
 ) -> None:
-    """Many at once, on accounts of their own and their parents'; what comes back is
-    anything up to what was foreseen."""
-    parent = Account("turn", Caps(cap))
+    """64 at a time, each on a branch of its own of a tree of accounts; what comes back is
+    anything up to what was allowed."""
+    tree = [Account("turn", one) for one in caps]
 
-    async def one(sent: int, answer: int) -> None:
-        accounts = [Account("turn", Caps()) for _ in range(levels)]
+    async def one(sent: int, answer: int, branch: int, price: int) -> None:
+        accounts, rate = [tree[0], tree[branch]], RATES[price]
         try:
-            held = await Budget([*accounts, parent]).reserve(Amount(sent), Amount(sent + 60))
+            held = await Budget(accounts).reserve(Amount(sent, sent * rate / 5), 60_000, rate)
         except OverBudget:
             return
         await asyncio.sleep(0)
-        held.settle(Amount(sent + answer))
+        answer = min(answer, held.answer)
+        held.settle(Amount(sent + answer, sent * rate / 5 + answer * rate))
 
     await asyncio.gather(*(one(*request) for request in requests))
-    assert parent.used.tokens <= cap + max(sent + answer for sent, answer in requests)
-    assert parent.open == 0
+    for account in tree:
+        used, most = account.used, account.caps
+        assert not most.tokens or used.tokens <= most.tokens
+        assert not most.dollars or used.dollars <= most.dollars + 1e-12
+        assert account.open == 0
 
 
 def test_a_rate_lets_through_so_many_an_hour_and_says_how_long() -> None:
@@ -161,41 +177,41 @@ async def test_l14_money_and_the_day_and_month(tmp_path: Path) -> None:
 async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_program(
     tmp_path: Path,
 ) -> None:
-    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(3)]
+    script = [Turn(Words("Hi."), usage=Usage(30_000, out=10)) for _ in range(3)]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
-        await session.change(caps=Caps(tokens=8_000))
+        await session.change(caps=Caps(tokens=80_000))
         assert end_of(list(await say(session))).reason == "done"
         async with engine_home(tmp_path, "anthropic", script) as other:
             there = await other.engine.sessions.open(session.info.id)
             assert end_of(list(await say(there))).reason == "done"
-            assert other.engine.budgets.used(session.info.id).tokens == 6_020
+            assert other.engine.budgets.used(session.info.id).tokens == 60_020
         again = await home.engine.sessions.open(session.info.id)
         end = end_of(list(await say(again)))
         assert (end.reason, end.cap) == ("token_limit", "session")
-        assert home.engine.budgets.used(session.info.id).tokens == 6_020
+        assert home.engine.budgets.used(session.info.id).tokens == 60_020
         assert len(home.asked) == 1
 
 
 async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) -> None:
     """The day's cap would be none for who deletes chats, nor for a server that keeps none."""
-    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10))]
+    script = [Turn(Words("Hi."), usage=Usage(30_000, out=10))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         assert end_of(list(await say(session))).reason == "done"
         await home.engine.sessions.delete(session.info.id)
         (spent,) = (await home.engine.usage_costs.spent("day")).values()
-        assert (spent.requests, spent.usage.total) == (1, 3_010)
+        assert (spent.requests, spent.usage.total) == (1, 30_010)
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.engine.settings.values.day_tokens = 3_000
+        home.engine.settings.values.day_tokens = 30_000
         assert end_of(list(await say(await home.session()))).cap == "day"
         assert not home.asked
 
 
 async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
-    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
+    script = [Turn(Words("Hi."), usage=Usage(30_000, out=10)) for _ in range(2)]
     async with engine_home(tmp_path, "anthropic", script) as home:
-        home.engine.settings.values.day_tokens = 4_000
+        home.engine.settings.values.day_tokens = 33_000
         assert end_of(list(await say(await home.session()))).reason == "done"
         assert end_of(list(await say(await home.session()))).cap == "day"
         with closing(sqlite3.connect(home.engine.paths.database)) as db, db:
@@ -206,17 +222,17 @@ async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
 
 async def test_l14_a_month_ends_at_its_cap_and_the_next_one_has_all_of_it(tmp_path: Path) -> None:
     """No request begins that would pass it, also not after a restart."""
-    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
+    script = [Turn(Words("Hi."), usage=Usage(30_000, out=10)) for _ in range(2)]
     async with engine_home(tmp_path, "anthropic", script) as home:
         values = home.engine.settings.values
-        values.month_tokens = 4_000
+        values.month_tokens = 33_000
         assert end_of(list(await say(await home.session()))).reason == "done"
         end = end_of(list(await say(await home.session())))
         assert (end.reason, end.cap) == ("token_limit", "month") and len(home.asked) == 1
-        assert end.detail == "Your limit of 4,000 tokens for this month is reached."
+        assert end.detail == "Your limit of 33,000 tokens for this month is reached."
     async with engine_home(tmp_path, "anthropic", script) as home:
         values = home.engine.settings.values
-        values.month_tokens = 4_000
+        values.month_tokens = 33_000
         assert end_of(list(await say(await home.session()))).cap == "month"
         assert not home.asked
         with closing(sqlite3.connect(home.engine.paths.database)) as db, db:

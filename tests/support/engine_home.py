@@ -99,7 +99,8 @@ async def engine_home(
     """
     folder = home / "work"
     folder.mkdir(exist_ok=True)
-    async with Simulator(script, pace=False, **simulated) as simulator:  # type: ignore[arg-type]
+    simulated = {"pace": False, **simulated}
+    async with Simulator(script, **simulated) as simulator:  # type: ignore[arg-type]
         paths = Paths.below(home / "studio")
         settings = SettingsFile(paths.settings)
         give_time(await settings.load())

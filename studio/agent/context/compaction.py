@@ -173,6 +173,10 @@ class Compactor:
         """Tokens of the next request: the provider's count plus an estimate of new items."""
         return await self._weighed(self._estimator.total, self._history)
 
+    async def most_tokens(self) -> int:
+        """Tokens that the next request has at the most, see ``TokenEstimator.most``."""
+        return await self._weighed(self._estimator.most, self._history)
+
     async def _weighed(self, of: _Weighing[Weighed], history: NativeHistory) -> Weighed:
         sent, usage = self._transcript.last_sent, self._transcript.last_usage
         async with self._weighing:

@@ -23,7 +23,7 @@ from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolRes
 from studio.domain.models import ModelInfo
 from studio.providers.base import Provider, Reply, Request
 
-from .token_count import estimate_request
+from .token_count import most_of_request
 
 SUMMARY_FAILED = (
     "The summary could not be written ({why}). Each of the earlier exchanges was shortened to a "
@@ -84,8 +84,9 @@ class SummaryWriter:
 
     async def _asked(self, request: Request) -> str:
         access = self._access
-        tokens = await asyncio.to_thread(estimate_request, request)
-        reservation = await access.meter.reserve(tokens, access.facts)
+        tokens = await asyncio.to_thread(most_of_request, request)
+        reservation = await access.meter.reserve(tokens, request)
+        request = reservation.bounded(request)
         stream, began, words = access.provider.stream(request), time.monotonic(), list[str]()
         reply = Reply()
         try:

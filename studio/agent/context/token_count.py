@@ -76,13 +76,26 @@ KINDS: tuple[PartKind, ...] = get_args(PartKind)
 _RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
 BYTES_PER_TOKEN = 4
 """Approximate bytes of text per token."""
+OVERHEAD = 16
+"""Tokens that an item may have beside its words."""
 MAX_RATIO = 4.0
 """The largest accepted ratio between a provider's count and the estimate."""
 
-_IGNORED_KEYS = frozenset(
-    ("signature", "thoughtSignature", "encrypted_content", "cache_control", "media_type", "id")
-) | frozenset(
-    ("call_id", "tool_use_id", "tool_call_id", "type", "role", "status", "mimeType", "detail")
+_UNREAD = frozenset(("signature", "thoughtSignature", "encrypted_content"))
+_IGNORED_KEYS = _UNREAD | frozenset(
+    [
+        "cache_control",
+        "media_type",
+        "id",
+        "call_id",
+        "tool_use_id",
+        "tool_call_id",
+        "type",
+        "role",
+        "status",
+        "mimeType",
+        "detail",
+    ]
 )
 """Keys of values that do not count as text for the model."""
 _BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
@@ -141,6 +154,23 @@ class TokenEstimator:
         if known:
             self.ratio = min(max(usage.input / known, 1 / MAX_RATIO), MAX_RATIO)
         return usage.input + round(self.ratio * (whole - known))
+
+    def most(self, history: EstimatedHistory, sent: Sent | None, usage: Usage) -> int:
+        """Tokens that the next request has at the most.
+
+        What the provider has counted is known; of the rest each byte may be one. What the
+        program writes itself, the system prompt and the tools, has two at least to each.
+        """
+        self._weigh(history)
+        counted = self._counted(history, sent, usage)
+        first = counted or 0
+        whole, known = self._cumulative[-1], self._cumulative[first]
+        head = usage.input if counted is not None else 2 * self._head
+        if counted is None:
+            known = self._head
+        new = history.items[first:]
+        unread = sum(map(_unread_bytes, new))
+        return head + BYTES_PER_TOKEN * (whole - known) + unread + OVERHEAD * len(new)
 
     def parts(
         self, history: EstimatedHistory, sent: Sent | None, usage: Usage
@@ -261,6 +291,19 @@ def estimate_request(request: Request) -> int:
     """Estimated tokens of a single request."""
     scale = ItemEstimator(request.tools)
     return _text_tokens(request.system) + sum(scale.weigh(item).total() for item in request.history)
+
+
+def most_of_request(request: Request) -> int:
+    """Tokens that a single request has at the most."""
+    return BYTES_PER_TOKEN * estimate_request(request) + OVERHEAD * (len(request.history) + 1)
+
+
+def _unread_bytes(value: Json) -> int:
+    """Bytes of what a provider keeps of its thinking in an item."""
+    if isinstance(value, dict):
+        kept = sum(len(x) for name, x in value.items() if name in _UNREAD and isinstance(x, str))
+        return kept + sum(_unread_bytes(x) for x in value.values())
+    return sum(map(_unread_bytes, value)) if isinstance(value, list) else 0
 
 
 def _reads_files(spec: ToolSpec) -> bool:

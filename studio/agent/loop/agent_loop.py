@@ -85,6 +85,8 @@ class AgentLoop:
         if (reply.calls and not cut_short) or reply.stop == "pause":
             return None
         if reply.stop == "max_tokens":
+            if (limit := self.requests.limit) is not None:
+                raise limit
             return TurnEnd("token_limit", "The answer reached the model's output limit.")
         if self.context.steering and self.state.step < self.state.limits.steps:
             return None
@@ -98,7 +100,8 @@ class AgentLoop:
         """Request the reply of this step, with as many attempts as needed."""
         while True:
             await self._before_request()
-            attempt = self.requests.attempt(self.state.step, await self.context.compactor.tokens())
+            most = await self.context.compactor.most_tokens()
+            attempt = self.requests.attempt(self.state.step, most)
             try:
                 async with aclosing(attempt) as received:
                     async for item in received:

@@ -11,10 +11,9 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import fields, replace
-from functools import partial
 from typing import cast
 
-from studio.agent.budget import Reservation
+from studio.agent.budget import OverBudget, Reservation
 from studio.agent.prompts import CALL_BROKEN_OFF
 from studio.domain.codec import encode
 from studio.domain.errors import ProviderError
@@ -102,6 +101,8 @@ class ModelRequests:
         self._failed = 0
         """Attempts of this step that failed."""
         self._rebuilt = self._warned = self._waits = False
+        self.limit: OverBudget | None = None
+        """The cap that the last answer was shortened for, if it was."""
         self._skip = asyncio.Event()
         self._attempt: _Attempt | None = None
         self._began = asyncio.Event()
@@ -121,7 +122,7 @@ class ModelRequests:
 
         The caller stops reading at the reply, so nothing may follow it. A reply without calls
         is in the history by then. If no reply comes, the attempt failed and the wait is over:
-        send the next attempt. ``tokens`` is the expected size of the request. Raises
+        send the next attempt. ``tokens`` is what the request has at the most. Raises
         ContextTooLong, OverBudget, and ProviderError if no attempt is left.
         """
         self._skip.clear()
@@ -166,12 +167,13 @@ class ModelRequests:
         provider, request = self._access.provider, self._request(step)
         if (recorder := self._context.recorder) is not None:
             turn_id, chain = self._context.started.turn_id, self._history.chain[-1]
-            recorder.begin(turn_id, chain, partial(request_setting, request))
+            recorder.begin(turn_id, chain, lambda: request_setting(request))
         if not self._warned and (warning := await provider.warning(request)):
             self._warned = True
             yield Notice(warning)
         sent = self._context.ledger.expect(provider, request, self._history)
-        reservation = await self._access.meter.reserve(tokens, request.facts)
+        reservation = await self._access.meter.reserve(tokens, request)
+        self.limit, request = reservation.limit, reservation.bounded(request)
         try:
             attempt = _Attempt(provider.stream(request))
             try:

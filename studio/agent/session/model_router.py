@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from studio.agent.budget import Budget, RequestMeter, RequestRate
-from studio.agent.context.token_count import estimate_request
+from studio.agent.context.token_count import most_of_request
 from studio.agent.prompts import ROUTING_SYSTEM
 from studio.agent.provider_factory import ProviderFactory
 from studio.agent.usage_costs import token_rates
@@ -316,12 +316,12 @@ class ModelRouter:
         request = Request(target[1], items, system, output_limit=ANSWER, facts=facts)
         purse = RequestMeter(budget, self._rate, token_rates(*target, READS, facts))
         try:
-            reservation = await purse.reserve(estimate_request(request), facts)
+            reservation = await purse.reserve(most_of_request(request), request)
         except StudioError:
             return None
         text, reply = "", Reply()
         try:
-            text, reply = await _answered(provider.stream(request), deadline)
+            text, reply = await _answered(provider.stream(reservation.bounded(request)), deadline)
         finally:
             await purse.settle(reservation, reply.usage, reply.cost)
         return ShortAnswer(text, reply.usage, time.monotonic() - began, reply.cost)

@@ -137,7 +137,7 @@ def thinking_parameters(request: Request) -> JsonObject:
             body["output_config"] = {"effort": nearest_effort(effort or "none", _levels(request))}
         case "budget" if effort not in (None, "none") and _may_think(request.history):
             budget = BUDGETS[nearest_effort(effort, tuple(BUDGETS))]
-            most = min(limit + budget, _most(request) or limit + budget)
+            most = min(filter(None, (limit + budget, _most(request), request.ceiling)))
             budget = min(budget, most // 2)
             if budget >= LEAST_BUDGET:
                 body["max_tokens"] = most

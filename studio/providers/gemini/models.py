@@ -63,7 +63,7 @@ def generation_config(request: Request) -> JsonObject:
         budget = thinking.get("thinkingBudget")
         limit = request.output_limit + (budget if isinstance(budget, int) else 0)
         most = request.facts.output_limit if request.facts else None
-        config["maxOutputTokens"] = min(limit, most) if most else limit
+        config["maxOutputTokens"] = min(filter(None, (limit, most, request.ceiling)))
     refused = request.facts is not None and request.facts.sampling is False
     if request.temperature is not None and not refused:
         config["temperature"] = request.temperature

@@ -79,10 +79,10 @@ async def goes_on(home: EngineHome, session: Session, *, at_once: bool = False) 
 async def test_while_it_waits_for_a_place_in_a_budget(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", [Turn(Words("Done."))]) as home:
         session = await home.session()
-        await session.change(caps=Caps(tokens=12_000))
+        await session.change(caps=Caps(tokens=120_000))
         agent = await home.engine.agent("Coder", home.folder)
         budget = await home.engine.services.budgets.for_turn(session.info, agent, None)
-        other = await budget.reserve(Amount(1), Amount(11_000))
+        other = await budget.reserve(Amount(1), 119_000)
         await stopped(session, seen(TurnStarted), after=0.3)
         assert not home.asked
         other.settle()

@@ -1,0 +1,99 @@
+"""No tree of agents passes a cap by a cent (W-20)."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from studio.domain.agents import Caps
+from studio.domain.models import Usage
+from studio.domain.runs import Run
+from studio.providers.pricing import request_cost
+from studio.simulator import Call, Pace, RequestView, Returned, Text, Turn
+from studio.simulator.script import Usage as Spent
+from support.delegation_home import agent, save
+from support.engine_home import EngineHome, engine_home
+from support.workflow_home import asked_in, begin, carry_out, workflow
+
+MODEL = "claude-sonnet-4-5"
+SLOW = Pace(0.1, 10_000)
+STEPS = f"""\
+  - id: each
+    for_each: [{", ".join(map(str, range(24)))}]
+    max_parallel: 64
+    fail_fast: false
+    agent: Lead
+    model: anthropic/{MODEL}
+    prompt: "Item ${{{{ item }}}}"
+"""
+
+
+class Provider:
+    """Bills what it likes within the limits of a request, and counts it.
+
+    A request has a token to three bytes, whoever asks. Some agents start others, two deep.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self.billed = Usage()
+        self.dollars = 0.0
+        self.home: EngineHome | None = None
+        self.at_once = 0
+
+    def __call__(self, view: RequestView) -> Turn:
+        assert self.home is not None
+        chance, on_way = self._chance, self.home.simulator.requests
+        self.at_once = max(self.at_once, sum(not one.done.is_set() for one in on_way))
+        sent, limit = len(json.dumps(view.body)) // 3, view.limit or 0
+        out = min(chance.choice([40, 900, 5000, 10**9]), limit, 20_000)
+        written = chance.choice([0, sent])
+        usage = Usage(sent, cache_write=written, output=out)
+        self.billed += usage
+        self.dollars += request_cost("anthropic", MODEL, usage, None) or 0.0
+        spent = Spent(sent, cache_write=written, out=out)
+        if out == limit:
+            return Turn(Text("And so on"), stop="max_tokens", usage=spent, pace=SLOW)
+        started = any(isinstance(one, Returned) for one in view.items)
+        if "delegate" in view.tool_names and not started and chance.random() < 0.7:
+            tasks = [{"agent": "Lead", "task": f"{asked_in(view)[-40:]}.{n}"} for n in range(2)]
+            return Turn(*(Call("delegate", task) for task in tasks), usage=spent, pace=SLOW)
+        return Turn(Text("Done."), usage=spent, pace=SLOW)
+
+
+@pytest.mark.parametrize(
+    ("seed", "budget", "step"),
+    [(1, "dollars: 1", "tokens: 150000"), (2, "tokens: 300000", "dollars: 0.7")],
+)
+async def test_w20_no_tree_of_agents_passes_a_cap_by_a_cent(
+    tmp_path: Path, seed: int, budget: str, step: str
+) -> None:
+    """64 at a time, delegation included; a raised cap lets the run go on to its end."""
+    script = Provider(seed)
+    own = f"    budget: {{{step}}}\n" if step else ""
+    async with engine_home(tmp_path, "anthropic", script, pace=True) as home:
+        script.home = home
+        home.engine.settings.values.turn_dollars = home.engine.settings.values.day_dollars = 0.0
+        save(home.engine.paths.agents, agent("Lead", "agents: [Lead]\nchildren: 8"))
+        runner = await begin(home, workflow(STEPS + own, f"budget: {{{budget}}}\n"))
+        run = await carry_out(runner)
+        assert run.state == "paused", run.end
+        within_cap(script, run.caps[""])
+        within_cap(script, runner.plan.workflow.step("each").budget.caps)
+        assert script.at_once > 3
+        await runner.raise_cap(Caps(), "each")
+        await runner.raise_cap(Caps())
+        await runner.resume()
+        ended: Run = await carry_out(runner)
+        assert ended.end is not None, ended.paused
+        assert not home.simulator.violations
+
+
+def within_cap(script: Provider, caps: Caps) -> None:
+    if caps.dollars:
+        assert script.dollars <= caps.dollars + 1e-9, script.dollars
+    if caps.tokens:
+        assert script.billed.total <= caps.tokens, script.billed
