@@ -73,7 +73,8 @@ class RunStarted:
     ``provider`` and ``model`` answer in steps that name none; empty for the person's setting.
     ``forked_from`` is the run that this one repeats from some step on, empty for none. ``parent``
     is the run whose step ``parent_step`` this one is, empty for one that a person began. Runs of
-    one ``group`` are not carried out at the same time; empty for none.
+    one ``group`` are not carried out at the same time; empty for none. ``parts`` are the digests of
+    the agents and tools that it began with.
     """
 
     run_id: str
@@ -92,6 +93,7 @@ class RunStarted:
     parent: str = ""
     parent_step: str = ""
     group: str = ""
+    parts: JsonObject = field(default_factory=dict[str, Json], hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@
 - ``compare``: Tells what differs between two runs.
 - ``child_runs``: Begins and opens the runs of steps that are workflows themselves.
 - ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
+- ``run_parts``: Tells which agents and tools a run began with, and what has changed.
 - ``desk``: Lets steps that write see their own changes on a copy, and merges them.
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``replay``: Does a recorded run again without keys and network, and compares.

@@ -51,6 +51,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step
+from studio.storage.connection import Unwritable
 from studio.storage.runs import NewRun, RunStore
 
 from .breakpoints import begin_or_stop, stop_after
@@ -479,6 +480,8 @@ class Runner:
             outcome = await self._outcome(step, one)
         except ExpressionError as error:
             outcome = StepFinished(*key, "failed", str(error), fault="invalid")
+        except Unwritable:  # what it did is not stored: it goes on when it can be
+            raise
         except StudioError as error:
             outcome = failed_start(step, one.item, error)
         if self._closing:

@@ -155,6 +155,7 @@ class StepWork:
             least="background",
         )
         end = await _carried_out(turn, events)
+        await session.flush()  # the end of a step is no truth without what it did
         if gate.closed:
             return Waiting()
         if end is None:
@@ -196,6 +197,7 @@ class StepWork:
             call=call,
         )
         end, made = await _carried_out(turn, events), session.transcript.tool(call.id)
+        await session.flush()
         if end is None or end.reason == "cancelled":
             return Interrupted()
         if made is None:  # it could not begin

@@ -21,6 +21,7 @@ from .fork import ForkPlan, ForkRequest, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
 from .run_files import RunFiles, fit_inputs, group_of, read_text
+from .run_parts import RunParts, changes
 from .runner import LOOK, YOU_STOPPED, Runner
 
 PATIENCE = 20
@@ -45,6 +46,7 @@ class WorkflowRuns:
         self._engine = engine
         self.store = RunStore(engine.database)
         self.files = RunFiles(engine, self.store)
+        self.parts = RunParts(engine)
         self.locate, self.workflow_of = self.files.locate, self.files.workflow_of
         self.sessions = engine.store
         """Where the sessions of steps are stored."""
@@ -68,7 +70,9 @@ class WorkflowRuns:
             model=options.model,
             permission_mode=options.permission_mode,
         )
-        return await self._begin(replace(started, group=group_of(plan, started)), text, plan)
+        parts = await self.parts.of(workflow, folder)
+        started = replace(started, group=group_of(plan, started), parts=parts)
+        return await self._begin(started, text, plan)
 
     async def plan_fork(self, request: ForkRequest) -> ForkPlan:
         """What a fork of a run would link and run, to be shown before ``fork`` (W-30).
@@ -88,7 +92,9 @@ class WorkflowRuns:
 
     async def fork(self, plan: ForkPlan) -> Runner:
         """Begin a fork as planned; ``carry_out`` does the rest. The run before never changes."""
-        return await self._begin(plan.started, plan.text, Plan(plan.workflow), plan.events)
+        parts = await self.parts.of(plan.workflow, Path(plan.started.folder))
+        started = replace(plan.started, parts=parts)
+        return await self._begin(started, plan.text, Plan(plan.workflow), plan.events)
 
     async def _begin(
         self, started: RunStarted, text: str, plan: Plan, more: Sequence[RunEvent] = ()
@@ -152,17 +158,25 @@ class WorkflowRuns:
         for run_id in runner.run_ids:
             await self.store.release(run_id)
 
-    async def changed(self, run: Run) -> bool:
-        """Whether the file of a run has changed since it began, or is not there any more."""
+    async def changes(self, run: Run) -> list[str]:
+        """What has changed since a run began: its file, and its agents and tools (W-13)."""
         started = run.started
-        if started is None or not started.source:
-            return False
+        if started is None:
+            return []
+        found: list[str] = []
+        if started.source and not await self._is_same(Path(started.source), started.digest):
+            found.append("The workflow’s file has changed since. The run goes on without that.")
+        now = await self.parts.of(await self.workflow_of(run), Path(started.folder))
+        return found + changes(started.parts, now)
+
+    async def _is_same(self, path: Path, digest: str) -> bool:
+        """Whether a workflow's file is there, and as it was."""
         try:
-            text = await asyncio.to_thread(read_text, Path(started.source))
+            text = await asyncio.to_thread(read_text, path)
         except ConfigurationError:
-            return True
+            return False
         found = read_workflow_text(text).workflow
-        return found is None or found.digest != started.digest
+        return found is not None and found.digest == digest
 
     async def find(self, start: str) -> RunInfo:
         """The one run whose id begins so; raises ConfigurationError if there is not one."""

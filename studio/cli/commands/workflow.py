@@ -187,8 +187,9 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
     if run.end is not None:
         await runs.close(runner)
         raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
-    if await runs.changed(run):
-        context.console.say("The workflow’s file has changed since. The run goes on without that.")
+    if changes := await runs.changes(run):
+        again = f"agent-studio workflow fork {found.id[:8]} --from STEP --new-files"
+        context.console.say(*changes, f"To begin with all that is new: {again}")
     if options.dollars or options.minutes:
         caps = run.caps[""]
         caps = replace(caps, dollars=options.dollars or caps.dollars)
