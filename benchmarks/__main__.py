@@ -27,6 +27,7 @@ WITH_ROWS = (
     "decisions",
     "graph",
     "timeline",
+    "workflow",
     "command",
     "beside",
     "server",

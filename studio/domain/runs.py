@@ -163,6 +163,8 @@ class Run:
         self.began = self.changed = 0.0
         self.steps: dict[tuple[str, str], StepRun] = {}
         """Steps and items by id and key; the key of a step as a whole is empty."""
+        self._unseen: dict[tuple[str, str], StepRun] = {}
+        """Those that were asked for and that nothing was said of."""
         self.items: dict[str, dict[str, Json]] = {}
         """The items of steps that have some, by key, in order."""
         self.rounds: dict[str, int] = {}
@@ -251,7 +253,11 @@ class Run:
 
     def step(self, step: str, item: str = "") -> StepRun:
         """A step or an item as it is now; one that waits if nothing was said of it."""
-        return self.steps.get((step, item)) or StepRun(step, item)
+        key = step, item
+        found = self.steps.get(key) or self._unseen.get(key)
+        if found is None:
+            found = self._unseen[key] = StepRun(step, item)
+        return found
 
     def round_of(self, step: str) -> int:
         return self.rounds.get(step, 1)

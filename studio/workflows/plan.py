@@ -79,6 +79,8 @@ class Plan:
                 handled = self._handles.get(step.on_error, ())
                 self._handles[step.on_error] = (*handled, step.id)
         waits = {id: (*needs, *self._handles.get(id, ())) for id, needs in self.needs.items()}
+        self._waits = {id: frozenset(names) for id, names in waits.items()}
+        """What has to be over before each step may begin or is left out."""
         self.circle = find_circle(waits)
         """Steps that wait for each other, so that the run would never end; or none."""
         self._after = all_needs(waits)
@@ -92,8 +94,9 @@ class Plan:
             self._wind_up(run, failed, decision)
         else:
             places = _Places(self.workflow, run)
+            over = {id for (id, item), one in run.steps.items() if not item and one.over}
             for step in self.workflow.steps:
-                if not run.step(step.id).over:
+                if step.id not in over and self._waits[step.id] <= over:
                     self._step(run, step, now, places, decision)
         if decision.events:
             decision.starts.clear()

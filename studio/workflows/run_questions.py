@@ -21,6 +21,10 @@ Key = tuple[str, str]
 """A step and its item."""
 
 
+ASKS = (AwaitingPermission, AwaitingReply, PermissionResolved, ReplyGiven)
+"""Events of a session that are about a question."""
+
+
 def session_question(
     key: Key, session_id: str, event: Event, path: Path
 ) -> StepAsked | StepAnswered | None:

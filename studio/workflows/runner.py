@@ -64,7 +64,7 @@ from .instant_steps import approved, result_or_question
 from .plan import INSTANT, Plan, Start
 from .run_accounts import RunAccounts, out_of_time
 from .run_files import RunFiles
-from .run_questions import Key, QuestionsBelow, session_question
+from .run_questions import ASKS, Key, QuestionsBelow, session_question
 from .step_tasks import StepTasks
 from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, Waiting, failed_start
 from .unsure import REPEATED, told_about, unsure_actions, unsure_question
@@ -114,6 +114,8 @@ class Runner:
         self._fresh: set[Key] = set()
         """What has begun here, and is not worked on yet."""
         self._sessions: dict[Key, Session] = {}
+        self._keys: dict[str, Key] = {}
+        """The same by the ids of the sessions."""
         self._recording = BackgroundTasks()
         self._listeners: list[Listener] = []
         self._closing = False
@@ -393,9 +395,8 @@ class Runner:
                         below.append((step, plan, new))
                         run_id = new.started.run_id
                     else:
-                        session = self._sessions[start.key] = await self._work.session(
-                            step, start.item
-                        )
+                        session = await self._work.session(step, start.item)
+                        self._use(start.key, session)
                 except (StudioError, ExpressionError) as error:
                     events += await self._finished(failed_start(step, start.item, error))
                     continue
@@ -651,13 +652,18 @@ class Runner:
         """The session of a try that began before; a new one where it was not stored any more."""
         key = one.step, one.item
         if await self._engine.store.get(one.session_id) is not None:
-            self._sessions[key] = await self._engine.sessions.open(one.session_id)
+            session = await self._engine.sessions.open(one.session_id)
         else:  # killed before its first message was on the disk
-            self._sessions[key] = session = await self._work.session(step, one.item)
+            session = await self._work.session(step, one.item)
             attempt = one.last.attempt if one.last is not None else 1
             round = self.run.round_of(step.id)
             await self._record(StepStarted(*key, round, attempt, session.info.id))
-        return self._sessions[key]
+        return self._use(key, session)
+
+    def _use(self, key: Key, session: Session) -> Session:
+        """Listen to the questions of a session, in which a step works."""
+        self._sessions[key], self._keys[session.info.id] = session, key
+        return session
 
     def command(self, step: Step, item: str) -> str:
         """The command line of a step; raises ExpressionError."""
@@ -739,10 +745,12 @@ class Runner:
 
     def _heard(self, envelope: EventEnvelope) -> None:
         """Record that a step's session asks the person, or was answered."""
-        keys = [key for key, one in self._sessions.items() if one.info.id == envelope.session_id]
-        if not keys or self._closing or keys[0] not in self._tasks:
+        key = self._keys.get(envelope.session_id)
+        if key is None or self._closing or key not in self._tasks:
             return
-        key, step = keys[0], self.plan.workflow.step(keys[0][0])
+        if not isinstance(envelope.event, ASKS):
+            return
+        step = self.plan.workflow.step(key[0])
         path = self._path(step, key[1], *([envelope.agent] if step.kind == "agent" else []))
         event = session_question(key, envelope.session_id, envelope.event, path)
         known = isinstance(event, StepAnswered) and event.question_id in self.run.answers
