@@ -105,14 +105,16 @@ def use(wanted: str, app: QCoreApplication | None = None) -> None:
         for earlier in app.findChildren(QTranslator):
             app.removeTranslator(earlier)
             earlier.deleteLater()
-    if wanted == "en":
-        _catalogue = gettext.NullTranslations()
-        return
-    _catalogue = gettext.GNUTranslations(BytesIO(_compiled(_read(wanted))))
+    _catalogue = gettext.NullTranslations()
+    if wanted != "en":
+        _catalogue = gettext.GNUTranslations(BytesIO(_compiled(_read(wanted))))
     if app is not None:
-        qt, folder = QTranslator(app), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
-        if qt.load(usual, "qtbase", "_", folder):
-            app.installTranslator(qt)
+        from .qt_texts import QtTexts
+
+        qt, folder = QtTexts(app), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+        if wanted != "en":
+            qt.load(usual, "qtbase", "_", folder)
+        app.installTranslator(qt)
 
 
 def _read(language: str) -> str:

@@ -145,7 +145,7 @@ class MainWindow(QMainWindow):
         self.sidebar.open_session.connect(self.open_session)
         self.sidebar.open_found.connect(self.open_session)
         self.sidebar.chats.window_wanted.connect(self.window_wanted)
-        self.sidebar.left.connect(self.chat.composer.setFocus)
+        self.sidebar.left.connect(self._show_chat)
         self.sidebar.settings.connect(self.preferences.open)
         self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
         self.sidebar.page.connect(self.pages.show_page)
@@ -372,6 +372,7 @@ class MainWindow(QMainWindow):
             from studio.ui.palette.palette import Palette
 
             self._palette = Palette(self.theme, self._entries, self)
+            self._palette.window_wanted.connect(self.window_wanted)
         self._entries.read_registries()
         self._palette.open()
         self._later(self._entries.read_stored())
@@ -441,8 +442,9 @@ class MainWindow(QMainWindow):
         self._menu_bar.arm(event.key() == Qt.Key.Key_Alt)
         if event.key() == Qt.Key.Key_Alt:
             self._menu_letters.show()
-        if event.key() == Qt.Key.Key_Escape and self.pages.shows_chat:
-            self.chat.composer.setFocus()
+        in_use = self.pages.shows_chat or self.pages.shown  # the first page of all stays
+        if event.key() == Qt.Key.Key_Escape and in_use:
+            self._show_chat()
         else:
             super().keyPressEvent(event)
 

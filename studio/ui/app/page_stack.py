@@ -82,6 +82,7 @@ class PageStack(QStackedWidget):
         welcome = FirstRunController(self._theme, self._engine, self._chat, self._run)
         welcome.begun.connect(begun)
         welcome.show(self)
+        self._sidebar.select_page(None)
 
     def show_page(self, key: str, *target: str) -> None:
         """Show a page of the registry; ``target`` names what on it is wanted."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
@@ -352,9 +352,7 @@ class Program(QObject):
             await asyncio.to_thread(window.chat.prepare)
         except StorageError as error:
             more = tr("Nothing was changed. The window closes now.")
-            box = message_box(
-                window, "Agent Studio", tr_engine(str(error)), more, QMessageBox.Icon.Critical
-            )
+            box = message_box(window, "Agent Studio", tr_engine(str(error)), more)
             box.open()
             box.finished.connect(self.end)
             return

@@ -510,7 +510,7 @@ class ChatPage(PaintedWidget):
             return
         if action == "edit":
             self.model.run(self._edit_draft(self.session, draft_id))
-        elif action == "resolve":
+        elif action in ("resolve", "show"):
             self.draft_wanted.emit(self.session.info.id, draft_id)
         elif action in ("approve", "discard", "undo"):
             self.model.actions.decide_draft(draft_id, action)

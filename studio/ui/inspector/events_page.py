@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.ui.formatting import clock, moment
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
@@ -45,12 +45,23 @@ class EventRow:
     right: str = ""
     details: Callable[[], str] = str
     """All there is to know of it, one thing a line; called when it is shown."""
+    failed: bool = False
+    begins: bool = False
+    """Whether times count from here: a message was sent."""
 
 
 class _Events(QAbstractListModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rows: list[EventRow] = []
+
+    def seconds(self, index: int) -> float:
+        """Since the message that it belongs to was sent."""
+        at = self.rows[index].at
+        for row in reversed(self.rows[: index + 1]):
+            if row.begins:
+                return at - row.at
+        return at - self.rows[0].at
 
     def add(self, row: EventRow) -> None:
         if len(self.rows) >= KEPT_EVENTS:
@@ -74,11 +85,11 @@ class _Events(QAbstractListModel):
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.UserRole:
             return row
-        text = joined((row.text, row.right))
+        text = joined((row.text, tr("failed") if row.failed else "", row.right))
         if role == Qt.ItemDataRole.DisplayRole:
             return text
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(text)
+            return plain_tip(joined((moment(row.at), text)))
         return None
 
 
@@ -99,15 +110,21 @@ class _EventDelegate(QStyledItemDelegate):
             paint_rounded(painter, box, 6, t.color("selected"))
         rect = QRectF(option.rect).adjusted(16, 0, -16, 0)
         painter.save()
-        when = time.strftime("%H:%M:%S", time.localtime(row.at))
-        paint_text(painter, t, rect, when, "small digits", "text3")
+        model = index.model()
+        assert isinstance(model, _Events)
+        when, wide = (
+            clock(model.seconds(index.row())),
+            t.metrics("small").horizontalAdvance("00:00"),
+        )
+        place = QRectF(rect.x(), rect.y(), wide, rect.height())
+        end = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        paint_text(painter, t, place, when, "small digits", "text3", end)
         side = t.px(14)
-        x = rect.x() + t.metrics("small").horizontalAdvance("00:00:00") + 8
+        x = rect.x() + wide + 8
         mark = QRectF(x, rect.center().y() - side / 2, side, side)
-        t.paint_icon(painter, mark, row.icon, "text2")
+        t.paint_icon(painter, mark, row.icon, "err" if row.failed else "text2")
         right = t.metrics("small").horizontalAdvance(row.right)
-        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        paint_text(painter, t, rect, row.right, "small digits", "text2", at_right)
+        paint_text(painter, t, rect, row.right, "small digits", "text2", end)
         place = QRectF(mark.right() + 8, rect.y(), 0, rect.height())
         place.setRight(rect.right() - right - (8 if right else 0))
         paint_text(painter, t, place, row.text, "small digits", room=place.width())
@@ -121,7 +138,7 @@ class EventsPage(QWidget):
         super().__init__()
         self.theme = theme
         self._model = _Events(self)
-        self.filter = Field(theme, tr("Filter events"), icon="search")
+        self.filter = Field(theme, tr("Filter events"), icon="list-filter")
         self.filter.textChanged.connect(self._filter_rows)
         self.list = view = QListView()
         view.setAccessibleName(tr("Events"))

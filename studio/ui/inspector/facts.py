@@ -290,7 +290,11 @@ def event_rows(events: Iterable[tuple[float, Event]], session: Session) -> list[
     rows: list[EventRow] = []
     for at, event in events:
         if line := event_line(event, session):
-            rows.append(EventRow(at, *line, partial(event_details, event, session)))
+            details = partial(event_details, event, session)
+            failed = isinstance(event, Failed) or (
+                isinstance(event, ToolFinished) and event.is_error
+            )
+            rows.append(EventRow(at, *line, details, failed, isinstance(event, TurnStarted)))
     return rows
 
 
@@ -325,7 +329,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "brain", tr("Thinking"), _exact(event.seconds)
         case ToolFinished():
             tool = session.transcript.tool(event.call_id)
-            icon = "circle-x" if event.is_error or tool is None else tool.icon
+            icon = "circle-x" if tool is None else tool.icon
             words = f"{tool.name}  {tool.target}".strip() if tool else event.summary
             return icon, words, _exact(event.seconds)
         case AwaitingPermission():

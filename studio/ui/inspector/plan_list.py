@@ -10,15 +10,14 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.domain.plans import Plan
 from studio.ui.plan_text import ITEM_MARKS, item_look, progress, spoken_plan
-from studio.ui.theme import Theme, joined
+from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import draw_text
-from studio.ui.translation import tr, tr_later
+from studio.ui.translation import tr
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
 from .run_page import AT_RIGHT, HEADING, MARGIN
 
 _WORDS, _ANYWHERE = int(Qt.TextFlag.TextWordWrap), int(Qt.TextFlag.TextWrapAnywhere)
-_NONE = tr_later("None yet. Agents show one for work of several steps.")
 
 
 class _Line(NamedTuple):
@@ -32,11 +31,12 @@ class _Line(NamedTuple):
 
 
 class PlanList(PaintedWidget):
-    """The items with their states, and below them why the plan changed last."""
+    """The items with their states, and below them why the plan changed last; hidden without one."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
         self._plan: Plan | None = None
+        self.hide()
         self._height = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self._measure)
@@ -45,7 +45,7 @@ class PlanList(PaintedWidget):
 
     @property
     def plan(self) -> Plan | None:
-        """What is shown; None says that there is none."""
+        """What is shown; None while there is none."""
         return self._plan
 
     def set(self, plan: Plan | None) -> None:
@@ -55,6 +55,7 @@ class PlanList(PaintedWidget):
         self._plan = plan
         self._name()
         self._measure()
+        self.setVisible(plan is not None)
 
     def sizeHint(self) -> QSize:
         return QSize(240, self._height)
@@ -84,9 +85,9 @@ class PlanList(PaintedWidget):
 
     def _lines(self) -> list[_Line]:
         t, plan, y = self.theme, self._plan, self.theme.px(20 + HEADING.pitch + 2)
-        if plan is None:
-            return [_Line(tr(_NONE), self._place(tr(_NONE), "small", 0, y), "small", "text3")]
         lines: list[_Line] = []
+        if plan is None:
+            return lines
         for item in plan.items:
             role, color = item_look(item.status)
             place = self._place(item.text, role, t.px(22), y)
@@ -110,12 +111,13 @@ class PlanList(PaintedWidget):
         return _WORDS if fits else _ANYWHERE
 
     def _measure(self) -> None:
-        last = self._lines()[-1].place
-        self._height = last.top() + last.height() + self.theme.px(8)
+        lines = self._lines()
+        end = lines[-1].place.top() + lines[-1].place.height() if lines else 0
+        self._height = end + self.theme.px(8)
         self.setFixedHeight(self._height)
         self.update()
 
     def _name(self) -> None:
         plan = self._plan
-        self.setAccessibleName(spoken_plan(plan) if plan else joined((tr("Plan"), tr(_NONE))))
+        self.setAccessibleName(spoken_plan(plan) if plan else tr("Plan"))
         self.setAccessibleDescription(plan.why if plan else "")

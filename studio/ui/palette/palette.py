@@ -13,6 +13,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
     QVariantAnimation,
+    Signal,
 )
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
@@ -154,6 +155,9 @@ class PaletteField(QLineEdit):
 class Palette(PaintedWidget):
     """Covers the window; a click beside the box, Escape or a choice closes it."""
 
+    window_wanted = Signal(str)
+    """The id of a chat that is to be shown in a window of its own."""
+
     def __init__(self, theme: Theme, entries: Entries, window: QWidget) -> None:
         super().__init__(theme, window)
         self.entries, self._window = entries, window
@@ -201,15 +205,24 @@ class Palette(PaintedWidget):
         if before is not None and isValid(before) and before.isVisible():
             before.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def run(self) -> None:
-        """Do what the chosen line stands for."""
+    def run(self, *, beside: bool = False) -> None:
+        """Do what the chosen line stands for; ``beside`` opens a chat in a window of its own."""
         row = self.list.current
-        if row is not None:
-            self.close_palette()
-            self.entries.chosen(row.entry)
+        if row is None:
+            return
+        self.close_palette()
+        self.entries.chosen(row.entry)
+        if beside and row.entry.group == "chats":
+            self.window_wanted.emit(row.entry.name)
+        else:
             row.entry.run()
 
     # -- list ---------------------------------------------------------------------
+
+    @property
+    def _has_chats(self) -> bool:
+        rows = self.results.rows
+        return any(isinstance(row, FoundEntry) and row.entry.group == "chats" for row in rows)
 
     def _search(self) -> None:
         self.results.show(self.entries.find(self.field.text()))
@@ -283,7 +296,10 @@ class Palette(PaintedWidget):
     def _paint_foot(self, painter: QPainter, foot: QRectF) -> None:
         t = self.theme
         x, middle = foot.x() + t.px(16), foot.center().y()
-        for keys, text in (("↑+↓", tr("Move")), ("Enter", tr("Open"))):
+        hints = [("↑+↓", tr("Move")), ("Enter", tr("Open"))]
+        if self._has_chats:
+            hints.append(("Ctrl+Enter", tr("Open in new window")))
+        for keys, text in hints:
             paint_keycaps(painter, t, QPointF(x, middle), keys)
             x += keycaps_width(t, keys) + t.px(7)
             width = t.metrics("small").horizontalAdvance(text)
@@ -292,12 +308,10 @@ class Palette(PaintedWidget):
             x += width + t.px(14)
         entries = sum(isinstance(row, FoundEntry) for row in self.results.rows)
         count = tr_plural("{count} result", "{count} results", entries)
-        hints = tr("> actions  @ agents, files  # chats")
-        if self.field.text():
-            hints = count
+        said = count if self.field.text() else tr("> actions  @ agents, files  # chats")
         right = QRectF(x, foot.y(), foot.right() - t.px(16) - x, foot.height())
         side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        paint_text(painter, t, right, hints, "small", "text2", side)
+        paint_text(painter, t, right, said, "small", "text2", side, room=right.width())
 
     # -- keys and mouse -------------------------------------------------------------
 
@@ -329,7 +343,7 @@ class Palette(PaintedWidget):
         if key == Qt.Key.Key_Escape:
             self.close_palette()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.run()
+            self.run(beside=bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier))
         elif key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
             self.list.move(1 if key == Qt.Key.Key_Tab else -1)
         else:

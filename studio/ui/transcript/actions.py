@@ -43,7 +43,7 @@ class Actions(QObject):
     reply_given = Signal(str, list)
     """A call's id and the person's answers to the agent's questions, in order."""
     draft_action = Signal(str, str)
-    """A draft's id and ``approve``, ``discard``, ``edit``, ``undo`` or ``resolve``."""
+    """A draft's id and ``approve``, ``discard``, ``edit``, ``undo``, ``resolve`` or ``show``."""
     recovery_wanted = Signal(object)
     """A ``RecoveryAction``: a button of an error, a wait or an end was pressed."""
     link_activated = Signal(str)
@@ -162,7 +162,7 @@ class Actions(QObject):
             viewport.filled_in(item)
         elif action == "compose":
             self.left.emit()
-        elif action in ("approve", "discard", "edit", "undo", "resolve"):
+        elif action in ("approve", "discard", "edit", "undo", "resolve", "show"):
             self.draft_action.emit(str(value), action)
         elif action in RESTORING:
             viewport.focus.item = item  # the button disappears, the row keeps the focus

@@ -398,7 +398,8 @@ class TranscriptView(QAbstractScrollArea):
         elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             item, hit, _ = self._mouse.hit_at(event.pos().toPointF())
             reason = item.disabled_reason(hit, self.context) if item and hit else ""
-            words = hit.text if is_of_message(hit) and hit is not None else reason
+            named = hit is not None and (is_of_message(hit) or hit.style == "icon")
+            words = hit.text if hit is not None and named else reason
             QToolTip.showText(event.globalPos(), words, self.viewport())
             return True
         return super().viewportEvent(event)

@@ -26,12 +26,13 @@ def message_box(
     title: str,
     text: str,
     more: str = "",
-    icon: QMessageBox.Icon = QMessageBox.Icon.Question,
 ) -> QMessageBox:
-    """A box over the window of ``parent``, to be given buttons and opened; deleted when closed."""
+    """A box over the window of ``parent``, to be given buttons and opened; deleted when closed.
+
+    It has no picture: Fusion's are its own and follow no theme.
+    """
     box = _MessageBox(parent.window())
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(icon)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(text)

@@ -201,6 +201,8 @@ async def test_everything_is_reached_by_tab_and_has_a_name(tmp_path: Path) -> No
                 assert window.pages.isAncestorOf(focused()) or window.sidebar.isAncestorOf(
                     focused()
                 )
+                press(Key.Key_Escape)
+                assert window.pages.shows_chat and focused() is chat.composer.editor, name
 
             press(Key.Key_Slash, CTRL)
             sheet = next(w for w in QApplication.topLevelWidgets() if isinstance(w, KeySheet))

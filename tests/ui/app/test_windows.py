@@ -164,6 +164,20 @@ async def test_a_chat_opens_in_a_window_of_its_own(tmp_path: Path) -> None:
         next(line for line in lines if "Hello" in line.text()).trigger()
         await until(second.isActiveWindow)
 
+        # The palette does the same with Ctrl+Enter.
+        second.close()
+        await until(lambda: len(person.program.windows) == 1)
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        person.press(Key.Key_K, CTRL)
+        palette = await until(lambda: person.window._palette)
+        person.type("#hello")
+        await until(lambda: palette.list.current and palette.list.current.entry.group == "chats")
+        person.press(Key.Key_Return, CTRL)
+        await until(lambda: len(person.program.windows) == 2)
+        await until(lambda: person.program.windows[1].chat.session is session)
+        assert person.window.chat.session is None
+
 
 @on_window_loop
 async def test_windows_that_close_at_once_end_the_program(tmp_path: Path) -> None:

@@ -388,11 +388,20 @@ async def test_a_patch_is_one_card(tmp_path: Path) -> None:
         )
         said = [(hit.action, hit.text) for hit in cards[0].hits if hit.style != "row"]
         assert said == [
+            ("show", "Show on the page of drafts"),
             ("edit", "Edit…"),
+            ("show", "Show on the page of drafts"),
             ("approve", "Approve all 2 files"),
             ("discard", "Discard all"),
         ]
         assert cards[0].source() == "a.txt\n one\n-two\n+2\n three\n four\n\nb.txt\n-bee"
+        await person.click_hit(DraftItem, "show")
+        page = await until(
+            lambda: isinstance(p := person.window.pages.currentWidget(), DraftsPage) and p
+        )
+        await until(lambda: "a.txt" in page.detail.title._text)
+        person.press(Key.Key_Escape)
+        assert person.window.pages.shows_chat and person.composer.editor.hasFocus()
         await person.click_hit(DraftItem, "approve")
         await until(lambda: not (person.folder / "b.txt").exists())
         await until(lambda: not person.session.drafts.waiting())

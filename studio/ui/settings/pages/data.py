@@ -504,7 +504,6 @@ class DataPage(SettingsPage):
                 "They cannot be brought back. Their files in your folders, settings, keys, agents "
                 "and the audit stay. Chats in which a turn runs stay, too."
             ),
-            QMessageBox.Icon.Warning,
         )
         role = QMessageBox.ButtonRole
         delete = box.addButton(tr("Delete"), role.DestructiveRole)

@@ -362,10 +362,16 @@ class DraftItem(Item[DraftBlock]):
         y = row.bottom()
         if not part.waiting:
             self.hits.append(Hit(row, "toggle", id(block), part.name))
-        button = self._head_button(part)
+        button, end = self._head_button(part), context.width - style.px(36)
+        if part.waiting:
+            side = style.px(26)
+            place = QRectF(0, 0, side, side)
+            place.moveCenter(QPointF(context.width - style.px(21), row.center().y()))
+            words = tr("Show on the page of drafts")
+            self.hits.append(Hit(place, "show", part.draft.id, words, "icon", "maximize"))
+            end = place.left() - style.px(2)
         if button is not None:
             (hit,) = button_row(style, 0, 0, [(button, part.draft.id, "")])
-            end = context.width - style.px(12 if part.waiting else 36)
             hit.rect.moveTopRight(QPointF(end, row.center().y() - hit.rect.height() / 2))
             self.hits.append(hit)
         if not part.waiting and id(block) not in context.opened:
@@ -480,9 +486,9 @@ class DraftItem(Item[DraftBlock]):
             chevron = "chevron-down" if opened else "chevron-right"
             style.icon(painter, QPointF(right - style.px(5), middle), chevron, "text2", 14)
             right -= style.px(22)
-        in_head = (hit for hit in self.hits if hit.style != "row" and row.contains(hit.rect))
-        if (button := next(in_head, None)) is not None:
-            right = button.rect.left() - style.px(2)
+        for hit in self.hits:
+            if hit.style != "row" and row.contains(hit.rect):
+                right = min(right, hit.rect.left() - style.px(2))
         added, removed = part.counts
         for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
             if present or (part.about.rewrites and not (added or removed)):
