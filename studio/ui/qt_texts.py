@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTranslator
+from collections.abc import Mapping
 
-from .translation import tr, tr_later
+from PySide6.QtCore import QObject, QTranslator
 
-_LINES = {"Delete": tr_later("&Delete"), "Select All": tr_later("Select &All")}
-"""Lines of the menu of text fields, of which Qt gives the others letters."""
 _CONTEXTS = ("QLineEdit", "QWidgetTextControl")
+"""What the menus of text fields are made by."""
 
 
 class QtTexts(QTranslator):
-    """Qt's translation where one is loaded, else its English."""
+    """Qt's translation where one is loaded, else its English; ``lines`` go before in text menus."""
+
+    def __init__(self, parent: QObject, lines: Mapping[str, str]) -> None:
+        super().__init__(parent)
+        self._lines = lines
 
     def isEmpty(self) -> bool:
         return False
@@ -24,8 +27,7 @@ class QtTexts(QTranslator):
         disambiguation: str | None = None,
         n: int = -1,
     ) -> str:
-        line = _LINES.get(sourceText) if context in _CONTEXTS else None
-        if line:
-            return tr(line)
+        if context in _CONTEXTS and sourceText in self._lines:
+            return self._lines[sourceText]
         # An empty text would not be passed on to another translator.
         return super().translate(context, sourceText, disambiguation, n) or sourceText

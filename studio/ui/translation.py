@@ -54,6 +54,10 @@ def tr_later(text: str) -> str:
     return text
 
 
+_TEXT_MENU = {"Delete": tr_later("&Delete"), "Select All": tr_later("Select &All")}
+"""Lines of the menu of text fields that Qt gives no letter, with one."""
+
+
 def language() -> str:
     """The key in ``LANGUAGES`` of the language in use."""
     return _language
@@ -111,7 +115,11 @@ def use(wanted: str, app: QCoreApplication | None = None) -> None:
     if app is not None:
         from .qt_texts import QtTexts
 
-        qt, folder = QtTexts(app), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+        lines = {line: tr(text) for line, text in _TEXT_MENU.items()}
+        qt, folder = (
+            QtTexts(app, lines),
+            QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath),
+        )
         if wanted != "en":
             qt.load(usual, "qtbase", "_", folder)
         app.installTranslator(qt)
