@@ -22,6 +22,7 @@
 - ``links``: Reads links to places of the program, and writes them.
 - ``settings_controller``: Opens the settings, and applies changes that other programs made.
 - ``global_key``: Has a key of the whole desktop for the quick question, where that can be had.
+- ``windows_key``: Takes a key from Windows.
 - ``x11_key``: Takes a key from an X server.
 - ``session_bus``: Connects to the session's D-Bus, calls methods there and hears signals.
 - ``desktop_wishes``: Tells the theme what the desktop wishes of contrast and motion.

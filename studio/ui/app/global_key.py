@@ -2,7 +2,7 @@
 
 On X11 the key is taken from the server. On Wayland the desktop's portal is asked for it
 (https://flatpak.github.io/xdg-desktop-portal/docs/doc-org.freedesktop.portal.GlobalShortcuts.html),
-which may ask the person, and choose another. Elsewhere there is no such way yet.
+which may ask the person, and choose another. Windows registers it. Elsewhere there is no such way.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from studio.ui.translation import tr
 
 if TYPE_CHECKING:
     from .session_bus import SessionBus
+    from .windows_key import WindowsKey
     from .x11_key import X11Key
 
 log = logging.getLogger(__name__)
-Way: TypeAlias = Literal["x11", "portal", ""]
+Way: TypeAlias = Literal["x11", "portal", "windows", ""]
 Key, Held = Qt.Key, Qt.KeyboardModifier
 
 PATIENCE = 300.0
@@ -64,6 +65,8 @@ _HELD = (
 
 def way() -> Way:
     """How this desktop gives a key of its own to a program."""
+    if sys.platform == "win32":
+        return "windows"
     if not sys.platform.startswith("linux"):
         return ""
     if os.environ.get("WAYLAND_DISPLAY") or QGuiApplication.platformName() == "wayland":
@@ -123,6 +126,7 @@ class GlobalKey(QObject):
         self._asking = asyncio.Lock()
         self._x11: X11Key | None = None
         self._bus: SessionBus | None = None
+        self._windows: WindowsKey | None = None
 
     def apply(self) -> None:
         """Take the key of the settings, in place of the one before."""
@@ -145,6 +149,8 @@ class GlobalKey(QObject):
             try:
                 if way() == "x11":
                     taken = await self._take_from_x11(symbol, held)
+                elif way() == "windows":
+                    taken = await self._take_from_windows(symbol, held)
                 else:
                     taken = way() == "portal" and await self._take_from_portal(trigger)
             except OSError as error:
@@ -161,6 +167,9 @@ class GlobalKey(QObject):
             x11, self._x11 = self._x11, None
             asyncio.get_running_loop().remove_reader(x11.descriptor)
             await asyncio.to_thread(x11.close)
+        if self._windows is not None:
+            windows, self._windows = self._windows, None
+            await asyncio.to_thread(windows.close)
         if self._bus is not None:
             bus, self._bus = self._bus, None
             await bus.aclose()  # which ends the portal's session
@@ -181,6 +190,13 @@ class GlobalKey(QObject):
                 self.pressed.emit()
         except OSError:
             asyncio.get_running_loop().remove_reader(self._x11.descriptor)
+
+    async def _take_from_windows(self, symbol: int, held: int) -> bool:
+        from .windows_key import WindowsKey
+
+        loop = asyncio.get_running_loop()
+        self._windows = WindowsKey(lambda: loop.call_soon_threadsafe(self.pressed.emit))
+        return await asyncio.to_thread(self._windows.take, symbol, held)
 
     # The portal
 

@@ -15,6 +15,7 @@ from PySide6.QtTest import QTest
 
 from studio.storage.config.settings import SettingsFile
 from studio.ui.app.global_key import refusal, symbol_of, way
+from studio.ui.app.windows_key import windows_key
 from studio.ui.settings.pages.shortcuts import QUICK_ASK, ShortcutsPage
 from support.desktop_bus import bus, portal
 from support.waiting import HANG, until
@@ -40,6 +41,28 @@ __all__ = ["alone", "bus"]
 def test_a_key_is_known_to_the_desktop(keys: str, found: object) -> None:
     assert symbol_of(keys) == found
     assert bool(refusal(keys)) is (found is None)
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        ("Ctrl+Alt+Space", (0x20, 3)),
+        ("Meta+A", (0x41, 8)),
+        ("Shift+F12", (0x7B, 4)),
+        ("Ctrl+Alt+7", (0x37, 3)),
+        ("Ctrl+Shift+;", (0xBA, 6)),
+        ("Ctrl+~", None),
+        ("Ctrl+F25", None),
+    ],
+)
+def test_windows_has_codes_of_its_own(keys: str, found: object) -> None:
+    """Of what writes a character they depend on the keyboard: the upper byte says what is held."""
+    symbol, held, _ = symbol_of(keys) or (0, 0, "")
+    assert windows_key(symbol, held, _typed) == found
+
+
+def _typed(character: str) -> int:
+    return {";": 0x01BA}.get(character, -1)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ question in ``general_desktop``.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -249,9 +250,10 @@ class GeneralPage(SettingsPage):
         found = await asyncio.to_thread(spelling.languages)
         self._spelling.set_items(self._spelling_items(found))
         if not found:
-            self._spelling_line.show_text(
-                tr("There are no dictionaries here. It takes Enchant, and those of Hunspell.")
-            )
+            words = tr("There are no dictionaries here. It takes Enchant, and those of Hunspell.")
+            if sys.platform == "win32":
+                words = tr("There is no spelling on Windows: its dictionaries are not read.")
+            self._spelling_line.show_text(words)
         self.refresh()
 
     def _spelling_chosen(self, language: str) -> None:

@@ -40,7 +40,9 @@ class DesktopRows(FormCard):
             self.add(words, self.register, line)
         self.command = quick_ask_command()
         self.copy = Button(theme, tr("Copy command"), icon="copy", clicked=self._copy)
-        words = tr("Give this command a key in the settings of your desktop: {command}")
+        words = tr(
+            "This system gives programs no key. Give this command one in its settings: {command}"
+        )
         if global_key.way():
             words = tr("The page Shortcuts gives it a key. This command does the same: {command}")
         self.add(tr("Quick question"), self.copy, words.format(command=self.command))

@@ -290,7 +290,9 @@ class ShortcutsPage(SettingsPage):
             self._add_group(title, [self._quick_ask()], global_key.refusal)
             return
         rows = FormCard(self.theme)
-        words = tr("Give this command a key in the settings of your desktop: {command}")
+        words = tr(
+            "This system gives programs no key. Give this command one in its settings: {command}"
+        )
         rows.add(tr("Quick question"), QWidget(), words.format(command=quick_ask_command()))
         self.add_group(title, rows)
 
