@@ -6,6 +6,7 @@ for program in Xvfb openbox; do
     command -v "$program" >/dev/null || { echo "Install $program first." >&2; exit 1; }
 done
 folder=$PWD/build/pictures
+failed=0
 number=90
 while [ -e "/tmp/.X$number-lock" ]; do number=$((number + 1)); done
 export DISPLAY=":$number" QT_QPA_PLATFORM=xcb
@@ -18,6 +19,7 @@ openbox >/dev/null 2>&1 &
 manager=$!
 for language in en de; do
     AGENT_STUDIO_SCREENSHOTS="$folder/$language" AGENT_STUDIO_LANGUAGE=$language \
-        .venv/bin/python -m pytest -q -p no:xdist tests/ui/test_screenshots.py "$@"
+        .venv/bin/python -m pytest -q -p no:xdist tests/ui/test_screenshots.py tests/ui/test_more_screenshots.py "$@" || failed=1
 done
 .venv/bin/python packaging/pictures_index.py "$folder"
+exit $failed
