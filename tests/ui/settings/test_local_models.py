@@ -138,7 +138,7 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         await until(lambda: "Tiny-Q4_K_M" not in page.rows)
         assert not (folder / name).exists() and "builtin" not in values.default_model
 
-        ollama = page.rows["ollama"]
+        ollama = await until(lambda: page.rows.get("ollama"))
         QTest.keyClick(ollama.menu, Key.Key_Return)  # the menu opens by keyboard
         menu = ollama._menu
         assert menu is not None and menu.isVisible()
