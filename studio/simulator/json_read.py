@@ -20,7 +20,7 @@ def array(value: Any) -> list[Any]:
 
 def objs(value: Any) -> list[Body]:
     """The objects in a JSON array; anything else gives none."""
-    return [obj(item) for item in array(value) if isinstance(item, dict)]
+    return [item for item in array(value) if isinstance(item, dict)]
 
 
 def text(value: Any) -> str:

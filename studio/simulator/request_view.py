@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from .json_read import Body
 
 _ORIENTATION = re.compile(r"\A<orientation>\n.*?\n</orientation>\s*", re.S)
 
+T = TypeVar("T")
 ApiName: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "ollama"]
 
 
@@ -84,6 +85,13 @@ class RequestView:
     """Whether the request lets the model call what it offers."""
     left_out: int = 0
     """Items that did not fit into the window and that the model never sees."""
+    _found: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What is found in body and rows, for all checks that ask for it by this name."""
+        if name not in self._found:
+            self._found[name] = find()
+        return self._found[name]
 
     @property
     def tool_names(self) -> list[str]:

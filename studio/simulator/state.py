@@ -81,17 +81,25 @@ def _root(view: RequestView) -> str:
 
 def _chain(view: RequestView) -> list[str]:
     """For each row the hash of everything up to it."""
+    return view.once("chain", lambda: _links(view))
+
+
+def _links(view: RequestView) -> list[str]:
     running = hashlib.sha256()
     found: list[str] = []
-    for row in view.rows:
-        running.update(canonical(row).encode() + b"\n")
+    for row in _written(view):
+        running.update(row.encode() + b"\n")
         found.append(running.hexdigest())
     return found
 
 
+def _written(view: RequestView) -> list[str]:
+    return view.once("rows", lambda: [canonical(row) for row in view.rows])
+
+
 def _sizes(view: RequestView) -> list[int]:
     """For each row about how many tokens there are up to its end."""
-    return [total // 4 for total in accumulate(len(canonical(row)) for row in view.rows)]
+    return [total // 4 for total in accumulate(map(len, _written(view)))]
 
 
 _KEY = b"agent studio simulator"

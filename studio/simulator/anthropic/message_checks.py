@@ -22,19 +22,29 @@ def blocks(message: Body) -> list[Body]:
     return objs(content)
 
 
-def placed(view: RequestView) -> Iterator[tuple[str, str, Body]]:
+def placed(view: RequestView) -> list[tuple[str, str, Body]]:
     """Every block with its place in the request, ``messages.N.content.M``, and its role."""
-    for index, message in enumerate(objs(view.body.get("messages"))):
-        for number, block in enumerate(blocks(message)):
-            yield f"messages.{index}.content.{number}", text(message.get("role")), block
+    return view.once(
+        "blocks",
+        lambda: [
+            (f"messages.{index}.content.{number}", text(message.get("role")), block)
+            for index, message in enumerate(objs(view.body.get("messages")))
+            for number, block in enumerate(blocks(message))
+        ],
+    )
 
 
-def inner(view: RequestView) -> Iterator[tuple[str, Body, Body]]:
+def inner(view: RequestView) -> list[tuple[str, Body, Body]]:
     """Every block inside a result, with its place and the result it is in."""
-    for place, _, block in placed(view):
-        if block.get("type") == "tool_result":
-            for number, part in enumerate(objs(block.get("content"))):
-                yield f"{place}.tool_result.content.{number}", part, block
+    return view.once(
+        "inner blocks",
+        lambda: [
+            (f"{place}.tool_result.content.{number}", part, block)
+            for place, _, block in placed(view)
+            if block.get("type") == "tool_result"
+            for number, part in enumerate(objs(block.get("content")))
+        ],
+    )
 
 
 def element(role: str, block: Body) -> Any:
@@ -83,6 +93,10 @@ class Run:
 
 def runs(view: RequestView) -> list[Run]:
     """The messages with neighbours of one role merged."""
+    return view.once("runs", lambda: _runs(view))
+
+
+def _runs(view: RequestView) -> list[Run]:
     found: list[Run] = []
     for index, message in enumerate(objs(view.body.get("messages"))):
         role = text(message.get("role"))
@@ -336,12 +350,18 @@ def sources_known(view: RequestView, state: ServerState) -> None:
             raise wrong_tag("media", f"{place}.source", kind)
 
 
-def _media(view: RequestView) -> Iterator[tuple[str, Body]]:
-    everything = [(place, block) for place, _, block in placed(view)]
-    everything += [(place, block) for place, block, _ in inner(view)]
-    for place, block in everything:
-        if (kind := block.get("type")) in ("image", "document"):
-            yield f"{place}.{kind}", block
+def _media(view: RequestView) -> list[tuple[str, Body]]:
+    return view.once(
+        "media",
+        lambda: [
+            (f"{place}.{kind}", block)
+            for place, block in [
+                *((place, block) for place, _, block in placed(view)),
+                *((place, block) for place, block, _ in inner(view)),
+            ]
+            if (kind := block.get("type")) in ("image", "document")
+        ],
+    )
 
 
 def _sources(view: RequestView, kind: str) -> Iterator[tuple[str, Body]]:

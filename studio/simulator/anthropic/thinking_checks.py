@@ -76,7 +76,11 @@ def _thought(block: Body) -> str:
     return text(block.get("thinking")) if block.get("type") == "thinking" else REDACTED
 
 
-def _walk(view: RequestView, state: ServerState) -> Iterator[tuple[str, str, Any]]:
+def _walk(view: RequestView, state: ServerState) -> list[tuple[str, str, Any]]:
+    return view.once("walk", lambda: list(_elements(view, state)))
+
+
+def _elements(view: RequestView, state: ServerState) -> Iterator[tuple[str, str, Any]]:
     """Each block's place, why the model does not see it (mostly empty), and its element.
 
     Thinking of another model is left out without an error; so is, where it is
