@@ -34,6 +34,7 @@ from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
+from studio.tools.language.language_servers import LanguageServers
 from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
 from studio.tools.workspace.editor import Editor
@@ -107,6 +108,8 @@ class Services(ServiceRegistry):
         """What starts commands, so that they end with the program."""
         self.jobs = Jobs()
         """The commands that run, also in the background."""
+        self.languages = LanguageServers(lambda: settings.values.language_server_commands)
+        """The language servers that look at what is edited."""
         self.sandbox_probe = SandboxProbe(self.keeper, own_folders, lambda: settings.values.sandbox)
         self.sandbox = self.sandbox_probe.sandbox
         self.editors: dict[str, Editor] = {}
@@ -239,6 +242,7 @@ class Services(ServiceRegistry):
     async def end_processes(self) -> None:
         """End what runs commands, and remove their temporary folders."""
         await self.jobs.end()
+        await self.languages.end()
         await self.sandbox_probe.close()
         await asyncio.to_thread(self.keeper.close)
 

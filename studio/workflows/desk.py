@@ -263,6 +263,7 @@ class Desks:
     async def _changed(self, step: str, item: str) -> StepChanged:
         session_id = self._open[step, item]
         await self._engine.services.jobs.end(session_id)
+        await self._engine.services.languages.end(session_id)
         desk = self._engine.services.desks[session_id]
         own = self._run.changes.get((step, item), StepChanged(step, item, ()))
 

@@ -407,6 +407,7 @@ class ToolRunner:
             sandbox=access.sandbox,
             keeper=self._services.keeper,
             checks=access.checks,
+            languages=self._services.languages if access.languages else None,
             seen=seen,
             jobs=self._services.jobs,
             web=self._services.web,

@@ -72,6 +72,8 @@ class ToolAccess:
     """The folder for results that are too long for the model."""
     checks: Sequence[EditCheck] = ()
     """The folder's own checks of changed files, if the person trusts it (C-11)."""
+    languages: bool = False
+    """Whether language servers may look at changed files (C-11)."""
     seen: Callable[[], SeenFiles] = SeenFiles
     """Makes what one call knows of the files that the model was shown (C-7)."""
     room: int = ROOM

@@ -71,6 +71,7 @@ class Session:
         self.drafts = state.drafts
         self.rules = state.rules
         self.jobs = services.jobs
+        self._languages = services.languages
         self._delegation = services.delegation
         self.undo = Undo(
             state, services.folders, state.store.changes, lambda: services.workspace(state.info)
@@ -410,6 +411,7 @@ class Session:
         if self._work is not None:
             await asyncio.wait([self._work])
         await self.jobs.end(self.info.id)
+        await self._languages.end(self.info.id)
         await self.context.settled()
         await self.drafts.settled()
         await self.undo.settled()

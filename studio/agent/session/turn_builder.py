@@ -451,6 +451,7 @@ class TurnBuilder:
             ),
             spill=self._services.spill(info.id),
             checks=setup.layers.checks,
+            languages=setup.layers.trusted and self._services.settings.values.language_servers,
             seen=lambda: SeenFiles(session.transcript.seen, self._services.seen_texts(info.id)),
             # A token is some four characters: a result takes a quarter of the window at most.
             room=min(ROOM, setup.window or ROOM),

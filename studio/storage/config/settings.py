@@ -116,6 +116,10 @@ class Settings:
 
     sandbox: bool = True
     """Run commands in a sandbox where the system has one."""
+    language_servers: bool = True
+    """Have installed language servers look at what is edited in trusted folders (C-11)."""
+    language_server_commands: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The person's own, word by word, by a pattern of files; no words for no server."""
     fetch_private: bool = False
     """Let pages be fetched from this computer and its network (T-8)."""
     web_search: Literal["ddgs", "brave", "tavily", "searxng", "provider", "off"] = "ddgs"

@@ -1,7 +1,8 @@
 """Edit checks: tell a model what is wrong with a file since it changed it (C-11).
 
-A folder that the person trusts may name commands for its files. Other files in Python, JSON,
-TOML and XML are parsed. What was wrong before the change is not told again.
+A folder that the person trusts may name commands for its files; others there are looked at by an
+installed language server. Where none says anything, files in Python, JSON, TOML and XML are
+parsed. What was wrong before the change is not told again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from studio.domain.python_syntax import parse_python
 from studio.processes.desk import Desk, DeskTooLarge, laid
 from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import UNATTENDED, last_states, run_shell
+from studio.tools.language.language_servers import Texts
 from studio.tools.sdk.context import Context
 from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.encodings import encode
@@ -58,10 +60,14 @@ async def new_findings(context: Context, drafts: Sequence[FileDraft], *, written
             continue
         name = draft.target or draft.path
         checks = [check for check in context.checks if glob_matcher(check.glob)(name)]
-        if not checks or context.sandbox.kind == "none":  # commands run nowhere else
-            found += await asyncio.to_thread(_syntax_findings, name, draft.before, draft.after)
-        else:
-            found += await _Run(context, draft, name, written, until).findings(checks)
+        if context.sandbox.kind != "none":  # commands run nowhere else
+            if checks:
+                found += await _Run(context, draft, name, written, until).findings(checks)
+                continue
+            if (told := await _server_findings(context, draft, name)) is not None:
+                found += told
+                continue
+        found += await asyncio.to_thread(_syntax_findings, name, draft.before, draft.after)
     if not found:
         return ""
     shown = [line[:_WIDE] for line in found[:SHOWN]]
@@ -158,6 +164,31 @@ class _Run:
             said = said.replace(f"{desk.root}/", "")
         lines = said.replace(f"{root}/", "").split("\n")
         return ended.code, [line for line in lines if line.strip()]
+
+
+async def _server_findings(context: Context, draft: FileDraft, name: str) -> list[str] | None:
+    """What a language server says of a text and did not say of the one before; None if none
+    says anything of it now."""
+    if context.languages is None or len(draft.after) > _LARGEST:
+        return None
+    waiting = [one for one in context.drafts.waiting(of_turn=True) if one.path != draft.path]
+    if any(one.action != "write" or one.before is None for one in waiting):
+        return None  # a server finds files on the disk, and misses those to come
+    others = {one.path: one.after for one in waiting}
+    desk = context.workspace.desk
+    shows = desk is None or context.sandbox.desks
+    root = context.workspace.origin if shows else context.workspace.root
+    told = await context.languages.findings(
+        context.session_id,
+        Texts(name, draft.before, draft.after, others),
+        Launch("", root, {**context.environment, **UNATTENDED}, desk=desk if shows else None),
+        context.sandbox,
+        context.keeper,
+    )
+    if told is None:
+        return None
+    after, before = told
+    return _beyond(after, Counter(map(_without_numbers, before)))
 
 
 def _syntax_findings(name: str, before: str | None, after: str) -> list[str]:

@@ -15,6 +15,7 @@ from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.drafts.seen_files import SeenFiles
+from studio.tools.language.language_servers import LanguageServers
 from studio.tools.web import Web
 from studio.tools.web.fetcher import anywhere
 from studio.tools.workspace.check_list import EditCheck
@@ -169,7 +170,8 @@ class Context:
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
     starts them so that nothing of them is left; ``jobs`` are those that go on.
-    ``checks`` are the folder's own for changed files.
+    ``checks`` are the folder's own for changed files, and ``languages`` the language servers,
+    where they may run.
     ``seen`` knows which files the model was shown, and how they were then.
     ``web`` fetches and searches; ``notes`` are those about the folder; ``children`` starts other
     agents. ``services`` has whatever else the program offers to tools, found by its class.
@@ -186,6 +188,7 @@ class Context:
     keeper: Keeper = field(default_factory=Keeper)
     jobs: Jobs = field(default_factory=Jobs)
     checks: Sequence[EditCheck] = ()
+    languages: LanguageServers | None = None
     seen: SeenFiles = field(default_factory=SeenFiles)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)

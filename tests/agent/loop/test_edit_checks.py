@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
 from studio.tools.drafts import edit_checks
 from studio.tools.workspace.check_list import read_checks
+from support import language_server
 from support.engine_home import EngineHome, engine_home, say
-from support.waiting import FOREVER
+from support.waiting import FOREVER, HANG
 
 CHECK = '"*.txt": sh check.sh {file}\n'
 SCRIPT = 'grep -n bad "$1" | sed "s|^|$1:|" && exit 1\ncat other.txt >/dev/null\n'
@@ -172,3 +174,41 @@ def test_a_name_is_one_word_of_the_command(name: str) -> None:
     said = subprocess.run(["/bin/sh", "-c", check.command_for(name)], capture_output=True)
     plain = f"./{name}" if name[0] == "-" else name
     assert said.stdout.decode() == f"--file={plain}|{plain}|"
+
+
+@pytest.mark.parametrize("kind", ["waiting", "written", "checked", "off", "untrusted"])
+async def test_a_language_server_tells_what_is_new(tmp_path: Path, kind: str) -> None:
+    """C-11: where the person trusts the folder and there is no check, in the sandbox; it is begun
+    with the first edit, and ended with the chat."""
+    turns = [*edit("three", "THREE"), *edit("# two", "TWO # (", "b.py")]
+    async with engine_home(tmp_path, "anthropic", turns) as home:
+        await lay_out(home, "OLD\n# two\nthree\n", trusted=False)
+        checks = home.folder / ".agents" / "checks.yaml"
+        if kind != "checked":
+            checks.unlink()
+        (home.folder / "b.py").write_text("ONE = 1\n# two\n")
+        (home.folder / "server.py").write_text(Path(language_server.__file__).read_text())
+        log = home.folder / "log"
+        settings = home.engine.settings.values
+        settings.language_servers = kind != "off"
+        words = [sys.executable, str(home.folder / "server.py"), str(log)]
+        settings.language_server_commands = {"*.txt": words, "b.py": words}
+        home.engine.services.languages.seconds = HANG
+        if kind != "untrusted":
+            await home.engine.services.rules.trust(home.folder)
+        if (await home.engine.services.sandbox()).kind == "none":
+            pytest.skip("there is no sandbox here")
+        session = await home.session()
+        rules = ALLOWED if kind == "written" else ()
+        events = [*await say(session, rules=rules), *await say(session, rules=rules)]
+        first, second = (event.text for event in events if isinstance(event, ToolFinished))
+        if kind in ("waiting", "written"):
+            # The whole line and no other: what was there before is not told.
+            assert first.endswith("after this change:\na.txt:3: error: THREE is loud [caps]")
+            assert second.endswith("after this change:\nb.py:2: error: TWO is loud [caps]")
+            assert log.read_text().count("begin") == 1
+        else:
+            assert "Found" not in first and ("b.py:2" in second) == (kind == "checked")
+            assert log.exists() == (kind == "checked")
+        await session.close()
+        assert not home.engine.services.languages.running()

@@ -136,6 +136,13 @@ class PermissionsPage(SettingsPage):
         self.sandbox = Toggle(theme, tr("Run commands in a sandbox"))
         self.sandbox.toggled.connect(self._sandbox_set)
         self.confined = first.add(tr("Run commands in a sandbox"), self.sandbox, " ")
+        self.servers = Toggle(theme, tr("Check edits with language servers"))
+        self.servers.toggled.connect(self._servers_set)
+        first.add(
+            tr("Check edits with language servers"),
+            self.servers,
+            tr("Those that you have installed, in folders that you trust, in the sandbox."),
+        )
         self.column.addWidget(first)
         self._folders, self._tools = Slot(), Slot()
         self.add_group(tr("Folders with rules or agents of their own"), self._folders)
@@ -161,6 +168,7 @@ class PermissionsPage(SettingsPage):
         values = self._engine.settings.values
         self.mode.set_current(values.default_permission_mode)
         self.sandbox.show_value(values.sandbox)
+        self.servers.show_value(values.language_servers)
         self._tasks.start(self._reload())
         self._tasks.start(self._show_sandbox())
 
@@ -236,6 +244,10 @@ class PermissionsPage(SettingsPage):
         self._engine.settings.values.sandbox = on
         self.changed.emit()
         self._tasks.start(self._show_sandbox())
+
+    def _servers_set(self, on: bool) -> None:
+        self._engine.settings.values.language_servers = on
+        self.changed.emit()
 
     # Folders
 
