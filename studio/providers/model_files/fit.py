@@ -15,8 +15,6 @@ from typing import Literal, TypeAlias
 
 from studio.providers.memory import Memory
 
-from .gguf import ModelFacts
-
 Fit: TypeAlias = Literal["well", "tight", "not", "unknown"]
 
 _OVERHEAD = 1.1
@@ -40,11 +38,12 @@ def fit_of(size: int, memory: Memory | None) -> Fit:
     return "tight" if needed <= memory.total - memory.reserve else "not"
 
 
-def estimated_speed(facts: ModelFacts, measured: Iterable[tuple[float, int]] = ()) -> float:
+def estimated_speed(active_bytes: int, measured: Iterable[tuple[float, int]] = ()) -> float:
     """Tokens a second that a model may write here.
 
-    For each token all weights that take part in it are read from memory, so that speed times
-    bytes is much the same for all models. ``measured`` are the speeds and bytes of others.
+    For each token all weights that take part in it, ``active_bytes``, are read from memory, so that
+    speed times bytes is much the same for all models. ``measured`` are the speeds and bytes of
+    others.
     """
     rates = [speed * size for speed, size in measured if size]
-    return max(rates, default=_BYTES_A_SECOND) / max(1, facts.active_bytes)
+    return max(rates, default=_BYTES_A_SECOND) / max(1, active_bytes)

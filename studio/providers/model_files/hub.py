@@ -54,6 +54,8 @@ class HubModel:
     gated: bool = False
     date: str = ""
     """When it was recommended, as ``2026-11``; empty where it is not."""
+    active_bytes: int = 0
+    """Bytes of the weights that take part in a token; 0 where they are not known."""
 
     @property
     def quantization(self) -> str:
@@ -100,6 +102,7 @@ def recommended(file: Path) -> Recommended:
                 as_text(entry.get("line")),
                 entry.get("tools") is True,
                 date=as_text(entry.get("date")),
+                active_bytes=as_count(entry.get("active") or entry.get("size")),
             )
             for entry in as_objects(data.get("models"))
         ),

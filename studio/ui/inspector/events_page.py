@@ -114,7 +114,7 @@ class _EventDelegate(QStyledItemDelegate):
         assert isinstance(model, _Events)
         when, wide = (
             clock(model.seconds(index.row())),
-            t.metrics("small").horizontalAdvance("00:00"),
+            t.metrics("small").horizontalAdvance("000:00"),
         )
         place = QRectF(rect.x(), rect.y(), wide, rect.height())
         end = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight

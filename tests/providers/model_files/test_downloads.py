@@ -380,9 +380,13 @@ def test_how_fast_a_model_may_write() -> None:
     experts: JsonObject = {
         "general.architecture": "moe", "moe.expert_count": 8, "moe.expert_used_count": 2,
     }  # fmt: skip
-    assert estimated_speed(dense) == 5.0
-    assert estimated_speed(ModelFacts(experts, 16 * GB)) == estimated_speed(dense)
-    assert estimated_speed(dense, [(30.0, GB), (2.0, 5 * GB)]) == 7.5  # as others did here
+    assert estimated_speed(dense.active_bytes) == 5.0
+    assert estimated_speed(ModelFacts(experts, 16 * GB).active_bytes) == estimated_speed(
+        dense.active_bytes
+    )
+    assert (
+        estimated_speed(dense.active_bytes, [(30.0, GB), (2.0, 5 * GB)]) == 7.5
+    )  # as others did here
 
 
 def test_which_file_of_a_repository_is_offered() -> None:

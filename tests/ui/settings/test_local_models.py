@@ -57,6 +57,9 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         # What is there before anything is fetched: the list that ships, and Ollama's models.
         await until(lambda: len(page.results) == len(LINES) and "ollama" in page.rows)
         assert page.results[0].fit.words == "Fits well"
+        lines = {row.model.source.title: row.line.text() for row in page.results}
+        assert lines["Qwen 3 4B"] == "Quick answers and short tools, about 8.0 tokens/s"
+        assert "about 9.5" in lines["gpt-oss 20B"] or "does not fit" in lines["gpt-oss 20B"]
         assert "Recommended, November 2026" in page.results[0].toolTip()
         assert page.rows["ollama"].line.text().startswith("5 models: demo-fast, ")
         assert page.count.text() == "5 ready, 5.0 GB"

@@ -326,18 +326,23 @@ class FoundRow(QWidget):
         self.model = model
         source, middle = model.source, Qt.AlignmentFlag.AlignVCenter
         head = TitleLine(theme, source.title, _joined(model.owner, model.licence))
-        line = Label(theme, found_line(model, fit), "small", "text2", wrap=True)
+        self.line = Label(theme, found_line(model, fit), "small", "text2", wrap=True, digits=True)
         self.fit = FitMark(theme, fit, source.size)
         size = Label(theme, gigabytes(source.size), "small", "text2", digits=True)
         size.setAlignment(Qt.AlignmentFlag.AlignRight | middle)
         size.setMinimumWidth(theme.px(56))
         self.get = Button(theme, tr("Get"), clicked=get)
         self.get.setAccessibleName(joined((tr("Get"), source.title, self.fit.words)))
-        words = column_of([head, line], spacing=1)
+        words = column_of([head, self.line], spacing=1)
         parts = [(words, 1), (self.fit, middle), (size, middle), (self.get, middle)]
         row_of(parts, spacing=12, margins=(0, 7, 0, 7), on=self)
         since = tr("Recommended, {date}").format(date=month(model.date)) if model.date else ""
         self.setToolTip(plain_tip("\n".join(filter(None, (source.repo, source.file, since)))))
+
+    def show_speed(self, speed: float) -> None:
+        """Tokens a second that it may write here; 0 for one that is not known."""
+        words = tr("about {number} tokens/s").format(number=speed_text(speed)) if speed else ""
+        self.line.setText(_joined(found_line(self.model, self.fit.fit), words))
 
     def show_here(self, here: bool) -> None:
         """Whether it is here or on its way already."""
@@ -345,6 +350,10 @@ class FoundRow(QWidget):
         why = tr("It is here, or on its way.") if here else why
         self.get.setEnabled(not why)
         self.get.setToolTip(plain_tip(why))
+
+
+def speed_text(speed: float) -> str:
+    return number(round(speed)) if speed >= 10 else decimal(speed)
 
 
 def found_line(model: HubModel, fit: Fit) -> str:

@@ -21,7 +21,7 @@ from studio.providers.model_files.fit import Fit, estimated_speed, fit_of
 from studio.providers.model_files.folder import BegunFile, ModelFile, Source, quantization
 from studio.providers.model_files.hub import HubModel, Recommended
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import context_size, decimal, month, number
+from studio.ui.formatting import context_size, month, number
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
@@ -40,7 +40,7 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .local_model_rows import DownloadRow, FoundRow, ModelRow, RowCard, gigabytes
+from .local_model_rows import DownloadRow, FoundRow, ModelRow, RowCard, gigabytes, speed_text
 
 if TYPE_CHECKING:
     from studio.providers.ollama.adapter import OllamaProvider
@@ -284,14 +284,18 @@ class LocalModelsPage(SettingsPage):
         if file.facts is None or not file.runs:
             return ""
         if speed := self._speeds.get(file.id):
-            return tr("{number} tokens/s here").format(number=_speed_text(speed))
-        known = [
+            return tr("{number} tokens/s here").format(number=speed_text(speed))
+        speed = estimated_speed(file.facts.active_bytes, self._measured)
+        return tr("about {number} tokens/s (estimate)").format(number=speed_text(speed))
+
+    @property
+    def _measured(self) -> list[tuple[float, int]]:
+        """Speeds of models that answered here, each with the bytes that it reads for a token."""
+        return [
             (self._speeds[one.id], one.facts.active_bytes)
             for one in self._files
             if one.facts is not None and one.id in self._speeds
         ]
-        speed = estimated_speed(file.facts, known)
-        return tr("about {number} tokens/s (estimate)").format(number=_speed_text(speed))
 
     def _ollama_row(self, models: list[StoredModel]) -> ModelRow:
         names = ", ".join(one.name.removesuffix(":latest") for one in models[:NAMED])
@@ -401,6 +405,8 @@ class LocalModelsPage(SettingsPage):
             fit = fits[_key(model.source)]
             row = kept.get((model, fit))
             row = row or FoundRow(self.theme, model, fit, partial(self._get, model))
+            active = model.active_bytes if fit in ("well", "tight") else 0
+            row.show_speed(estimated_speed(active, self._measured) if active else 0.0)
             row.show_here(_key(model.source) in here)
             self.results.append(row)
         self.found.set_rows(self.results)
@@ -518,10 +524,6 @@ class LocalModelsPage(SettingsPage):
 
 def _key(source: Source) -> str:
     return f"{source.repo}/{source.file}"
-
-
-def _speed_text(speed: float) -> str:
-    return number(round(speed)) if speed >= 10 else decimal(speed)
 
 
 def _begun_download(one: BegunFile) -> Download:
