@@ -273,7 +273,8 @@ class ShortcutsPage(SettingsPage):
         self.which = Segmented(theme, names, name=tr("Shortcuts"))
         self.which.chosen.connect(self._filter)
         self.reset = Button(theme, tr("Reset all…"), clicked=self._ask_to_reset)
-        self.column.addLayout(row_of([(self.search, 1), self.which, self.reset], spacing=8))
+        self.head.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
+        self.column.addLayout(row_of([(self.search, 1), self.which], spacing=8))
         self.rows: dict[str, ShortcutRow] = {}
         self._groups: list[tuple[QWidget, list[ShortcutRow]]] = []
         for group, found in groupby(shortcuts({}), lambda one: one.group):
