@@ -14,7 +14,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from studio.domain.blocks import ToolBlock
+from studio.domain.blocks import TextBlock, ToolBlock
 from studio.providers.model_files.downloads import Download
 from studio.providers.model_files.folder import Source
 from studio.simulator import Call, HubRepo, HubSimulator, RequestView, Text, Turn
@@ -437,3 +437,22 @@ async def test_agents_that_work_for_a_chat(tmp_path: Path, atlas: Path) -> None:
         await person.done()
         await until(lambda: person.blocks(ToolBlock))
         await pictures.show("01-agents-at-work", (LARGE, SMALL))
+
+
+@on_window_loop
+async def test_the_demo_of_the_first_minute(tmp_path: Path) -> None:
+    """U-1: from the start through the demo to its answer in two clicks, as a row of pictures."""
+    async with at_window(tmp_path, "ollama", [], first_run=True, fonts=fonts()) as person:
+        pictures, window = Photographer(person), person.window
+        film = [await pictures.frame()]
+        person.click(window.pages.currentWidget()._start.demo)
+        await until(lambda: window.pages.shows_chat and person.composer.text)
+        film.append(await pictures.frame())
+        person.click(person.composer.send)
+        await until(lambda: person.blocks(TextBlock))
+        film.append(await pictures.frame())
+        await until(lambda: not person.session.running or person.session.transcript.questions)
+        film.append(await pictures.frame())
+        pictures.keep("00-first-minute-demo", film)
+        person.session.stop()
+        await until(lambda: not person.session.running)
