@@ -123,7 +123,7 @@ class _Taken:
                 exchange.end,
                 canonical_json(self.setting()),
             ),
-            zlib.compress(body),
+            body,
         )
         return row, body
 
@@ -134,7 +134,7 @@ class _Row:
     difference: tuple[int, int, bytes]
     came: tuple[object, ...]
     whole: bytes
-    """The request for itself, where the one before it is not there any more."""
+    """The request for itself, for where the one before it is not there any more."""
 
 
 def shared(before: bytes, after: bytes) -> tuple[int, int]:
@@ -171,7 +171,7 @@ def _insert(db: Connection, session_id: str, before: int, row: _Row) -> bool:
     query = "SELECT max(number) FROM exchanges WHERE session_id = ?"
     ((last,),) = db.execute(query, (session_id,))
     fits = (last or 0) == before
-    difference = row.difference if fits else (0, 0, row.whole)
+    difference = row.difference if fits else (0, 0, zlib.compress(row.whole))
     values = (session_id, (last or 0) + 1, *row.sent, *difference, *row.came)
     db.execute(f"INSERT INTO exchanges VALUES ({', '.join('?' * len(values))})", values)
     return fits
