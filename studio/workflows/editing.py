@@ -7,12 +7,13 @@ left to the person at the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias, get_args
 
 from studio.agent.agent_edit import (
     Edit,
+    Scalar,
     after_line,
     item_added,
     item_removed,
@@ -21,16 +22,22 @@ from studio.agent.agent_edit import (
     line_end,
     line_start,
     lines_removed,
+    quoted,
+    scalar,
     value_replaced,
 )
-from studio.agent.frontmatter import Frontmatter
+from studio.agent.frontmatter import Entry, Frontmatter
 from studio.domain.errors import ConfigurationError
-from studio.domain.workflows import Step
+from studio.domain.workflows import Step, StepKind
 
 from .reader import Places, WorkflowText, read_workflow_text, section_for
 
 _TEMPLATE = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 _EXPRESSIONS = ("if", "for_each", "check")
+Path: TypeAlias = tuple[str] | tuple[str, str]
+"""``("agent",)`` or ``("redo", "max")``."""
+Value: TypeAlias = Scalar | Mapping[str, Scalar] | None
+_TIME = re.compile(r"\d+(\.\d+)?[smhd]")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
 
@@ -168,6 +175,89 @@ def remove_step(text: str, id: str) -> str:
     return _checked(edit.apply(text), "steps", lambda now: now == left, "")
 
 
+def set_step(text: str, id: str, path: Path, value: Value) -> str:
+    """A text in which a step has a value: of a key, or of a key in the mapping of another one.
+
+    None takes the key out, with a mapping that is empty then. Raises ConfigurationError.
+    """
+    found, matter = _read(text)
+    places = _places(found, id)
+    at, raw = _ids(found).index(id), _raw(matter)
+    step = raw[at]
+    if len(path) == 1:
+        _put(step, path[0], value)
+    else:
+        inner = dict(step.get(path[0]) or {})
+        _put(inner, path[1], value)
+        _put(step, path[0], inner or None)
+        if value is None and not inner:
+            path = path[:1]
+    edit = _value_edit(matter, places, path, value)
+    if edit is None:
+        raise _by_hand(path[-1])
+    made = edit.apply(text)
+    after = read_workflow_text(made)
+    if after.frontmatter is None or _raw(after.frontmatter) != raw:
+        raise _by_hand(path[-1])
+    return made
+
+
+def _value_edit(matter: Frontmatter, places: Places, path: Path, value: Value) -> Edit | None:
+    """The words to change; None where that is left to the person."""
+    mapping, entry = _node(matter, places), places.keys.get(path[0])
+    if len(path) == 2:
+        if entry is None or entry.node.id != "mapping":
+            empty = entry is None or entry.value_start == entry.value_end
+            return _value_edit(matter, places, path[:1], {path[1]: value}) if empty else None
+        mapping = entry.node
+        entry = next((one for one in matter.children(mapping) if one.key == path[1]), None)
+    if value is None:
+        return key_removed(matter, mapping, entry) if entry is not None else Edit(0, 0, "")
+    if entry is None:
+        words = f"{path[-1]}: {_words(value)}"
+        if len(path) == 2:
+            return key_added(matter, mapping, words)
+        return _key_added(matter, places, words, _behind(places))
+    if entry.node.id != "scalar" and not isinstance(value, Mapping):
+        return None
+    words = _words(value)
+    if isinstance(value, str):
+        words = quoted(value, matter.text[entry.value_start : entry.value_end])
+    return value_replaced(matter, entry, words)
+
+
+def _behind(places: Places) -> Entry:
+    """The key behind which a new one goes: the last of who it is, what it needs and does."""
+    first = ("id", "title", "needs", *get_args(StepKind), "model")
+    there = [places.keys[key] for key in first if key in places.keys]
+    plain = [one for one in there if one.node.id == "scalar" and one.node.style not in ("|", ">")]
+    return max(plain, key=lambda one: one.start)
+
+
+def _words(value: Scalar | Mapping[str, Scalar]) -> str:
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        return value  # “5m” is a text in YAML as it stands
+    if not isinstance(value, Mapping):
+        return scalar(value)
+    return f"{{{', '.join(f'{key}: {scalar(one)}' for key, one in value.items())}}}"
+
+
+def _put(values: dict[str, Any], key: str, value: Value) -> None:
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _raw(matter: Frontmatter) -> list[dict[str, Any]]:
+    """The steps as YAML has them."""
+    entry = matter.entry("steps")
+    try:
+        return [dict(one) for one in entry.value()] if entry is not None else []
+    except (ValueError, TypeError) as error:
+        raise _by_hand("steps") from error
+
+
 def free_id(text: str, wanted: str) -> str:
     """A name that no step has: ``wanted``, or that with a number."""
     taken = set(_ids(read_workflow_text(text)))
@@ -219,12 +309,14 @@ def _node(matter: Frontmatter, places: Places) -> Any:
     raise _by_hand("steps")
 
 
-def _key_added(matter: Frontmatter, places: Places, words: str) -> Edit | None:
-    """A key behind that of the step's id."""
+def _key_added(
+    matter: Frontmatter, places: Places, words: str, behind: Entry | None = None
+) -> Edit | None:
+    """A key behind another one, usually that of the step's id."""
     node, key = _node(matter, places), places.keys["id"]
     if node.flow_style:
         return key_added(matter, node, words)
-    place = after_line(matter, key.value_end)
+    place = after_line(matter, (behind or key).value_end)
     indent = " " * (key.start - line_start(matter, key.start))
     return Edit(place, place, f"{indent}{words}{line_end(matter)}")
 

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.widgets import Field
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
@@ -237,3 +238,69 @@ async def test_w61_steps_are_changed_in_the_graph(tmp_path: Path) -> None:
         view.setFocus()
         person.press(Key.Key_A)
         assert not page.document or not page.document.edited
+
+
+@on_window_loop
+async def test_w61_the_properties_of_a_step_change_only_their_own_words(tmp_path: Path) -> None:
+    """W-11: each is one undo, comments stay, and wrong input is told and written nowhere."""
+    file = write_files(tmp_path)
+    text = UPDATES.replace("    need: plan\n", "    needs: plan\n")
+    file.write_bytes(text.encode())
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Updates")
+        properties = page.properties
+
+        step = "notes"
+
+        async def written(before: str, after: str) -> None:
+            wanted = text.replace(before, after)
+            await until(lambda: page.editor.text() == wanted, f"{after} is written")
+            await until(lambda: page.file.is_checked)
+            page.editor.undo()
+            await until(lambda: page.editor.text() == text and page.file.is_checked, "the undo")
+            page._step_chosen(step)
+
+        def enter(field: Field, words: str) -> None:
+            field.setFocus()
+            field.selectAll()
+            person.type(words)
+            person.press(Key.Key_Return)
+
+        page._step_chosen(step)
+        assert properties.isVisible() and properties.title.text() == "notes"
+        assert properties.lines.text() == "lines 7 to 9"
+        assert properties.agent.current == "Writer" and properties.model.current == "-"
+        await person.choose(properties.agent, "Coder")
+        await written("agent: Writer", "agent: Coder")
+        enter(properties.limit, "2 h")
+        await written("    agent: Writer\n", "    agent: Writer\n    timeout: 2h\n")
+        enter(properties.limit, "soon")
+        assert properties.limit.error and page.editor.text() == text
+        enter(properties.budget, "0.5")
+        await written("    agent: Writer\n", "    agent: Writer\n    budget: {dollars: 0.5}\n")
+        await until(lambda: properties._needs[0].isVisible())
+        person.click(properties._needs[0])
+        await written("    needs: plan\n    agent: W", "    agent: W")
+
+        step = "test"
+        page._step_chosen(step)
+        assert not properties.agent.isVisible() and properties.target.text() == "make test"
+        enter(properties.most, "0")
+        assert properties.most.error and page.editor.text() == text
+        enter(properties.most, "2")
+        await written("max: 3", "max: 2")
+        enter(properties.target, "make check")
+        await written("run: make test", "run: make check")
+        await person.choose(properties.redo, "notes")
+        await written("from: plan", "from: notes")
+        await person.choose(properties.redo, "Never")
+        await written("    redo: {from: plan, when: steps.plan.text == '', max: 3}\n", "")
+        person.click(properties.stop)
+        assert properties.stop.isChecked() and page.stops[file] == {"test"}
+        person.click(properties.edit)
+        assert person.focused() is page.editor
+
+        await choose(page, "Research")  # comes along
+        page._step_chosen(page.pane.graph.nodes[0].id)
+        assert properties.isVisible() and not properties.agent.isEnabled()

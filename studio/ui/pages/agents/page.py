@@ -31,12 +31,12 @@ from studio.agent.frontmatter import Problem
 from studio.domain.agents import OWN_TOOLS, Agent, Mode
 from studio.domain.errors import StudioError
 from studio.files.folders import private_folder
-from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.files.document import FileDocument
 from studio.ui.pages.files.editor import FileEditor
 from studio.ui.pages.files.foot import Foot
 from studio.ui.pages.files.gallery import Gallery
+from studio.ui.pages.files.model_items import model_items
 from studio.ui.pages.files.notice import Notice, Way
 from studio.ui.pages.files.open_file import OpenFile
 from studio.ui.pages.files.problem_texts import problem_text
@@ -327,7 +327,7 @@ class AgentsPage(Page):
         limits = self._engine.limits(Agent("x"), mode)
         usual = {"steps": limits.steps, "seconds": limits.seconds, "children": 8, "depth": 2}
         self.properties.show_values(
-            found, document.path.stem, self._models(), usual, read_only=read_only
+            found, document.path.stem, model_items(self._engine), usual, read_only=read_only
         )
         if self.which.current == 1 and self.preview is not None:
             self.preview.show_agent(found, document.path.stem)
@@ -378,16 +378,6 @@ class AgentsPage(Page):
             self.notice.show_text(tr("Comes with the studio. Duplicate it to change it."))
         else:
             self.notice.show_text("")
-
-    def _models(self) -> list[MenuItem]:
-        """The models to choose from, by provider."""
-        engine = self._engine
-        items = [MenuItem("/", tr("The chat’s choice"))]
-        for provider in engine.connected:
-            if offered := engine.offered(provider):
-                items.append(MenuItem("", PROVIDER_TITLES.get(provider, provider)))
-                items += [MenuItem(f"{provider}/{one.id}", one.title) for one in offered[:40]]
-        return items
 
     def _show_view(self) -> None:
         if self.which.current == 1:

@@ -9,5 +9,6 @@
 - ``title``: The name of the file and what is special about it.
 - ``foot``: Tells the first problem, with its fix, and the place of the caret.
 - ``problem_texts``: Puts the problems of a file into the person's language.
+- ``model_items``: The models that a file can name, as lines of a menu.
 - ``notice``: Says what is special about the file, with up to two ways on.
 """

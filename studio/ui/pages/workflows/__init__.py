@@ -5,6 +5,7 @@
 - ``workflow_graph``: Makes the graph of a workflow's text, and finds its steps in the text; free of
   Qt.
 - ``canvas_edits``: Makes what is done to steps in the graph changes of the text.
+- ``step_properties``: The values of the chosen step, below the graph.
 - ``run_form``: Asks for the inputs of a run.
 - ``run_graph``: Makes the graph of a run, each step with its state; free of Qt.
 - ``runs``: Shows a run, and those before it.

@@ -19,7 +19,17 @@ from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Card, Field, Label, MenuItem, fill_menu
 from studio.ui.widgets.layouts import column_of
-from studio.workflows.editing import add_step, connect, disconnect, free_id, remove_step, rename
+from studio.workflows.editing import (
+    Path,
+    Value,
+    add_step,
+    connect,
+    disconnect,
+    free_id,
+    remove_step,
+    rename,
+    set_step,
+)
 
 
 class _NameBox(Card):
@@ -71,7 +81,7 @@ class CanvasEdits(QObject):
             "B": self.stop_wanted.emit,
             "F2": lambda: self.ask_name(pane.current),
             "Del": lambda: self.remove(pane.current),
-            "N": self._show_needs,
+            "N": self.show_needs,
         }
         """What keys do in graph and list, also where the window has another use of them."""
         pane.view.installEventFilter(self)
@@ -124,6 +134,11 @@ class CanvasEdits(QObject):
         change = disconnect if there else connect
         self._make(lambda: change(text, first, second))
 
+    def set_value(self, id: str, path: Path, value: Value) -> None:
+        """Give a key of a step a value; None takes it out."""
+        text = self._text()
+        self._make(lambda: set_step(text, id, path, value))
+
     def ask_name(self, id: str) -> None:
         if id and self._allowed:
             self.name.ask(id)
@@ -169,7 +184,7 @@ class CanvasEdits(QObject):
             place,
         )
 
-    def _show_needs(self) -> None:
+    def show_needs(self) -> None:
         """A menu of the steps that the chosen one may need."""
         id = self._pane.current
         if id and self._allowed:

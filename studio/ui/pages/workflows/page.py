@@ -27,6 +27,7 @@ from studio.ui.pages.files.document import FileDocument
 from studio.ui.pages.files.editor import FileEditor
 from studio.ui.pages.files.foot import Foot
 from studio.ui.pages.files.gallery import Gallery
+from studio.ui.pages.files.model_items import model_items
 from studio.ui.pages.files.notice import Notice, Way
 from studio.ui.pages.files.open_file import OpenFile
 from studio.ui.pages.files.problem_texts import problem_text
@@ -58,12 +59,15 @@ from .run_form import RunForm
 from .runs.live_runs import LiveRuns
 from .runs.run_inspector import RUN
 from .runs.run_view import RunView
-from .workflow_graph import graph_of, place_of, step_at
+from .step_properties import StepProperties, line_numbers
+from .workflow_graph import graph_of, place_of, step_at, steps_of
 from .workflow_rows import rows_of
 
 LIST = 220
 LEAST = 420
 """Pixels that text and graph have each at least, where both are shown."""
+PROPERTIES = 326
+"""Pixels that the properties of the chosen step have below the graph."""
 TEXT, BOTH, CANVAS = range(3)
 BLANK = """\
 ---
@@ -204,11 +208,20 @@ class WorkflowsPage(Page):
         self.edits.refused.connect(self._refuse)
         self.edits.step_wanted.connect(self._await_step)
         self.edits.stop_wanted.connect(self.toggle_breakpoint)
+        self.properties = StepProperties(t)
+        self.properties.changed.connect(self.edits.set_value)
+        self.properties.need_toggled.connect(lambda id, need: self.edits.toggle_need(need, id))
+        self.properties.needs_wanted.connect(self.edits.show_needs)
+        self.properties.stop_wanted.connect(self.toggle_breakpoint)
+        self.properties.text_wanted.connect(self._write_key)
+        self.properties.menu_wanted.connect(self._show_step_menu)
+        self.properties.hide()
+        self.right = widget_of(column_of([(self.pane, 1), self.properties], spacing=0))
         self.foot = Foot(t)
         self.foot.reveal_wanted.connect(self._reveal)
         self.foot.fix_wanted.connect(self._fix)
         self._edge = Hairline(t, upright=True)
-        both = row_of([(self.editor, 9), self._edge, (self.pane, 11)], spacing=0)
+        both = row_of([(self.editor, 9), self._edge, (self.right, 11)], spacing=0)
         column_of(
             [self._head, Hairline(t), self.form, self.notice, (both, 1), self.foot],
             spacing=0,
@@ -249,7 +262,8 @@ class WorkflowsPage(Page):
         self._list_edge.raise_()
         self.run_view.raise_()
         self.editor.setVisible(view != CANVAS)
-        self.pane.setVisible(view != TEXT)
+        self.right.setVisible(view != TEXT)
+        self.properties.setFixedHeight(min(px(PROPERTIES), round(height * 0.45)))
         self._edge.setVisible(view == BOTH)
 
     def show_view(self, view: int) -> None:
@@ -438,6 +452,40 @@ class WorkflowsPage(Page):
     def _mark(self, id: str) -> None:
         self.editor.show_block(place_of(self.file.checked, id) if id else None)
         self.pane.choose(id)
+        self._show_properties(id)
+
+    def _show_properties(self, id: str) -> None:
+        """Show the values of the chosen step; nothing where the text cannot be read."""
+        found, document = self.file.checked, self.document
+        step = next((one for one, _ in steps_of(found) if one.id == id), None)
+        self.properties.setVisible(step is not None)
+        if step is None or document is None or found.workflow is None:
+            return
+        others = [one for one in found.workflow.steps if one.id != id]
+        models = [one for one in model_items(self._engine) if one.key != "/"]
+        self.properties.show_step(step, others, self._agents, models)
+        place = place_of(found, id)
+        if place is not None:
+            stops = id in self.stops.get(document.path, set())
+            first, last = line_numbers(document.text, *place)
+            self.properties.show_place(first, last, stops=stops)
+        self.properties.allow(not document.read_only)
+
+    def _write_key(self, key: str) -> None:
+        """Put the caret to a key of the chosen step, or to its end where it is not there."""
+        for (step, _), places in zip(
+            steps_of(self.file.checked), self.file.checked.places, strict=False
+        ):
+            if step.id == self.pane.current:
+                start, end = places.value(key) if key in places.keys else places.span
+                if self.which.current == CANVAS:
+                    self.show_view(BOTH)
+                self.editor.go_to(start if key in places.keys else end)
+                self.editor.setFocus()
+
+    def _show_step_menu(self) -> None:
+        more = self.properties.more
+        self.edits.show_menu(self.pane.current, more.mapToGlobal(more.rect().bottomLeft()))
 
     def _step_chosen(self, id: str) -> None:
         """Put the caret to the step that was chosen in the graph."""
@@ -579,6 +627,7 @@ class WorkflowsPage(Page):
         stops = self.stops.setdefault(document.path, set())
         stops.symmetric_difference_update({step})
         self._draw()
+        self._show_properties(step)
         node = self.pane.view.node(step)
         if node is not None:
             announce(self.pane, node.spoken)
