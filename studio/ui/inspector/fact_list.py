@@ -155,7 +155,7 @@ class FactList(PaintedWidget):
         if fact.right:
             metrics = t.metrics(right_font)
             text = elided(metrics, fact.right, (right - x) * 0.65, middle=True)
-            width = max(metrics.horizontalAdvance(text) + 2, t.px(52) if fact.middle else 0)
+            width = max(metrics.horizontalAdvance(text) + t.px(6), t.px(52) if fact.middle else 0)
             place = QRectF(right - width, row.y(), width, row.height())
             paint_text(painter, t, place, text, f"{right_font} digits", right_ink, at_right)
             right = place.x() - t.px(8)

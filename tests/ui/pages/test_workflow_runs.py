@@ -376,3 +376,51 @@ def test_w64_rows_of_bars_are_drawn_once_a_pixel() -> None:
     assert [at for at, _, _ in near] == list(range(5000, 5010))
     assert near[0][2] == pytest.approx(50.008)
     assert row.newest({17}) == 17 and row.newest({20_000}) == -1
+
+
+@on_window_loop
+async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
+    """The first difference is chosen; what is equal stands back; a run is the same as itself."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        for hero in ("a fox", "a hare"):
+            person.click(page.run_button)
+            field = page.form.fields["hero"]
+            field.selectAll()
+            person.type(hero)
+            before = page.run_view.record
+            person.press(Key.Key_Return)
+            view = page.run_view
+            await until(lambda: view.record is not None and view.record is not before)  # noqa: B023
+            await asked(view)
+            person.click(view.inspector.run.card.buttons[0])
+            await over(view)
+            if hero == "a fox":
+                view.leave()
+                await until(page.run_button.isVisible)
+        view.show_tab(HISTORY)
+        await until(lambda: len(view.inspector.history.rows) == 2)
+        person.click(view.inspector.history.compare)
+        compare = view.compare
+        await until(lambda: compare.rows, "the comparison")
+        assert compare.isVisible() and compare.first.text().startswith("Story, run 1")
+        assert [row.title for row in compare.rows][:3] == ["Inputs", "tell", "ok"]
+        assert compare.row is compare.rows[0] and compare.rows[0].is_first
+        assert "First difference" in compare.rows[0].spoken
+        await until(lambda: [name for name, _ in compare.texts()] == ["hero"])
+        ((_, diff),) = compare.texts()
+        cells = diff.rows[0].cells
+        assert [cell and cell.text for cell in cells] == ["a fox", "a hare"]
+        assert [(m.name, m.about) for m in compare.strip.measures if m.changed] == [
+            ("Inputs", "changed")
+        ]
+        person.press(Key.Key_J)
+        assert compare.row is not None and compare.row.title == "tell"
+        compare.which.segment(1).click()
+        await until(lambda: "Answer" in [name for name, _ in compare.texts()])
+        compare.second.set_current(compare.first.current)
+        compare._compare()
+        await until(lambda: compare.counts.text() == "Both runs are the same.")
+        person.press(Key.Key_R)
+        await until(lambda: not compare.isVisible() and view.inspector.page == STEP)
+        await until(lambda: record(view).title == "Story, run 1" and view.key[0] == "tell")

@@ -15,8 +15,8 @@ from studio.ui.formatting import clock, dollars
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
-from studio.ui.widgets import Combo, Field, Index, Label, MenuItem
-from studio.ui.widgets.layouts import column_of, row_of
+from studio.ui.widgets import Button, Combo, Field, Index, Label, MenuItem
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
 from .letter_list import LetterList
@@ -118,6 +118,8 @@ class HistoryTab(QWidget):
 
     chosen = Signal(str)
     """The id of a run that the person wants to see."""
+    compare_wanted = Signal()
+    """The person wants to see the run beside another."""
     wanted = Signal()
     """Whose runs are listed has changed: the list has to be read again."""
 
@@ -160,7 +162,10 @@ class HistoryTab(QWidget):
         self._nothing.hide()
         choices = row_of([(self.whose, 1), (self.states, 1)], 8, (16, 0, 16, 8))
         field = row_of([self.field], margins=(16, 0, 16, 8))
-        parts = [field, choices, self._nothing, (self.list, 1)]
+        self.compare = Button(theme, tr("Compare…"), icon="files", keycap="D")
+        self.compare.clicked.connect(self.compare_wanted)
+        foot = row_of([self.compare, STRETCH], margins=(16, 8, 16, 0))
+        parts = [field, choices, self._nothing, (self.list, 1), foot]
         column_of(parts, spacing=0, margins=(0, 12, 0, 8), on=self)
 
     @property
@@ -176,6 +181,7 @@ class HistoryTab(QWidget):
     def show_runs(self, rows: Sequence[RunInfo], shown: str) -> None:
         """List runs; the one that is ``shown`` is marked."""
         self._all = rows
+        self.compare.setEnabled(len(rows) > 1)
         self._filter()
         ids = [one.id for one in self._model.rows]
         self._silent = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ from studio.workflows.expressions import ExpressionError, NotRead
 from studio.workflows.fork import ForkRequest
 from studio.workflows.runner import Runner
 
+from .compare_view import CompareView
 from .event_log import EventLog
 from .lanes import Key
 from .live_runs import LiveRuns
@@ -192,6 +194,7 @@ class RunView(PaintedWidget):
             lambda step, item, prompt: self._do(self._run_again(step, item, prompt))
         )
         inspector.history.chosen.connect(lambda id: self._do(self.show_run(id)))
+        inspector.history.compare_wanted.connect(self.compare_runs)
         inspector.history.wanted.connect(lambda: self._do(self._list_runs()))
 
     def _follow_theme(self) -> None:
@@ -223,6 +226,8 @@ class RunView(PaintedWidget):
         wanted = px(LOWER[self._stack.currentIndex()])
         self._lower.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
         self._show_answer_button()
+        if "compare" in self.__dict__:  # asking for it would make it
+            put(self.compare, 0, 0, width, height)
 
     def _toggle_inspector(self) -> None:
         self.show_inspector(not self._inspector_wanted)
@@ -319,6 +324,39 @@ class RunView(PaintedWidget):
         self._info = next((info for info in self._infos if info.id == shown), self._info)
         history.show_runs(self._infos, shown)
         self._show_buttons()
+
+    @cached_property
+    def compare(self) -> CompareView:
+        """Two runs side by side, in place of this one; made when it is first wanted (W-31)."""
+        view = CompareView(self.theme, self._engine, self._run, self._live)
+        view.setParent(self)
+        view.left.connect(self._leave_compare)
+        view.again_wanted.connect(lambda *at: self._do(self._run_from(*at)))
+        return view
+
+    def compare_runs(self) -> None:
+        """Compare the run with the one before it, or the oldest one with the next."""
+        ids = [info.id for info in self._infos]
+        if self.record is None or len(ids) < 2 or self.record.run.id not in ids:
+            return
+        at = ids.index(self.record.run.id)
+        older = min(at + 1, len(ids) - 1)
+        self.compare.setGeometry(self.rect())
+        self.compare.show()
+        self.compare.raise_()
+        self.compare.show_runs(self._infos, ids[older], ids[min(at, older - 1)])
+
+    def _leave_compare(self) -> None:
+        self.compare.hide()
+        self.inspector.history.list.setFocus()
+
+    async def _run_from(self, run_id: str, step: str, item: str) -> None:
+        """Show a step of a run, from where it can be run again."""
+        self._leave_compare()
+        await self.show_run(run_id)
+        self.choose(step, item)
+        self.show_tab(STEP)
+        self.inspector.step.again.setFocus()
 
     def leave(self) -> None:
         self.left.emit(self.source)
@@ -633,6 +671,7 @@ class RunView(PaintedWidget):
             ".": lambda: self.go_on(one=True),
             "C": self.go_on,
             "R": self.inspector.step.run_again,
+            "D": self.compare_runs,
             "T": lambda: self.show_lower(1 - self._stack.currentIndex()),
         }.get(event.text().upper())
         held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier

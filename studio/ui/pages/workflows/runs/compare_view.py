@@ -1,0 +1,384 @@
+"""Compare view: two runs side by side, step by step (W-31)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QScrollArea,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from studio.agent.engine import Engine
+from studio.storage.runs import RunInfo
+from studio.tools.drafts.diff import diff
+from studio.ui.graph.nodes import STATES, NodeState
+from studio.ui.pages.drafts.diff_view import DiffView, split
+from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import mirrored_row
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import (
+    Combo,
+    Hairline,
+    IconButton,
+    Index,
+    Label,
+    MenuItem,
+    OverlayBar,
+    Segmented,
+)
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    paint_rounded,
+    paint_tag,
+    paint_text,
+    paint_tile,
+    tag_width,
+)
+from studio.workflows.compare import RunComparison, compare_runs
+
+from .compare_facts import CompareRow, Measure, Part, measures, parts_of, rows_of
+from .history_tab import title_of
+from .letter_list import LetterList
+from .live_runs import LiveRuns
+from .run_record import when
+
+if TYPE_CHECKING:
+    from studio.ui.pages.page import Run as Start
+
+STEPS = 420
+AMOUNT, MARK = 62, 24
+"""Pixels of the columns of cost and time, and of each mark."""
+
+
+class MeasureStrip(PaintedWidget):
+    """The figures of both runs; its accessible name has all of them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.measures: Sequence[Measure] = ()
+        theme.changed.connect(self._measure)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.setFixedHeight(self.theme.px(16) + 3 * self.theme.height(20, "small"))
+
+    def show_measures(self, found: Sequence[Measure]) -> None:
+        self.measures = found
+        words = (f"{one.name}: {one.first} → {one.second} {one.about}".strip() for one in found)
+        self.setAccessibleName(". ".join(words))
+        self.update()
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        if not self.measures:
+            return
+        wide, line = (rect.width() - t.px(40)) / len(self.measures), t.height(20, "small")
+        for at, one in enumerate(self.measures):
+            cell = QRectF(t.px(20) + at * wide, t.px(8), wide - t.px(8), line)
+            paint_text(painter, t, cell, one.name, "small", "text2", room=cell.width())
+            cell.translate(0, line)
+            if one.first or one.second:
+                words = f"{one.first} → "
+                paint_text(painter, t, cell, words, "ui digits", "text2", room=cell.width())
+                used = t.metrics("ui").horizontalAdvance(words) + t.px(6)
+                rest = cell.adjusted(used, 0, 0, 0)
+                paint_text(painter, t, rest, one.second, "ui_strong digits", room=rest.width())
+                cell.translate(0, line)
+            ink = "warn" if one.changed else "text2"
+            paint_text(painter, t, cell, one.about, "small digits", ink, room=cell.width())
+
+
+class _Rows(QAbstractListModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[CompareRow] = ()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not 0 <= index.row() < len(self.rows):
+            return None
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return row.spoken
+        return None
+
+    def show(self, rows: Sequence[CompareRow]) -> None:
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+
+class _Line(QStyledItemDelegate):
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        t = self._theme
+        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
+        return QSize(100, max(t.px(44), lines + t.px(10)))
+
+    @mirrored_row
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
+        box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, box, 7, t.color("selected"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            paint_rounded(painter, box, 7, t.color("hover"))
+        right = box.right() - t.px(8)
+        for state in (row.second, row.first) if isinstance(row.key, tuple) else ():
+            self._mark(painter, QRectF(right - t.px(20), box.y(), t.px(20), box.height()), state)
+            right -= t.px(MARK)
+        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        for words in (row.time, row.cost):
+            place = QRectF(right - t.px(AMOUNT), box.y(), t.px(AMOUNT - 6), box.height())
+            paint_text(painter, t, place, words, "ui digits", "text2", at_right)
+            right -= t.px(AMOUNT)
+        side = t.px(22)
+        left = box.x() + t.px(8) + (t.px(22) if row.indent else 0)
+        tile = QRectF(left, box.center().y() - side / 2, side, side)
+        paint_tile(painter, t, tile, row.icon, row.hue)
+        left = tile.right() + t.px(8)
+        top, lower = t.metrics("ui_medium").height(), t.metrics("small").height()
+        y = box.center().y() - (top + lower) / 2
+        title = QRectF(left, y, right - left, top)
+        ink = "text1" if row.differs else "text2"
+        paint_text(painter, t, title, row.title, "ui_medium", ink, room=title.width())
+        if row.is_first:
+            words = tr("First difference")
+            x = left + t.metrics("ui_medium").horizontalAdvance(row.title) + t.px(8)
+            if x + tag_width(t, words) < right:
+                paint_tag(painter, t, QPointF(x, title.center().y()), words, "warn")
+        about = QRectF(left, y + top, right - left, lower)
+        paint_text(painter, t, about, row.about, "small", "text2", room=about.width())
+
+    def _mark(self, painter: QPainter, cell: QRectF, state: NodeState) -> None:
+        t, side = self._theme, self._theme.px(14)
+        place = QRectF(0, 0, side, side)
+        place.moveCenter(cell.center())
+        icon, ink = ("minus", "text3") if not state else STATES[state][1:]
+        t.paint_icon(painter, place, icon or "circle-dashed", ink)
+
+
+class CompareView(PaintedWidget):
+    """Steps at the left, the texts of the chosen one at the right."""
+
+    ground = "surface"
+    left = Signal()
+    again_wanted = Signal(str, str, str)
+    """A run, a step and an item from which the person wants to run again."""
+
+    def __init__(self, theme: Theme, engine: Engine, run: Start, live: LiveRuns) -> None:
+        super().__init__(theme)
+        self._engine, self._run, self._live = engine, run, live
+        self.found: RunComparison | None = None
+        self._wanted = 0
+        """Counts which runs were wanted: the last ones are shown, however long others take."""
+        t = theme
+        back = IconButton(t, "chevron-left", tr("Back to the run"), clicked=self.left.emit)
+        self.first = Combo(t, tr("Run A"), chosen=lambda _: self._compare())
+        self.second = Combo(t, tr("Run B"), chosen=lambda _: self._compare())
+        swap = IconButton(t, "refresh-cw", tr("Swap A and B"), clicked=self.swap)
+        head = row_of(
+            [
+                *(back, Label(t, tr("Compare runs"), "heading"), STRETCH),
+                *(Label(t, "A", "ui_strong"), self.first, swap),
+                *(Label(t, "B", "ui_strong"), self.second),
+            ],
+            8,
+            (12, 0, 12, 0),
+        )
+        self._head = widget_of(head)
+        self.strip = MeasureStrip(t)
+        self.counts = Label(t, "", "small", "text2")
+        self._model = _Rows()
+        self.list = LetterList(t, tr("Steps"))
+        self.list.setModel(self._model)
+        self.list.setItemDelegate(_Line(t))
+        self.list.selectionModel().currentChanged.connect(lambda *_: self._show_parts())
+        hints = tr("N  Next difference    J K  Step    R  Run again from here")
+        steps_head = row_of([Label(t, tr("Steps"), "small_strong"), (self.counts, 1)], 8)
+        steps_head.setContentsMargins(16, 10, 16, 6)
+        self._steps = widget_of(
+            column_of(
+                [
+                    steps_head,
+                    (self.list, 1),
+                    row_of([Label(t, hints, "small", "text2", wrap=True)], margins=(16, 6, 16, 10)),
+                ],
+                spacing=0,
+            )
+        )
+        self.title = Label(t, "", "heading")
+        self.which = Segmented(t, [tr("Differences"), tr("All")], name=tr("What is shown"))
+        self.which.chosen.connect(lambda _: self._show_parts())
+        self._parts = column_of(spacing=8)
+        inner = widget_of(self._parts)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidget(inner)
+        area.viewport().setAutoFillBackground(False)
+        inner.setAutoFillBackground(False)
+        self._bar = OverlayBar(area)
+        right_head = row_of([(self.title, 1), self.which], 8, (20, 10, 20, 8))
+        right = column_of([right_head, (area, 1)], spacing=0)
+        self._parts.setContentsMargins(20, 4, 20, 20)
+        both = row_of([self._steps, Hairline(t, upright=True), (right, 1)], spacing=0)
+        column_of([self._head, Hairline(t), self.strip, Hairline(t), (both, 1)], spacing=0, on=self)
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        self._head.setFixedHeight(self.theme.px(48))
+        self._steps.setFixedWidth(self.theme.px(STEPS))
+
+    # Which runs
+
+    def show_runs(self, infos: Sequence[RunInfo], first: str, second: str) -> None:
+        """Compare two of these runs, by their ids."""
+        words = tr("{title}, {time}")
+        items = [
+            MenuItem(one.id, words.format(title=title_of(one), time=when(one.created)))
+            for one in infos
+        ]
+        for combo, chosen in ((self.first, first), (self.second, second)):
+            combo.set_items(items)
+            combo.set_current(chosen)
+        self._compare()
+        self.list.setFocus()
+
+    def swap(self) -> None:
+        first, second = self.first.current, self.second.current
+        self.first.set_current(second)
+        self.second.set_current(first)
+        self._compare()
+
+    def _compare(self) -> None:
+        self._wanted += 1
+        self._run(self._read(self.first.current, self.second.current, self._wanted))
+
+    async def _read(self, first: str, second: str, wanted: int) -> None:
+        runs = self._live.runs
+        found = await compare_runs(runs, first, second)
+        run = await runs.read(second)
+        workflow = await runs.workflow_of(run)
+        agents = (await self._engine.agents(None)).by_name
+        if wanted != self._wanted:
+            return
+        self.found = found
+        self.strip.show_measures(measures(found))
+        rows = rows_of(found, workflow, agents, run)
+        differ = sum(row.differs for row in rows)
+        same = len(rows) - differ
+        words = tr("{same} the same, {more}").format(
+            same=same, more=tr_plural("{count} differs", "{count} differ", differ)
+        )
+        self.counts.setText(words if differ else tr("Both runs are the same."))
+        self._model.show(rows)
+        at = next((n for n, row in enumerate(rows) if row.is_first), 0)
+        self.list.setCurrentIndex(self._model.index(at))
+
+    # What differs
+
+    @property
+    def row(self) -> CompareRow | None:
+        """The row that is chosen."""
+        return self.list.currentIndex().data(Qt.ItemDataRole.UserRole)
+
+    @property
+    def rows(self) -> Sequence[CompareRow]:
+        return self._model.rows
+
+    def _show_parts(self) -> None:
+        row, found = self.row, self.found
+        if row is None or found is None:
+            return
+        self.title.setText(row.title)
+        self._run(self._lay_parts(parts_of(found, row.key, all_parts=self.which.current == 1)))
+
+    async def _lay_parts(self, parts: Sequence[Part]) -> None:
+        """Put the texts below each other; long ones are compared in a thread."""
+        row = self.row
+        made = [
+            (one.name, one.path, await asyncio.to_thread(diff, one.first, one.second))
+            for one in parts
+        ]
+        if row is not self.row:
+            return
+        while (item := self._parts.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        heads = (
+            tr("A, {title}").format(title=self._name(self.first)),
+            tr("B, {title}").format(title=self._name(self.second)),
+        )
+        for name, path, lines in made:
+            view = DiffView(self.theme)
+            view.setAccessibleName(name)
+            view.show_rows(split(lines), path, heads)
+            self._parts.addWidget(Label(self.theme, name, "small_strong"))
+            self._parts.addWidget(view)
+        if not made:
+            words = tr("Nothing differs here.")
+            self._parts.addWidget(Label(self.theme, words, "ui", "text2"))
+        self._parts.addStretch(1)
+
+    def _name(self, combo: Combo) -> str:
+        assert self.found is not None
+        side = self.found.first if combo is self.first else self.found.second
+        return tr("run {number}").format(number=side.number)
+
+    def texts(self) -> list[tuple[str, QWidget]]:
+        """The headings on screen, with what is below each."""
+        found: list[tuple[str, QWidget]] = []
+        for at in range(self._parts.count() - 1):
+            item, after = self._parts.itemAt(at), self._parts.itemAt(at + 1)
+            label, view = item.widget() if item else None, after.widget() if after else None
+            if isinstance(label, Label) and isinstance(view, DiffView):
+                found.append((label.text(), view))
+        return found
+
+    # Keys
+
+    def go_to_difference(self, step: int) -> None:
+        """Choose the next row that differs, or with -1 the one before."""
+        rows, here = self._model.rows, self.list.currentIndex().row()
+        ahead = range(here + 1, len(rows)) if step > 0 else range(here - 1, -1, -1)
+        at = next((n for n in ahead if rows[n].differs), None)
+        if at is not None:
+            self.list.setCurrentIndex(self._model.index(at))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        shifted = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+        here = self.list.currentIndex().row()
+        match event.key():
+            case Qt.Key.Key_N:
+                self.go_to_difference(-1 if shifted else 1)
+            case Qt.Key.Key_J | Qt.Key.Key_K:
+                by = 1 if event.key() == Qt.Key.Key_J else -1
+                at = min(max(here + by, 0), len(self._model.rows) - 1)
+                self.list.setCurrentIndex(self._model.index(at))
+            case Qt.Key.Key_R:
+                row = self.row
+                if row is not None and isinstance(row.key, tuple):
+                    self.again_wanted.emit(self.second.current, *row.key)
+            case Qt.Key.Key_Escape:
+                self.left.emit()
+            case _:
+                super().keyPressEvent(event)
