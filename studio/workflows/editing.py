@@ -208,7 +208,9 @@ def _value_edit(matter: Frontmatter, places: Places, path: Path, value: Value) -
     if len(path) == 2:
         if entry is None or entry.node.id != "mapping":
             empty = entry is None or entry.value_start == entry.value_end
-            return _value_edit(matter, places, path[:1], {path[1]: value}) if empty else None
+            if not empty or value is None or isinstance(value, Mapping):
+                return None
+            return _value_edit(matter, places, path[:1], {path[1]: value})
         mapping = entry.node
         entry = next((one for one in matter.children(mapping) if one.key == path[1]), None)
     if value is None:
