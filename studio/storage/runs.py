@@ -147,6 +147,13 @@ class RunStore:
         living = await self._db.alive({str(owner) for *_, owner in rows} - {""})
         return [RunInfo(*cast("Any", row), live=owner in living) for *row, owner in rows]
 
+    async def waiting(self) -> list[str]:
+        """The ids of the runs that wait for the person, the one that changed last first."""
+        rows = await self._db.rows(
+            "SELECT id FROM runs WHERE state IN ('needs_you', 'unsure') ORDER BY updated DESC, id"
+        )
+        return [str(id) for (id,) in rows]
+
     async def claim(self, run_id: str) -> None:
         """Let this program alone carry out a run, until ``release``; raises RunInUse."""
         own = self._db.owner

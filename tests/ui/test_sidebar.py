@@ -351,7 +351,7 @@ def test_places_drafts_and_cost(sidebar: Sidebar) -> None:
     sidebar.new_chat.connect(lambda: went.append("new"))
     for row in sidebar._rows.values():
         row.click()
-    assert went == ["new", *(page.key for page in PAGES if page.in_sidebar)]
+    assert went == ["new", "needs", *(page.key for page in PAGES if page.in_sidebar)]
     sidebar.set_drafts(3)
     assert sidebar._rows["drafts"].accessibleName() == "Drafts, 3 waiting"
     sidebar.set_cost(0.84)

@@ -22,7 +22,14 @@ from studio.domain.agents import NO_CAPS, Agent, Caps, DefinedTool
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ProviderError, StudioError, ToolFailed
-from studio.domain.events import Event, Notice, ToolFinished, TurnComplete, TurnStarted
+from studio.domain.events import (
+    ChildWorks,
+    Event,
+    Notice,
+    ToolFinished,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule, escaped
@@ -32,7 +39,7 @@ from studio.tools import Context, Result
 from studio.tools.sdk.context import Task
 from studio.tools.sdk.definition import Run
 
-from .child import Child, ChildRun
+from .child import WAITS, Child, ChildRun
 from .offers import described, may_start, task_of
 from .report import answer_of, ended_as, report
 from .tree import AT_A_TIME, DOLLARS, MOST, SHARE
@@ -62,7 +69,7 @@ class Delegation:
         self.choose = choose
         self.tasks = BackgroundTasks()
         self.listeners: list[Callable[[Session, Child], None]] = []
-        """Called with the caller and a child in the background that ended after its turn (W-38)."""
+        """Called with the caller, whose turn is over, and a child that ends or asks then (W-38)."""
         self._children: dict[str, list[Child]] = {}
         self._places: dict[str, tuple[int, asyncio.Semaphore]] = {}
 
@@ -76,6 +83,11 @@ class Delegation:
 
     def add(self, session_id: str, child: Child) -> None:
         self._children.setdefault(session_id, []).append(child)
+
+    def tell(self, caller: Session, child: Child) -> None:
+        """Call the listeners."""
+        for listener in self.listeners:
+            listener(caller, child)
 
     def stop(self, session_id: str) -> None:
         """End the children of a session, and theirs."""
@@ -399,6 +411,8 @@ class CallChildren:
         def tell(event: Event) -> None:
             if caller.as_parent is not None and not caller.state.journal.closed:
                 caller.state.record(event)
+            elif isinstance(event, ChildWorks) and event.doing == WAITS:
+                self._all.tell(caller, child)
 
         own = replace(
             parent.for_call(self._call_id, child.agent.depth),
@@ -418,8 +432,7 @@ class CallChildren:
                 how = ended_as(child.end)
                 words = f"{child.agent.name}, in the background, {how}."
                 await caller.note(run.news, Notice(words))
-            for listener in self._all.listeners:
-                listener(caller, child)
+            self._all.tell(caller, child)
 
     def _take_over(self, parent: ParentTurn, child: Child) -> None:
         """Its answer exposes the caller to what the child was exposed to (T-9)."""

@@ -170,6 +170,13 @@ class SessionStore:
         query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted = 0 AND id IN ({marks})"
         return [_info(row) for row in await self._db.rows(query, *ids)]
 
+    async def waiting(self) -> list[SessionInfo]:
+        """The sessions that wait for the person, also those that work for others."""
+        await self._flush_all()
+        query = f"""SELECT {_COLUMNS} FROM sessions WHERE state = 'waiting' AND deleted = 0
+            AND behind = 0 ORDER BY updated, id"""
+        return [_info(row) for row in await self._db.rows(query)]
+
     async def bin(self) -> list[SessionInfo]:
         """The sessions in the bin, the one that was deleted last first."""
         query = f"""SELECT {_COLUMNS} FROM sessions WHERE deleted <> 0 AND behind = 0

@@ -174,6 +174,7 @@ class MainWindow(QMainWindow):
         self.pages.left.connect(self._show_chat)
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
+        self.pages.notified.connect(lambda *_: self.chat_list.schedule_refresh())
         self.chat.composer.setFocus()  # a person can type before the engine is built
 
     # Start
@@ -428,6 +429,8 @@ class MainWindow(QMainWindow):
                 await self._open(waiting)
                 self.chat.view.flush()
                 self.chat.view.canvas_viewport.go_to_waiting()
+            elif await self.chat_list.needs():
+                self.pages.show_page("needs")
 
         if self.engine is not None:
             self._later(work())

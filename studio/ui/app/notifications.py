@@ -25,7 +25,7 @@ from .session_bus import Service, SessionBus
 
 if TYPE_CHECKING:
     from studio.agent.session.session import Session
-    from studio.domain.events import Event
+    from studio.domain.events import Event, TurnComplete
     from studio.domain.sessions import SessionInfo
     from studio.ui.pages.page import Run
 
@@ -196,15 +196,17 @@ class ChatNotifications(QObject):
         if text and not goes_on and self._settings.values.notify and not seen:
             self._notifier.notify(session.info.id, text)
 
-    def child_ended(self, session: Session, agent: str, *, done: bool) -> None:
-        """Notify of an agent in the background that ended when its chat was at rest (W-38)."""
+    def of_child(self, session: Session, agent: str, end: TurnComplete | None) -> None:
+        """Notify of an agent in the background that ended, or asks, in a chat at rest (W-38)."""
         seen = session in self._on_screen() and QApplication.activeWindow() is not None
-        if self._settings.values.notify and not seen:
-            words = (
-                tr("{agent} is done, for {title}") if done else tr("{agent} failed, for {title}")
-            )
-            title = session.info.title or tr("New chat")
-            self._notifier.notify(session.info.id, words.format(agent=agent, title=title))
+        if seen or not self._settings.values.notify:
+            return
+        words = tr("{agent} needs your answer")
+        if end is not None:
+            done, failed = tr("{agent} is done, for {title}"), tr("{agent} failed, for {title}")
+            words = done if end.reason == "done" else failed
+        title = session.info.title or tr("New chat")
+        self._notifier.notify(session.info.id, words.format(agent=agent, title=title))
 
     def tell(self, key: str, text: str) -> None:
         """Notify of a run that nobody looks at; without words, withdraw what was told of it."""

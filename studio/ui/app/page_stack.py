@@ -101,6 +101,7 @@ class PageStack(QStackedWidget):
         page.chat = self._chat.model
         page.open_wanted.connect(self.open_wanted)
         page.found_wanted.connect(self.found_wanted)
+        page.page_wanted.connect(self.show_page)
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)

@@ -374,7 +374,7 @@ class Program(QObject):
         self.server.set_keychain(engine.keychain)
         self.server.apply_settings()
         engine.services.problem_listeners.append(lambda _: self._refresh_chats())
-        engine.delegation.listeners.append(self._child_ended)
+        engine.delegation.listeners.append(self._tell_of_child)
         self.later(self._watch_other_programs(engine))
         self.later(engine.store.index_older())
         self.later(engine.purge_bin())
@@ -420,11 +420,12 @@ class Program(QObject):
         for window in self.windows:
             window.on_event(session, event)
 
-    def _child_ended(self, session: Session, child: Child) -> None:
-        """Tell of an agent in the background that ended when its chat was at rest (W-38)."""
-        done = child.end is not None and child.end.reason == "done"
-        self._notifications.child_ended(session, child.agent.name, done=done)
-        self.later(self._mark_unread(session))
+    def _tell_of_child(self, session: Session, child: Child) -> None:
+        """Tell of an agent in the background that ended, or asks, in a chat at rest (W-38)."""
+        self._notifications.of_child(session, child.agent.name, child.end)
+        if child.end is not None:
+            self.later(self._mark_unread(session))
+        self._chats_changed()
 
     async def _name(self, session: Session) -> None:
         """Give a chat a title; that it failed is nobody's concern, the first line stays."""

@@ -2,6 +2,7 @@
 
 - ``registry``: Lists the pages, one line for each: title, icon, shortcut and menu.
 - ``page``: Base classes: a page, and a page that is a list of cards.
+- ``needs``: Lists everything that waits for the person, and takes the answers.
 - ``files``: What the pages share on which markdown files are edited.
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.
 - ``workflows``: Shows workflows as text and graph, and runs them.

@@ -32,6 +32,8 @@ class Page(PaintedWidget):
     """The person wants to see a chat, by its id."""
     found_wanted = Signal(str, str, str)
     """The person wants to see a hit: a chat's id, the words and the line that has them."""
+    page_wanted = Signal(str, str, str)
+    """The person wants to see another page: its key, and what of it."""
     left = Signal()
     """The person is done here, and goes back to the chat."""
     keys_wanted = Signal()

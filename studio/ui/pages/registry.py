@@ -25,7 +25,7 @@ class PageEntry:
     """One page: ``source`` is its module and class, ``icon`` the name of a drawing.
 
     ``menu`` is the menu with its action and ``keys`` the shortcut of that action; a page without
-    a menu is shown by an action of ``actions``.
+    a menu is shown by an action of ``actions``, or from the sidebar.
     """
 
     key: str
@@ -44,6 +44,14 @@ class PageEntry:
 
 
 PAGES: tuple[PageEntry, ...] = (
+    PageEntry(
+        "needs",
+        tr_later("Needs you"),
+        "shield-question-mark",
+        "needs.page:NeedsPage",
+        menu="",
+        in_sidebar=False,
+    ),
     PageEntry("agents", tr_later("Agents"), "bot", "agents.page:AgentsPage", "Ctrl+2"),
     PageEntry(
         "workflows", tr_later("Workflows"), "workflow", "workflows.page:WorkflowsPage", "Ctrl+3"

@@ -110,9 +110,17 @@ class ChatListController(QObject):
         infos, self._more = found.infos, found.more
         self._sidebar.set_sessions(infos, icons, found.archived)
         self._sidebar.set_drafts(len(await engine.store.drafts()))
+        self._sidebar.set_needs(await self.needs())
         self._sidebar.set_cost(await engine.usage_costs.today())
         self._listed()
         await self._check_elsewhere(engine, infos)
+
+    async def needs(self) -> int:
+        """How much waits for the person: chats, agents in the background, runs."""
+        assert self.engine is not None
+        from studio.ui.pages.needs.waiting import count_waiting
+
+        return await count_waiting(self.engine)
 
     async def _check_elsewhere(self, engine: Engine, infos: Sequence[SessionInfo]) -> None:
         """Refresh again after ``AGAIN`` while other programs work in chats."""
@@ -142,7 +150,8 @@ class ChatListController(QObject):
         """Refresh after an event that rows or counts may show."""
         from studio.domain import events
 
-        if isinstance(
+        child = isinstance(event, events.ChildWorks) and (event.reason or not event.target)
+        if child or isinstance(
             event,
             events.TurnStarted
             | events.AwaitingPermission

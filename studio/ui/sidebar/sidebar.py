@@ -136,12 +136,16 @@ class Sidebar(PaintedWidget):
         self.field = Field(theme, tr("Search chats"), icon="search")
         self.field.textChanged.connect(self._typed)
         self._rows: dict[str, NavRow] = {}
-        places = [("new", tr("New chat"), "square-pen")]
+        places = [
+            ("new", tr("New chat"), "square-pen"),
+            ("needs", tr("Needs you"), "shield-question-mark"),
+        ]
         places += [(one.key, tr(one.title), one.icon) for one in registry.PAGES if one.in_sidebar]
         for name, text, icon in places:
             row = self._rows[name] = NavRow(theme, text, icon)
             row.clicked.connect(lambda _on=False, name=name: self._go(name))
 
+        self._rows["needs"].hide()
         self.chats = ChatList(theme, clock)
         self.chats.opened.connect(self.open_session)
         self.chats.found_opened.connect(self.open_found)
@@ -215,6 +219,11 @@ class Sidebar(PaintedWidget):
 
     def set_drafts(self, waiting: int) -> None:
         self._rows["drafts"].set_count(waiting)
+
+    def set_needs(self, waiting: int) -> None:
+        """Show how much waits for the person; nothing hides the row."""
+        self._rows["needs"].set_count(waiting)
+        self._rows["needs"].setVisible(waiting > 0)
 
     def neighbour(self, step: int) -> str:
         """The chat ``step`` places below the open one (above, if negative), or nothing."""

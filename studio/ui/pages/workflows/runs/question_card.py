@@ -64,8 +64,10 @@ class QuestionCard(Card):
     def question(self) -> RunQuestion | None:
         return self._question
 
-    def show_question(self, question: RunQuestion | None, path: Sequence[str]) -> None:
-        """Show a question of a step that has this path; None hides the card."""
+    def show_question(
+        self, question: RunQuestion | None, path: Sequence[str], *, for_chat: bool = False
+    ) -> None:
+        """Show a question of a step, or a chat, that has this path; None hides the card."""
         if question is None:
             self._question = None
             self.hide()
@@ -82,10 +84,12 @@ class QuestionCard(Card):
         self.detail.setText(detail)
         self._box.setVisible(bool(detail))
         answers = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
-        if question.kind == "reply" and 0 < len(question.choices) <= 3:
+        if for_chat and question.kind == "permission":
+            answers[1] = tr("For this chat"), "session"
+        if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= 3:
             answers = [(words, words) for words in question.choices]
         self._choices.setVisible(bool(answers))
-        self._said.setVisible(question.kind in ("ask", "reply"))
+        self._said.setVisible(question.kind in ("ask", "reply", "conflict"))
         placed = [*answers[:-1], *[None] * (3 - len(answers)), *answers[-1:]]
         self._values = []
         for button, answer in zip(self.buttons, placed, strict=True):

@@ -1,0 +1,245 @@
+"""The page Needs you: what waits at the left, the chosen question with its answers (W-22)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from studio.agent.engine import Engine
+from studio.domain.jsonvalue import Json
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import clock
+from studio.ui.pages.page import Page, Run
+from studio.ui.pages.workflows.runs.letter_list import LetterList
+from studio.ui.pages.workflows.runs.question_card import QuestionCard
+from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import mirrored_row
+from studio.ui.translation import tr
+from studio.ui.widgets import Button, Hairline, Index, Label
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import paint_rounded, paint_text
+
+from .waiting import Waiting, find_waiting
+
+LIST = 376
+AGAIN = 2_000
+"""Milliseconds between two looks while the page is on screen."""
+
+
+class _Questions(QAbstractListModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[Waiting] = ()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not 0 <= index.row() < len(self.rows):
+            return None
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return joined((title_of(row), row.group, *row.path))
+        return None
+
+    def heads(self, at: int) -> bool:
+        """Whether a row is the first of its group."""
+        return not at or self.rows[at - 1].group != self.rows[at].group
+
+    def show(self, rows: Sequence[Waiting]) -> None:
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+
+def title_of(row: Waiting) -> str:
+    if row.question.kind == "unsure":
+        return tr("This may have happened")
+    return tr_engine(row.question.text)
+
+
+class _Line(QStyledItemDelegate):
+    def __init__(self, theme: Theme, questions: _Questions) -> None:
+        super().__init__()
+        self._theme, self._questions = theme, questions
+
+    @property
+    def _head(self) -> int:
+        return self._theme.height(30, "label")
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        t = self._theme
+        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
+        head = self._head if self._questions.heads(index.row()) else 0
+        return QSize(100, max(t.px(52), lines + t.px(14)) + head)
+
+    @mirrored_row
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
+        whole = QRectF(option.rect)
+        if self._questions.heads(index.row()):
+            place = QRectF(t.px(16), whole.y(), whole.width() - t.px(32), self._head)
+            paint_text(painter, t, place, row.group, "label", "text2", room=place.width())
+            whole.setTop(whole.top() + self._head)
+        box = whole.adjusted(t.px(8), 1, -t.px(8), -1)
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, box, 7, t.color("selected"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            paint_rounded(painter, box, 7, t.color("hover"))
+        top, lower, side = (
+            t.metrics("ui_medium").height(),
+            t.metrics("small").height(),
+            t.px(16),
+        )
+        y = box.center().y() - (top + lower) / 2
+        mark = QRectF(box.x() + t.px(8), y + (top - side) / 2, side, side)
+        unsure = row.question.kind == "unsure"
+        icon = "triangle-alert" if unsure else "shield-question-mark"
+        t.paint_icon(painter, mark, icon, "err" if unsure else "warn")
+        left, right = mark.right() + t.px(8), box.right() - t.px(8)
+        age = clock(max(0.0, time.time() - row.since))
+        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        line = QRectF(left, y, right - left, top)
+        paint_text(painter, t, line, age, "ui digits", "text2", at_right)
+        room = line.width() - t.metrics("ui").horizontalAdvance(age) - t.px(14)
+        paint_text(painter, t, line, title_of(row), "ui_medium", room=room)
+        line = QRectF(left, y + top, right - left, lower)
+        words = " › ".join(row.path)
+        paint_text(painter, t, line, words, "small", "text2", room=line.width())
+
+
+class NeedsPage(Page):
+    """Questions are answered here, or where they are asked."""
+
+    def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
+        super().__init__(theme, engine, run)
+        t = theme
+        self.count = Label(t, "", "ui", "text2", digits=True)
+        self._model = _Questions()
+        self.list = LetterList(t, tr("Needs you"))
+        self.list.setModel(self._model)
+        self.list.setItemDelegate(_Line(t, self._model))
+        self.list.selectionModel().currentChanged.connect(lambda *_: self._show_chosen())
+        self.list.activated.connect(lambda _: self.open_asker())
+        self.path = Label(t, "", "ui", "text2")
+        self.to_asker = Button(t, tr("Open"), clicked=self.open_asker)
+        self.card = QuestionCard(t)
+        self.card.answered.connect(lambda _, value: self._answer(value))
+        self.nothing = Label(t, tr("Nothing needs you."), "ui", "text2")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._list_head = widget_of(
+            row_of([Label(t, tr("Needs you"), "heading"), (self.count, 1)], 8, (16, 0, 16, 0))
+        )
+        self._head = widget_of(row_of([(self.path, 1), self.to_asker], 8, (20, 0, 12, 0)))
+        self._left = widget_of(column_of([self._list_head, Hairline(t), (self.list, 1)], spacing=0))
+        body = widget_of(column_of([self.card, self.nothing, STRETCH], 8, (20, 16, 20, 16)))
+        right = column_of([self._head, Hairline(t), (body, 1)], spacing=0)
+        row_of([self._left, Hairline(t, upright=True), (right, 1)], spacing=0, on=self)
+        self._again = QTimer(self, interval=AGAIN)
+        self._again.timeout.connect(self._look)
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        px = self._theme.px
+        self._left.setFixedWidth(px(LIST))
+        for head in (self._list_head, self._head):
+            head.setFixedHeight(px(48))
+
+    def open(self, *target: str) -> None:
+        self._look()
+        self._again.start()
+        self.list.setFocus()
+
+    def _look(self) -> None:
+        if self.isVisible():
+            self._replace(self._read())
+        else:
+            self._again.stop()
+
+    async def _read(self) -> None:
+        self._show(await find_waiting(self._engine))
+
+    def _show(self, rows: Sequence[Waiting]) -> None:
+        ids = [row.question.id for row in rows]
+        if ids != [row.question.id for row in self._model.rows]:
+            before, at = self.chosen, self.list.currentIndex().row()
+            self._model.show(rows)
+            kept = before.question.id if before is not None else ""
+            at = ids.index(kept) if kept in ids else min(max(at, 0), len(ids) - 1)
+            self.list.setCurrentIndex(self._model.index(at))
+            self.decided.emit()
+        self.count.setText(str(len(rows)) if rows else "")
+        self._show_chosen()
+        self.list.viewport().update()
+
+    @property
+    def rows(self) -> Sequence[Waiting]:
+        return self._model.rows
+
+    @property
+    def chosen(self) -> Waiting | None:
+        return self.list.currentIndex().data(Qt.ItemDataRole.UserRole)
+
+    def _show_chosen(self) -> None:
+        row = self.chosen
+        self.nothing.setVisible(row is None)
+        self.to_asker.setVisible(row is not None)
+        self.path.setText(" › ".join(row.path) if row is not None else "")
+        if row is None:
+            self.card.show_question(None, ())
+            return
+        self.card.show_question(row.question, row.path, for_chat=not row.run_id)
+        for part in (*self.card.buttons, self.card.field, self.card.send):
+            part.setEnabled(row.here)
+        words = tr("Open the run") if row.run_id else tr("Open the chat")
+        self.to_asker.set_text(words)
+
+    def open_asker(self) -> None:
+        """Show the chat or the run that asks."""
+        row = self.chosen
+        if row is None:
+            return
+        if row.run_id:
+            self.page_wanted.emit("workflows", "run", row.run_id)
+        else:
+            self.open_wanted.emit(row.session_id)
+
+    def _answer(self, value: Json) -> None:
+        row = self.chosen
+        if row is not None and row.here:
+            self._replace(self._give(row, value))
+
+    async def _give(self, row: Waiting, value: Json) -> None:
+        session = await self._engine.sessions.open(row.session_id)
+        if row.question.kind == "permission":
+            match value:
+                case "once" | "deny" | "session":
+                    session.answer_permission(row.question.id, value)
+                case _:
+                    return
+        else:
+            session.answer_question(row.question.id, str(value))
+        self._show([one for one in self._model.rows if one is not row])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """J and K choose, digits press the buttons of the answers, Escape leaves."""
+        here, rows = self.list.currentIndex().row(), len(self._model.rows)
+        key = event.key()
+        shown = [one for one in self.card.buttons if one.isVisible() and one.isEnabled()]
+        if key in (Qt.Key.Key_J, Qt.Key.Key_K):
+            at = min(max(here + (1 if key == Qt.Key.Key_J else -1), 0), rows - 1)
+            self.list.setCurrentIndex(self._model.index(at))
+        elif event.text().isdigit() and 0 < int(event.text()) <= len(shown):
+            shown[int(event.text()) - 1].click()
+        elif key == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,99 @@
+"""Everything that waits for the person stands at one place (W-22, W-38)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from studio.domain.blocks import NoticeBlock
+from studio.simulator import Call, RequestView, Turn
+from studio.storage.config.settings import SettingsFile
+from studio.storage.paths import Paths
+from studio.ui.pages.needs.page import NeedsPage
+from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+from support.delegation_home import agent, cast, delegate, results, save, says
+from support.waiting import until
+from support.window import CTRL, Key, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+GATE = """\
+---
+name: Gate
+steps:
+  - {id: ok, approve: Write the drafts?}
+---
+"""
+
+
+def helper(view: RequestView) -> Turn:
+    if results(view):
+        return says("So be it.")
+    return Turn(Call("ask", {"question": "Which branch?", "choices": ["main", "release"]}))
+
+
+def led(settings: SettingsFile) -> None:
+    settings.values.default_agent = "Lead"
+
+
+@on_window_loop
+async def test_w22_what_waits_is_listed_with_its_path_and_answered(tmp_path: Path) -> None:
+    """A run at a gate, and an agent in the background that asks when its chat is at rest."""
+    script = cast(
+        Lead=[Turn(delegate("Helper", "look", background=True)), says("Later.")], Helper=[helper]
+    )
+    lead = agent("Lead", "agents: [Helper]\npermissions: {allow: [delegate]}")
+    save(Paths.below(tmp_path / "studio").agents, lead, agent("Helper"))
+    (tmp_path / "gate.md").write_text(GATE)
+    async with at_window(tmp_path, "anthropic", script, setup=led) as person:
+        window = person.window
+        row = window.sidebar._rows["needs"]
+        assert row.isHidden()
+        runs = WorkflowRuns(person.engine)
+        runner = await runs.start(tmp_path / "gate.md", person.folder, RunOptions({}))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: runner.run.state == "needs_you", "the gate")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await runs.close(runner)
+        person.say("Go")
+        await person.done()
+        child = person.engine.delegation.of(person.session.info.id)[0]
+        await until(lambda: child.session.info.state == "waiting", "the question")
+        await until(lambda: "2 waiting" in row.accessibleName(), "the row in the sidebar")
+        person.click(row)
+        page = window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 2, "both questions")
+        assert [(one.group, one.path) for one in page.rows] == [
+            ("Gate, run 1", ("Gate", "ok")),
+            ("Chats", ("Go", "Helper")),
+        ]
+        assert page.card.title.text() == "Write the drafts?"
+        assert person.focused() is page.list
+        person.press(Key.Key_J)
+        assert page.card.title.text() == "Which branch?"
+        assert [b.text() for b in page.card.buttons if b.isVisible()] == ["main", "release"]
+        person.press(Key.Key_2)
+        await until(lambda: len(page.rows) == 1, "the answer is given")
+        await until(lambda: person.blocks(NoticeBlock), "its end")
+        assert results_of(child) == ["release"]
+        await until(lambda: "1 waiting" in row.accessibleName())
+        person.press(Key.Key_Escape)
+        person.press(Key.Key_J, CTRL)  # no chat waits, but a run does
+        await until(lambda: window.pages.currentWidget() is page)
+        person.press(Key.Key_Return)
+        workflows = window.pages.currentWidget()
+        assert isinstance(workflows, WorkflowsPage)
+        await until(lambda: workflows.run_view.record is not None, "the run")
+
+
+def results_of(child: object) -> list[str]:
+    from studio.agent.delegation.child import Child
+
+    assert isinstance(child, Child)
+    return [one.reply for one in child.session.transcript.last_calls]
