@@ -416,6 +416,7 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         ]
         person.press(Key.Key_J)
         assert compare.row is not None and compare.row.title == "tell"
+        await until(lambda: not compare.texts(), "nothing differs in its texts")
         compare.which.segment(1).click()
         await until(lambda: "Answer" in [name for name, _ in compare.texts()])
         compare.second.set_current(compare.first.current)

@@ -189,6 +189,8 @@ class CompareView(PaintedWidget):
         self.found: RunComparison | None = None
         self._wanted = 0
         """Counts which runs were wanted: the last ones are shown, however long others take."""
+        self._asked = 0
+        """Counts the rows whose texts were wanted."""
         t = theme
         back = IconButton(t, "chevron-left", tr("Back to the run"), clicked=self.left.emit)
         self.first = Combo(t, tr("Run A"), chosen=lambda _: self._compare())
@@ -310,16 +312,17 @@ class CompareView(PaintedWidget):
         if row is None or found is None:
             return
         self.title.setText(row.title)
-        self._run(self._lay_parts(parts_of(found, row.key, all_parts=self.which.current == 1)))
+        parts = parts_of(found, row.key, all_parts=self.which.current == 1)
+        self._asked += 1
+        self._run(self._lay_parts(parts, self._asked))
 
-    async def _lay_parts(self, parts: Sequence[Part]) -> None:
+    async def _lay_parts(self, parts: Sequence[Part], asked: int) -> None:
         """Put the texts below each other; long ones are compared in a thread."""
-        row = self.row
         made = [
             (one.name, one.path, await asyncio.to_thread(diff, one.first, one.second))
             for one in parts
         ]
-        if row is not self.row:
+        if asked != self._asked:
             return
         while (item := self._parts.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
