@@ -4,6 +4,9 @@ Each piece of an answer passes through a dozen layers between the socket and the
 costs more than the token in it. So a stream that is faster than a screen is read once a frame,
 and what servers send as many chunks of HTTP/1.1, one a token, is handed on as one chunk. The HTTP
 library still reads and checks these. Imports it: import this in a thread.
+
+A read of the library's own makes a scope of anyio for its time limit, which takes as long as all
+else in it; here it is one of asyncio.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import re
 import ssl
 from typing import Any
 
+import anyio
 import httpcore2
 import httpx2
+from anyio.abc import ByteStream
 
 GATHER = 0.019
 """Seconds between two reads of a fast stream; what comes meanwhile is read together."""
@@ -67,6 +72,9 @@ class GatheredStream(httpcore2.AsyncNetworkStream):
 
     def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
         self._inner = inner
+        stream: object = getattr(inner, "_stream", None)
+        self._bytes = stream if isinstance(stream, ByteStream) else None
+        """What the library's stream reads."""
         self._begin()
 
     def _begin(self) -> None:
@@ -80,7 +88,7 @@ class GatheredStream(httpcore2.AsyncNetworkStream):
             early = self._last + GATHER - now
             if early > 0 and now > self._began + AT_ONCE:
                 await asyncio.sleep(early)
-            data = await self._inner.read(max_bytes, timeout)
+            data = await self._read(max_bytes, timeout)
             now = loop.time()
             if now > self._last + AT_ONCE:
                 self._began = now
@@ -89,6 +97,19 @@ class GatheredStream(httpcore2.AsyncNetworkStream):
                 return whole
             if not data:
                 return self._chunks.rest()
+
+    async def _read(self, max_bytes: int, timeout: float | None) -> bytes:
+        if self._bytes is None:
+            return await self._inner.read(max_bytes, timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._bytes.receive(max_bytes)
+        except anyio.EndOfStream:
+            return b""
+        except TimeoutError as error:
+            raise httpcore2.ReadTimeout(error) from error
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise httpcore2.ReadError(error) from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._begin()

@@ -144,8 +144,14 @@ class StudioLoop(QEventLoop):
             if handle.cancelled():
                 self._dead -= 1
             else:
-                self._add_callback(handle)
+                self._queue.append(handle)
         self._arm()
+        self._drain()  # here, as to post an event for it takes as long as a short callback
+
+    def run_now(self, callback: Any, *args: Any) -> None:
+        """Run a callback from one of Qt's events, after those that wait."""
+        self._queue.append(asyncio.Handle(callback, args, self))
+        self._drain()
 
     def _drain(self) -> None:
         self._posted = False
@@ -211,7 +217,7 @@ class _Reader:
     def _ready(self) -> None:
         """Silent until the callback ran, as what is there would be told again and again."""
         self._notifier.setEnabled(False)
-        self._loop.call_soon(self._run, self._handle)
+        self._loop.run_now(self._run, self._handle)
 
     def _run(self, handle: asyncio.Handle | None) -> None:
         if handle is None or handle is not self._handle:

@@ -311,6 +311,10 @@ class ChatPage(PaintedWidget):
         match change.part:
             case "event":
                 self._show_event(change)
+            case "text":
+                if change.block is not None:
+                    self.view.changed(change.block)
+                self.event_seen.emit(change.event)
             case "chat":
                 self._show_chat(reloaded=change.reloaded)
             case "turn":

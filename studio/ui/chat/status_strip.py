@@ -25,6 +25,7 @@ from studio.ui.widgets.painting import (
 )
 
 from .model.chat_model import ChatModel, Status
+from .model.open_chat import Change
 
 
 class StripButton(NamedTuple):
@@ -69,6 +70,7 @@ class StatusStrip(PaintedWidget):
         self.setAccessibleName(tr("About this chat"))
         theme.changed.connect(self._space)
         model.subscribe(lambda _: self.refresh(), "chat", "event", "turn", "status")
+        model.subscribe(self._came, "text")
         self._space()
         self.hide()
 
@@ -82,6 +84,11 @@ class StatusStrip(PaintedWidget):
     def heightForWidth(self, width: int) -> int:
         least = self.theme.height(28) + 2 * self.theme.px(8)
         return max(least, self._row.heightForWidth(width))
+
+    def _came(self, _change: Change) -> None:
+        """More of an answer came: of all that is shown here it ends only a silence."""
+        if self._shown is not None:
+            self.refresh()
 
     def refresh(self) -> None:
         """Show the model's status as it is now."""

@@ -361,11 +361,16 @@ class TranscriptView(QAbstractScrollArea):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as it is laid out everywhere
-        rects = cast(
-            "Iterable[QRect]", event.region()
-        )  # its type does not show that it is iterable
-        for rect in rects:
-            paint_viewport(self.canvas_viewport, painter, QRectF(rect), self.viewport())
+        strip = self.scroller.bar.strip.toAlignedRect()
+        beside, along = QRect(), QRect()
+        for rect in cast("Iterable[QRect]", event.region()):  # its type does not show that
+            if strip.contains(rect):
+                along = along.united(rect)
+            else:
+                beside = beside.united(rect)
+        for area in (beside, along):  # Qt leaves alone what lies between the rectangles
+            if not area.isEmpty():
+                paint_viewport(self.canvas_viewport, painter, QRectF(area), self.viewport())
         painter.end()
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
 log = logging.getLogger(__name__)
 
 Part: TypeAlias = Literal[
-    "engine", "chat", "event", "turn", "state", "session", "sent", "input", "attachments",
+    "engine", "chat", "event", "text", "turn", "state", "session", "sent", "input", "attachments",
     "queue", "options", "chosen", "status", "summary", "parent", "caret", "offline",
     "versions", "answers",
 ]  # fmt: skip
@@ -40,6 +40,8 @@ class Change:
     - ``chat``: another chat is on screen, or a new one; ``reloaded`` if it is the same chat
       as another program left it, ``begun`` if it is the new one, whose session was made.
     - ``event``: ``event`` happened in the session and changed the transcript's ``block``.
+    - ``text``: as ``event``, where that is more of an answer or of its reasoning, which comes fifty
+      times a second.
     - ``turn``: a turn began or ended.
     - ``state``: Send does something else now, see ``MessageInput.state``.
     - ``session``: the session was made, or its title, state or model changed.
@@ -140,7 +142,10 @@ class OpenChat:
             self._unsubscribe = None
 
     def _on_event(self, envelope: EventEnvelope) -> None:
-        self.notify("event", event=envelope.event, block=envelope.block)
+        from studio.domain.events import ReasoningDelta, TextDelta
+
+        grows = isinstance(envelope.event, TextDelta | ReasoningDelta)
+        self.notify("text" if grows else "event", event=envelope.event, block=envelope.block)
 
     # Background tasks
 

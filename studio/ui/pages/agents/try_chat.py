@@ -89,7 +89,7 @@ class TryChat(PaintedWidget):
         acts.typed.connect(self.editor.go_on)
         self.view.context.agent = lambda _: self._look
         self.view.context.model = chat.model_title
-        self._open.subscribe(self._changed, "event", "chat")
+        self._open.subscribe(self._changed, "event", "text", "chat")
         self.begin("", ("sparkle", "slate"))
 
     @property

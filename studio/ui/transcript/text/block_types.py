@@ -17,7 +17,7 @@ from studio.ui.translation import tr
 from studio.ui.widgets.thumbnails import LocalPicture, Thumbnails, fitted, paint_image
 
 from .formulas import FormulaBox, Formulas
-from .highlight import CodeColours, State
+from .highlight import CodeColours, Spans, State
 from .text_layout import (
     ITEM_INDENT,
     Leaf,
@@ -288,6 +288,7 @@ class CodeLeaf(Leaf):
         self.colours = colours
         self.before: CodeLeaf | None = None
         self._after: State | None = None
+        self._coloured: Spans = ()
 
     def estimate(self, style: PaintStyle, width: float) -> float:
         return (self.block.text.count("\n") + 1) * style.code_block_line + self._frame(style)
@@ -338,7 +339,7 @@ class CodeLeaf(Leaf):
         if colours is None or not self.block.language or not colours.can(self.block.language):
             return []
         spans, self._after = colours.spans(self.block.language, self._lexed(), self._state())
-        self.complete = True
+        self.complete, self._coloured = True, spans
         return [coloured(start, size, style.color(token)) for start, size, token in spans]
 
     def paint(
@@ -350,10 +351,8 @@ class CodeLeaf(Leaf):
         self._paint_ground(painter, y, style)
         if block.language in ("diff", "patch"):
             self._paint_changes(painter, y + self._top, style)
-        if block.part == 0:
-            head = QRectF(
-                self._left, y, self._width - 2 * style.px(CODE_PAD), style.px(CODE_HEADER)
-            )
+        head = QRectF(self._left, y, self._width - 2 * style.px(CODE_PAD), style.px(CODE_HEADER))
+        if block.part == 0 and painter.clipBoundingRect().intersects(head):
             style.text(painter, head, block.language or "text", "small", "text3")
         self.lines.paint(painter, self._left, y + self._top, style, selected)
 
@@ -368,7 +367,9 @@ class CodeLeaf(Leaf):
             painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
             if block.part == 0:
                 top = y + round_
-                style.card(painter, QRectF(left, y, width, 2 * round_), "sunken", "hair", 8)
+                begin = QRectF(left, y, width, 2 * round_)
+                if painter.clipBoundingRect().intersects(begin):
+                    style.card(painter, begin, "sunken", "hair", 8)
             if block.final:
                 bottom -= round_
                 end = QRectF(left, bottom - round_, width, 2 * round_)
@@ -405,6 +406,24 @@ class CodeLeaf(Leaf):
 
     def cursor(self) -> QPointF | None:
         return self.lines.end() + QPointF(self._left, self._top)
+
+    def last_top(self) -> float:
+        return self._top + self.lines.last_top() if self.laid else 0.0
+
+    def top_of_change(self, before: Leaf) -> float:
+        old, new = before.block, self.block
+        alike = (old.kind, old.language, old.nesting, old.part, old.final) == (
+            new.kind, new.language, new.nesting, new.part, new.final,
+        )  # fmt: skip
+        if not (alike and self.laid and before.laid and isinstance(before, CodeLeaf)):
+            return 0.0
+        same = utf16(new.text[: common_prefix(old.text, new.text)])
+        for one, other in zip_longest(before._coloured, self._coloured):
+            if one != other:
+                same = min(same, *(span[0] for span in (one, other) if span is not None))
+                break
+        top = self.lines.top_of_change(before.lines, same)
+        return self._top + top if top else 0.0
 
 
 class RuleLeaf(Leaf):
