@@ -4,7 +4,8 @@
 
 Needs Xvfb; openbox manages the window where it is installed. The simulator, in a process of its
 own, streams one answer at 200 and at 2,000 tokens a second into the program's own window of
-1432×860. The baseline is a bare widget that draws a line of text 50 times a second for as long.
+1432×860. The baseline is a bare widget that draws a line of text 50 times a second for as long;
+beside it the same, while it reads such an answer with the same HTTP client and `json` alone.
 One token is taken as 3.66 characters, CPU is that of the whole process. An update is what the
 window sends to the screen at once; its pixels are those of the regions that were painted.
 """
@@ -167,8 +168,33 @@ def window(rate: int, counting: bool) -> None:
     sys.exit(code)
 
 
-def bare(seconds: float) -> None:
-    """A widget that draws one line of text ``UPDATES`` times a second."""
+async def read_alone(rate: int, url: str) -> float:
+    """The CPU that it takes to read an answer and parse each event; nothing is done with them."""
+    from studio.providers.http import Http
+
+    http = Http()
+    client = await http.client()
+    said = [{"role": "user", "content": f"Go on at {rate}."}]
+    body = {"model": "sim-model", "stream": True, "messages": said}
+    headers = {"authorization": f"Bearer {KEY}"}
+    began = time.process_time()
+    async with client.stream(
+        "POST", f"{url}/chat/completions", json=body, headers=headers
+    ) as answer:
+        answer.raise_for_status()
+        async for line in answer.aiter_lines():
+            if line.startswith("data: {"):
+                json.loads(line[6:])
+    used = time.process_time() - began
+    await http.aclose()
+    return used
+
+
+def bare(seconds: float, rate: int, url: str) -> None:
+    """A widget that draws one line of text ``UPDATES`` times a second.
+
+    For as long as it takes to read an answer from ``url``, if there is one.
+    """
     from PySide6.QtCore import QRect, QTimer
     from PySide6.QtGui import QPainter
     from PySide6.QtWidgets import QApplication, QWidget
@@ -193,6 +219,13 @@ def bare(seconds: float) -> None:
 
     timer.timeout.connect(draw)
     timer.start(1000 // UPDATES)
+    if url:
+        from studio.ui.app.qt_loop import StudioLoop
+
+        loop = StudioLoop(app)
+        asyncio.set_event_loop(loop)
+        print(json.dumps({"cpu": loop.run_until_complete(read_alone(rate, url))}))
+        return
     began: list[float] = []
     QTimer.singleShot(500, lambda: began.append(time.process_time()))
     QTimer.singleShot(500 + int(seconds * 1000), app.quit)
@@ -211,11 +244,12 @@ def rows(rounds: int) -> list[Row]:
     with server, tempfile.TemporaryDirectory() as folder, screen() as display:
         os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb")
         assert server.stdout is not None and server.stdin is not None
+        url = json.loads(server.stdout.readline())
         settings = {
             "first_run_done": True,
             "default_provider": PROVIDER,
             "default_model": {PROVIDER: "sim-model"},
-            "base_urls": {PROVIDER: json.loads(server.stdout.readline())},
+            "base_urls": {PROVIDER: url},
         }
         home = Path(folder)
         (home / "settings.json").write_text(json.dumps(settings))
@@ -223,7 +257,9 @@ def rows(rounds: int) -> list[Row]:
             ours = [child([HERE / "screen.py", "--window", str(rate)], home) for _ in range(rounds)]
             seen = child([HERE / "screen.py", "--count", str(rate)], home)
             seconds = middle(one["wall"] for one in ours)
-            base = [child([HERE / "screen.py", "--bare", str(seconds)]) for _ in range(rounds)]
+            lone = [HERE / "screen.py", "--bare", str(seconds), str(rate)]
+            base = [child(lone) for _ in range(rounds)]
+            reads = middle(child([*lone, url])["cpu"] for _ in range(rounds))
 
             def of(name: str, ours: list[dict[str, float]] = ours) -> float:
                 return middle(one[name] for one in ours)
@@ -233,9 +269,13 @@ def rows(rounds: int) -> list[Row]:
             if rate == 200:
                 goal = "< 0.4 s"
                 out.append(Row(f"{name}, CPU", of("cpu"), plain, "s", goal, "bare widget"))
+                out.append(Row("  a bare widget that reads it beside", reads, None, "s"))
             else:
                 share, floor = 100 * of("cpu") / seconds, 100 * plain / seconds
                 out.append(Row(f"{name}, of a core", share, floor, "%", "< 25 %", "bare widget"))
+                out.append(
+                    Row("  a bare widget that reads it beside", 100 * reads / seconds, None, "%")
+                )
             out += [
                 Row("  updates", of("updates"), None, "a second", "≥ 50"),
                 Row("  longest between two", of("gap") * 1000, None, "ms", "≤ 25"),
@@ -252,7 +292,8 @@ def main() -> None:
     elif "--window" in sys.argv or "--count" in sys.argv:
         window(int(sys.argv[-1]), "--count" in sys.argv)
     elif "--bare" in sys.argv:
-        bare(float(sys.argv[-1]))
+        seconds, rate, *url = sys.argv[2:]
+        bare(float(seconds), int(rate), *url or [""])
     elif not shutil.which("Xvfb"):
         print("Xvfb is not installed.", file=sys.stderr)
         show([])
