@@ -128,7 +128,7 @@ def rows(answers: int) -> list[Row]:
         }
         home = Path(folder)
         (home / "settings.json").write_text(json.dumps(settings))
-        found = child([HERE / "lasting.py", "--window", str(answers)], home)
+        found = child([HERE / "lasting.py", "--window", str(answers)], home, 3600)
         with suppress(OSError):
             server.stdin.close()
     memories, used = found["memories"], found["used"]

@@ -31,7 +31,9 @@ class Row:
     against: str = ""
 
 
-def child(arguments: Sequence[str | Path], home: Path | None = None) -> dict[str, Any]:
+def child(
+    arguments: Sequence[str | Path], home: Path | None = None, seconds: float = 600
+) -> dict[str, Any]:
     """Run a script in a process of its own; returns the JSON of its last line of output."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -43,7 +45,7 @@ def child(arguments: Sequence[str | Path], home: Path | None = None) -> dict[str
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=600,
+        timeout=seconds,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
