@@ -194,6 +194,10 @@ ANSWER_JSON = "Your final answer has to be one JSON object, and nothing else."
 ANSWER_SCHEMA = (
     "Your final answer has to be JSON that fits this schema, and nothing else:\n{schema}"
 )
+REDO_STEP = (
+    "You did this before, and “{by}” sent it back. Do it again, so that what was found holds no"
+    " more.\n\nYour result was:\n{result}\n\nWhat “{by}” found:\n{found}"
+)
 TAKE_OVER = (
     "The model before you got stuck on this. Look at what it did, find out why that did not"
     " lead on, and finish the task another way."

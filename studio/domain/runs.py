@@ -171,6 +171,8 @@ class Run:
         """The present round of steps that were gone back to."""
         self.redone: dict[str, int] = {}
         """How often each step sent the run back."""
+        self.sent_back: dict[str, str] = {}
+        """The step that last sent the run back to a step, by that one."""
         self.edits: dict[str, StepEdited] = {}
         """What the person changed of steps; see ``studio.workflows.fork``."""
         self.caps: dict[str, Caps] = {}
@@ -406,6 +408,7 @@ class Run:
 
     def _redo(self, event: StepsRedone) -> None:
         self.redone[event.by] = self.redone.get(event.by, 0) + 1
+        self.sent_back[event.start] = event.by
         again = set(event.steps)
         for step in again:
             self.rounds[step] = self.round_of(step) + 1

@@ -11,6 +11,7 @@ It uses the standard library only.
 - ``faults``: names what can go wrong in an answer, as values that a turn of a script carries.
 - ``fault_injection``: applies these faults to an answer.
 - ``demo``: the script of the demo provider, with rules instead of a model.
+- ``demo_outputs``: fills in the JSON that a request asks for, from what the demo has found.
 - ``transport``: answers ``httpx2`` within one process, without a socket.
 
 The APIs, a folder each with an endpoint and its checks:

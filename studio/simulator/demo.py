@@ -1,7 +1,7 @@
 """The demo script: answers by rules instead of a model.
 
 It uses only tools that are offered, reads real files that a listing named,
-and says true things about them. Every answer is labelled as simulated.
+and says true things about them. Every answer in words is labelled as simulated.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import re
 import sys
 from dataclasses import dataclass
 
+from .demo_outputs import asked_schema, facts_of, filled, is_form
 from .json_read import Body, obj
-from .request_view import Called, Item, RequestView, Returned, Said
+from .request_view import Called, Item, RequestView, Returned, Said, without_orientation
 from .script import Call, Pace, Part, Text, Think, Turn
 
 _HEAD = re.compile(r"\[.*\]\s*(?:More follows.*|This is your draft.*)?")
@@ -138,6 +139,7 @@ _REPLACE = re.compile(
     r"replace\s+[“\"'`](.+?)[”\"'`]\s+(?:with|by)\s+[“\"'`](.*?)[”\"'`]\s+in\s+(\S+)", re.I
 )
 _COMMAND = re.compile(r"`([^`\n]+)`")
+_SENTENCE = re.compile(r"\bin one sentence\b", re.I)
 
 
 LOOKED_AT = 2_000
@@ -176,6 +178,9 @@ def demo_script(request: RequestView) -> Turn:
         return Turn(Text(LABEL + _summed_up(request.last_user)), pace=PACE)
     conversation = read_turn(request.items)
     parts = list(_next(conversation, request))
+    schema = asked_schema([text for item in request.items if (text := _words(item))])
+    if schema is not None and not any(isinstance(part, Call) for part in parts):
+        parts = [Text(_outputs(conversation, schema))]
     if request.model.startswith("demo-thinker"):
         parts.insert(0, Think(_thought(conversation, parts)))
     return Turn(*parts, pace=PACE)
@@ -190,7 +195,7 @@ def read_turn(items: list[Item]) -> DemoTurn:
             start = index + 1
     turn = items[start:]
     first_call = next((n for n, item in enumerate(turn) if isinstance(item, Called)), len(turn))
-    words = [text for item in turn[:first_call] if (text := _words(item))]
+    words = [text for item in turn[:first_call] if (text := _words(item)) and not is_form(text)]
     waiting: list[Called] = []
     done: list[tuple[Called, Returned | None]] = []
     for item in turn:
@@ -205,13 +210,14 @@ def read_turn(items: list[Item]) -> DemoTurn:
     return DemoTurn(
         words=words[-1].strip()[:LOOKED_AT] if words else "",
         done=done,
-        steered=any(_words(item) for item in turn[first_call:]),
+        steered=any((text := _words(item)) and not is_form(text) for item in turn[first_call:]),
     )
 
 
 def _words(item: Item) -> str:
     """What the person said with this item; empty if it is none of theirs."""
-    return item.text if isinstance(item, Said) and item.role == "user" else ""
+    by_person = isinstance(item, Said) and item.role == "user"
+    return without_orientation(item.text) if by_person else ""
 
 
 def _belongs(call: Called, returned: Returned) -> bool:
@@ -223,6 +229,8 @@ def _belongs(call: Called, returned: Returned) -> bool:
 def _next(conversation: DemoTurn, request: RequestView) -> list[Part]:
     offered = set(request.tool_names) if request.may_call else set[str]()
     words = conversation.words
+    if _SENTENCE.search(words) and not paths_in(words):
+        return [Text(LABEL + _sentence(words))]
     if conversation.steered or not offered or _GREETING.fullmatch(words):
         return [Text(LABEL + _final(conversation, request))]
     for wanted in (_act(conversation, offered), _look(conversation, offered)):
@@ -337,6 +345,24 @@ def _final(conversation: DemoTurn, request: RequestView) -> str:
     listing = conversation.result("list")
     read = [(str(c.arguments.get("path")), r.text) for c, r in conversation.called("read")]
     return describe(words, listing.text if listing else None, read)
+
+
+def _sentence(words: str) -> str:
+    """What was given, below the first line, in one sentence."""
+    given = facts_of(["\n".join(words.strip().splitlines()[1:])])
+    return "; ".join(fact.rstrip(".") for fact in given[:3]) + "." if given else "Nothing to say."
+
+
+def _outputs(conversation: DemoTurn, schema: Body) -> str:
+    """JSON for a schema. A text that names a file is sound: it says where it stands."""
+    read = [_body(returned.text) for _, returned in conversation.called("read")]
+    facts = facts_of(read or [conversation.words])
+    if named := paths_in(conversation.words):
+        return filled(schema, facts, sound=True, why=f"It names {named[0]}.")
+    listing = conversation.result("list")
+    files = files_in(listing.text)[:1] if listing else []
+    why = f"It does not say where this stands: name {files[0]}." if files else "It names no file."
+    return filled(schema, facts, sound=False, why=why)
 
 
 def _summed_up(conversation: str) -> str:

@@ -105,7 +105,7 @@ class RequestView:
         """
         for item in reversed(self.items):
             if isinstance(item, Said) and item.role == "user":
-                return _ORIENTATION.sub("", item.text)
+                return without_orientation(item.text)
         return ""
 
     @property
@@ -118,6 +118,11 @@ class RequestView:
             elif isinstance(item, Called) or item.role == "assistant":
                 break
         return found[::-1]
+
+
+def without_orientation(words: str) -> str:
+    """What the person said, without what a client says of the folder before it."""
+    return _ORIENTATION.sub("", words)
 
 
 def with_result_names(items: list[Item]) -> list[Item]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, cast
 
+from studio.agent.prompts import REDO_STEP
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.run_events import (
     MERGE,
@@ -24,6 +25,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
+from studio.tools.sdk.result import shorten
 
 from .command_line import fill_command
 from .expressions import ExpressionError, Reads, parse_expression, parse_template
@@ -32,6 +34,8 @@ from .graph import all_needs, direct_needs, find_circle
 PARALLEL = 8
 """Steps and items that run at a time where the workflow says nothing."""
 MOST_ITEMS = 100_000
+LONGEST_RESULT = 8_000
+"""Characters of a result that a step is told when it is done again."""
 INSTANT = ("set", "check", "approve", "ask")
 """Steps that take no time of the computer, and so no place."""
 
@@ -134,6 +138,25 @@ class Plan:
         """A step and all that need it, in the order of the file."""
         found = (one.id for one in self.workflow.steps if start in self._after[one.id])
         return tuple(dict.fromkeys((start, *found)))
+
+    def sent_back(self, run: Run, step: Step, item: str) -> str:
+        """What a step is told beside its prompt where another one sent the run back to it.
+
+        Empty where none did.
+        """
+        by = run.sent_back.get(step.id, "")
+        earlier = [
+            one for one in run.step(step.id, item).tries if one.round < run.round_of(step.id)
+        ]
+        if not by or not earlier:
+            return ""
+        judge, result = run.step(by).last, earlier[-1]
+        found = (judge.text or judge.reason) if judge is not None else ""
+        return REDO_STEP.format(
+            by=self._steps[by].label,
+            result=shorten(result.text or result.reason, LONGEST_RESULT),
+            found=shorten(found, LONGEST_RESULT),
+        )
 
     # Values
 

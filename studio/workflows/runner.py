@@ -566,6 +566,8 @@ class Runner:
             )
         if not session.transcript.blocks:
             said = await self._reads.having(lambda: self.prompt(step, one.item))
+            if sent_back := self.plan.sent_back(self.run, step, one.item):
+                said = f"{said}\n\n{sent_back}"
             return await self._work.run(step, one.item, session, said, budget, exposed)
         before = await self._engine.store.events(session.info.id)
         if (ended := await self._work.ended(step, one.item, session, before)) is not None:
@@ -698,8 +700,9 @@ class Runner:
     def _exposed(self, step: Step) -> list[Exposed]:
         """What a step is exposed to by the words of the steps before it (T-9)."""
         found = dict(self._reads.exposed)
+        before = {*self.plan.every[step.id], self.run.sent_back.get(step.id)}
         for one in self.run.steps.values():
-            if one.step in self.plan.every[step.id] and one.last is not None:
+            if one.step in before and one.last is not None:
                 for exposed in one.last.exposed:
                     found.setdefault(exposed.exposure, exposed)
         return list(found.values())

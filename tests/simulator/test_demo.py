@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from studio.agent.prompts import ANSWER_IN_WORDS, ANSWER_SCHEMA
 from studio.simulator import Said, Simulator, demo_script, every, serve
 from studio.simulator.demo import LOOKED_AT, read_turn
 from support.waiting import HANG
@@ -83,9 +84,10 @@ async def lead(
     words: str,
     *names: str,
     model: str = "demo-tools",
+    form: tuple[str, ...] = (),
 ) -> tuple[str, list[tuple[str, Body]], list[Body]]:
-    """A whole turn; the answer, the calls, the history."""
-    messages: list[Body] = [{"role": "user", "content": words}]
+    """A whole turn; the answer, the calls, the history. ``form`` is said after the words."""
+    messages: list[Body] = [{"role": "user", "content": one} for one in [words, *form]]
     made: list[tuple[str, Body]] = []
     for _ in range(5):
         body = {"model": model, "messages": messages, "tools": offered(*names)}
@@ -252,3 +254,31 @@ async def test_needs_only_the_standard_library() -> None:
     )
     out, _ = await process.communicate()
     assert out.decode().strip() == "[]"
+
+
+async def test_w72_outputs_are_filled_in_from_what_was_read(
+    http: httpx2.AsyncClient, folder: Path
+) -> None:
+    """A text that names a file is sound; no other one is."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "facts": {"type": "array", "items": {"type": "string"}, "minItems": 4, "maxItems": 9},
+            "kind": {"enum": ["bird", "fish"]},
+            "count": {"type": "integer", "minimum": 1},
+            "verdict": {
+                "type": "object",
+                "properties": {"sound": {"type": "boolean"}, "why": {"type": "string"}},
+            },
+        },
+    }
+    form = ANSWER_SCHEMA.format(schema=json.dumps(schema))
+    async with Simulator(demo_script, pace=False) as sim:
+        for words, sound in (("Is this right?", False), ("Is README.md right?", True)):
+            text, _, _ = await lead(http, sim, folder, words, *ALL, form=(form,))
+            found = json.loads(text)
+            assert "Night birds." in found["facts"] and len(found["facts"]) == 4
+            assert (found["kind"], found["count"]) == ("bird", 1)
+            assert found["verdict"]["sound"] is sound and "README.md" in found["verdict"]["why"]
+        text, _, _ = await lead(http, sim, folder, form, form=(ANSWER_IN_WORDS,))
+        assert text.startswith("*Simulated:*")

@@ -26,10 +26,13 @@ async def start(home: EngineHome, name: str, **inputs: Json) -> Runner:
 async def test_w60_research(tmp_path: Path) -> None:
     """The parts side by side, and a report that is written again until it is sound."""
     checks = iter(['{"sound": false, "why": "No source."}', '{"sound": true, "why": "All have."}'])
+    reports: list[str] = []
 
     def script(view: RequestView) -> Turn:
         if "Check this report" in asked_in(view):
             return Turn(Text(next(checks)))
+        if "Answer the question" in asked_in(view):
+            reports.append(asked_in(view))
         return by_words(
             {
                 "Split this question": '{"parts": ["when", "where"]}',
@@ -43,6 +46,9 @@ async def test_w60_research(tmp_path: Path) -> None:
         run = await carry_out(await start(home, "research", question="When?"))
         assert run.end is not None and run.end.state == "done", (run.end, states(run))
         assert len(run.step("report").tries) == 2 and run.redone == {"check": 1}
+        assert "No source." not in reports[0]
+        assert "“Check” sent it back" in reports[1] and "No source." in reports[1]
+        assert "Your result was:\nIn May, here." in reports[1]
         assert "In May (a.md:1)." in "".join(map(asked_in_body, home.asked))
         assert not home.simulator.violations
 
