@@ -44,7 +44,9 @@ from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
 from .delegation.offers import Delegation, may_start, with_children
 from .folder_files import read_folder_files
+from .permission.client_policy import client_policy
 from .permission.content_filter import AnyKind, parse_kinds
+from .permission.policy import Policy
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
 from .retry_policy import RetryPolicy
@@ -216,6 +218,10 @@ class Services(ServiceRegistry):
             return trust_offer(files, self.agent_files.read(files, trusted=True))
 
         return await asyncio.to_thread(look)
+
+    def client_policy(self) -> Policy:
+        """The most that may be done for a client of the server (S-4)."""
+        return client_policy(self.settings.values.server_rules, self.toolbox.tools)
 
     def limits(self, agent: Agent, mode: Mode) -> Limits:
         """The limits of a turn: the agent's own, or else the person's for the mode."""

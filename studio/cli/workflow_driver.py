@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -39,6 +38,7 @@ from studio.workflows.expressions import as_words
 from studio.workflows.fork import ForkPlan
 from studio.workflows.replay import ReplayReport
 from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import answer_of_run
 
 from .console import Console
 from .event_printer import one_line
@@ -113,21 +113,9 @@ class WorkflowDriver:
             if run.paused is not None:
                 return LIMIT
             return UNSURE if run.state == "unsure" else DENIED
-        if not self._json and (answer := self._answer(run)):
+        if not self._json and (answer := answer_of_run(self._workflow, run)):
             console.write(f"{answer}\n")
         return exit_code_of_run(run, self._steps)
-
-    def _answer(self, run: Run) -> str:
-        """The outputs; of a workflow without any what its last step said."""
-        assert run.end is not None
-        outputs = run.end.outputs
-        if len(outputs) == 1:
-            (value,) = outputs.values()
-            return "" if value is None else as_words(value)
-        if outputs:
-            return json.dumps(outputs, ensure_ascii=False, indent=2)
-        said = [run.step(step.id) for step in self._workflow.steps]
-        return next((one.text for one in reversed(said) if one.state == "done" and one.text), "")
 
     # Events
 

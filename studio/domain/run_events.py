@@ -27,8 +27,9 @@ RunState: TypeAlias = Literal[
 Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid"]
 """Why a step failed, as ``retry.on`` names it."""
 RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour", "minutes"]
-Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork"]
-"""What began a run: a person, a time, a change of files, or a person from a step of another."""
+Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork", "client"]
+"""What began a run: a person, a time, a change of files, a person from a step of another, or a
+client of the server, which may do no more than clients may."""
 Moment: TypeAlias = Literal["before", "after"]
 """When a breakpoint stops the run: before a try of its step begins, or after one has ended."""
 

@@ -4,7 +4,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 ``contract``, the responder answers it in a session, and the dialect writes the response.
 
 - ``auth``: Decides who may ask, before a body is read.
-- ``client_policy``: Limits what an agent may do for a client.
+- ``client_runs``: Runs workflows for clients.
 - ``command``: The command ``agent-studio serve``.
 - ``contract``: Requests, response parts and errors between the dialects and the responder.
 - ``conversation_digest``: Recognises a conversation that was answered here before.
@@ -15,6 +15,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``http_server``: Opens the sockets, starts and stops.
 - ``idempotency``: Gives a repeated request the first one's response.
 - ``model_names``: Resolves the name that a client sends, and lists the names there are.
+- ``permission_forwarder``: Brings the questions of a client's turn to the window.
 - ``remote_pictures``: Fetches the pictures that a request names by their address.
 - ``request_body``: Reads a body within limits and parses strict JSON.
 - ``responder``: Has an agent answer a request.

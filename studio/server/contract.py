@@ -46,7 +46,8 @@ class ApiRequest:
     and developer messages that come before all others, joined by blank lines; a
     later one stays in its place, wrapped (``INSTRUCTION_WRAPPER``).
     ``tools`` are the client's own, ``external``. ``previous`` is the response that
-    this request continues, and ``messages`` then only what is new. Without ``stored``
+    this request continues, and ``messages`` then only what is new. One in the
+    ``background`` goes on when its client leaves. Without ``stored``
     the response cannot be fetched later. A ``big`` request is processed in a thread.
     """
 
@@ -59,9 +60,12 @@ class ApiRequest:
     previous: str = ""
     user: str = ""
     stored: bool = True
+    background: bool = False
     big: bool = False
 
 
+WORKFLOW = "workflow/"
+"""What stands before a workflow's name where a model's is meant."""
 INSTRUCTION_WRAPPER = '<instructions from="client">\n{text}\n</instructions>'
 """A system message in the middle of a conversation, in its place."""
 

@@ -208,6 +208,7 @@ class HttpServer:
         self._server.should_exit = True
         try:
             async with asyncio.timeout(STOP_SECONDS):
+                await self._responder.runs.close()
                 await self._responses.close()
                 await asyncio.wait([self._running])
         except TimeoutError:
@@ -219,8 +220,9 @@ class HttpServer:
 
     def _app(self) -> ASGIApp:
         engine = self._engine
-        stored = StoredResponses(engine, self._responder.lookup)
-        routes = Routes(engine, self._responses, stored, self.folder)
+        runs = self._responder.runs
+        stored = StoredResponses(engine, self._responder.lookup, runs)
+        routes = Routes(engine, self._responses, stored, runs, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY_ADDRESS}
         return AccessGuard(
             routes,

@@ -14,7 +14,7 @@ from .contract import BadRequest, ListedModel
 
 AGENT = "agent/"
 """What stands before an agent's name."""
-_LISTED = "GET /v1/models lists those that do: agent/NAME and PROVIDER/MODEL."
+_LISTED = "GET /v1/models lists those that do: agent/NAME, workflow/NAME and PROVIDER/MODEL."
 PLAIN = "Plain"
 """The agent that is nothing but the model."""
 

@@ -20,7 +20,6 @@ from studio.domain.tools import ToolSpec
 from studio.providers.media import base64_text, data_url
 from studio.tools.web import Web, WebPage
 
-from .client_policy import client_policy
 from .contract import BadRequest
 
 MOST = 20
@@ -82,7 +81,7 @@ async def fetch_pictures(engine: Engine, folder: Path, wanted: list[RemotePictur
     if len(urls) > MOST:
         raise _refused(f"At most {MOST} pictures of a request are fetched. Send the data itself.")
     layers = await engine.services.rules.layers(folder)
-    policy = Policy("ask", layers.rules).within(client_policy(engine))
+    policy = Policy("ask", layers.rules).within(engine.services.client_policy())
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def fetch(url: str) -> Image:

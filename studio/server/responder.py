@@ -26,11 +26,12 @@ from studio.domain.redaction import without_secrets
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter
 
 from . import errors
-from .client_policy import PermissionForwarder, client_policy
-from .contract import ApiRequest, BadRequest, ResponsePart, TurnRef
+from .client_runs import NO_TURN, ClientRuns
+from .contract import WORKFLOW, ApiRequest, BadRequest, ResponsePart, TurnRef
 from .conversation_digest import split_conversation
 from .event_mapper import EventMapper, events_of_response
 from .model_names import PLAIN, resolve_model
+from .permission_forwarder import PermissionForwarder
 from .request_body import run_off_loop
 from .session_lookup import SessionLookup, SessionMatch
 
@@ -107,10 +108,16 @@ class Responder:
         self._engine = engine
         self._folder = folder
         self.lookup = SessionLookup(engine, folder)
+        self.runs = ClientRuns(engine, folder)
 
     async def answer(
         self, request: ApiRequest, dialect: str, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
+        if request.model.strip().startswith(WORKFLOW):
+            async with aclosing(self.runs.answer(request, begun)) as parts:
+                async for part in parts:
+                    yield part
+            return
         target = await resolve_model(self._engine, request.model, self._folder)
         matched = await self.lookup.find(request, dialect, target)
         answer = self._new_answer(request, dialect, begun, bare=target.agent == PLAIN)
@@ -137,6 +144,12 @@ class Responder:
         called with that one), and what was done before is kept. Where the session is gone,
         BadRequest is raised if a tool has run, else the request is answered anew.
         """
+        if place.turn_id == NO_TURN:
+            begun(place)
+            async with aclosing(self.runs.repeat(place.session_id)) as parts:
+                async for part in parts:
+                    yield part
+            return
         await self.lookup.wait_until_free(place.session_id)
         stored = await self._engine.sessions.store.events(place.session_id)
         events = events_of_response(stored, place.turn_id)
@@ -191,7 +204,7 @@ class Responder:
             turn = session.turn(
                 matched.said,
                 least="background",
-                within=client_policy(self._engine),
+                within=self._engine.services.client_policy(),
                 tools=answer.request.tools,
                 results=matched.results,
                 generation=answer.request.generation,

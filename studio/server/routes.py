@@ -15,7 +15,8 @@ from studio.agent.engine import Engine
 from studio.domain.jsonvalue import JsonObject
 
 from . import request_body
-from .contract import BadRequest
+from .client_runs import ClientRuns
+from .contract import BadRequest, ListedModel
 from .dialects import DIALECTS, dialect_of
 from .dialects.base import Dialect
 from .errors import ApiError, error_from_exception
@@ -38,12 +39,14 @@ class Routes:
         engine: Engine,
         responses: IdempotentResponses,
         stored: StoredResponses,
+        runs: ClientRuns,
         folder: Path,
     ) -> None:
         """``folder`` is where agents work for clients."""
         self._engine = engine
         self._responses = responses
         self._stored = stored
+        self._runs = runs
         self._folder = folder
         paths = [dialect.path for dialect in DIALECTS.values()]
         counts = [dialect.count_path for dialect in DIALECTS.values() if dialect.count_path]
@@ -52,6 +55,10 @@ class Routes:
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
             *(Route(path, self._counted, methods=["POST"]) for path in counts),
+            Route("/v1/runs", self._all_runs, methods=["GET", "POST"]),
+            Route("/v1/runs/{run}", self._run),
+            Route("/v1/runs/{run}/cancel", self._cancelled_run, methods=["POST"]),
+            Route("/v1/responses/{answer}/cancel", self._cancelled_answer, methods=["POST"]),
             Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
             *(Route(path, self._answer, methods=["POST"]) for path in paths),
         ]
@@ -125,7 +132,7 @@ class Routes:
             headers["allow"] = scope["state"]["allowed"]
         return JSONResponse(body, status, headers)
 
-    async def _answer(self, request: Request) -> HttpResponse:
+    async def _answer(self, request: Request) -> Response | HttpResponse:
         """One request for an answer, in any of the APIs."""
         scope, dialect = request.scope, _dialect(request.scope)
         data, body, big = await self._body(request)
@@ -139,6 +146,14 @@ class Routes:
             key=request.headers.get("idempotency-key", "").strip(),
             client=scope["state"]["client"],
         )
+        if api_request.background and not api_request.stream:
+            parts = await run.after(0)
+            if run.fault is not None:
+                return self.refuse(scope, run.fault)
+            writer = dialect.response_writer(api_request, run.about, body)
+            for part in parts:
+                writer.frames(part)
+            return JSONResponse(writer.body())
         return HttpResponse(
             run,
             lambda: dialect.response_writer(api_request, run.about, body),
@@ -163,12 +178,14 @@ class Routes:
         return JSONResponse({"status": "ok"})
 
     async def _models(self, request: Request) -> Response:
-        found = await list_models(self._engine, self._folder)
-        return JSONResponse(_dialect(request.scope).models_body(found))
+        return JSONResponse(_dialect(request.scope).models_body(await self._listed()))
+
+    async def _listed(self) -> list[ListedModel]:
+        return [*await list_models(self._engine, self._folder), *await self._runs.listed()]
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
-        for one in await list_models(self._engine, self._folder):
+        for one in await self._listed():
             if one.id == name:
                 return JSONResponse(_dialect(request.scope).model_body(one))
         raise BadRequest(
@@ -182,6 +199,21 @@ class Routes:
         if request.query_params.get("stream") == "true":
             raise BadRequest("A stored answer comes in one piece, not as a stream.", param="stream")
         return JSONResponse(await self._stored.get(answer))
+
+    async def _cancelled_answer(self, request: Request) -> Response:
+        return JSONResponse(await self._stored.cancel(request.path_params["answer"]))
+
+    async def _all_runs(self, request: Request) -> Response:
+        if request.method != "POST":
+            return JSONResponse(await self._runs.list())
+        _, body, _ = await self._body(request)
+        return JSONResponse(await self._runs.start(body), 201)
+
+    async def _run(self, request: Request) -> Response:
+        return JSONResponse(await self._runs.get(request.path_params["run"]))
+
+    async def _cancelled_run(self, request: Request) -> Response:
+        return JSONResponse(await self._runs.cancel(request.path_params["run"]))
 
     async def _counted(self, request: Request) -> Response:
         _, body, big = await self._body(request)

@@ -15,6 +15,7 @@ from studio.domain.jsonvalue import JsonObject, as_objects, as_text
 from studio.domain.ledger import LedgerEntry
 from studio.domain.sessions import SessionInfo
 
+from .client_runs import NO_TURN, ClientRuns
 from .contract import BadRequest, Outcome, ResponseInfo, ResponsePart, TurnRef
 from .dialects.responses import (
     CUSTOM_PREFIX,
@@ -34,12 +35,15 @@ _ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
 class StoredResponses:
     """The responses in the server's sessions; each method raises BadRequest for unknown ids."""
 
-    def __init__(self, engine: Engine, lookup: SessionLookup) -> None:
+    def __init__(self, engine: Engine, lookup: SessionLookup, runs: ClientRuns) -> None:
         self._engine = engine
+        self._runs = runs
         self._lookup = lookup
 
     async def get(self, answer: str) -> JsonObject:
         """Return the response with this id, as far as it has come."""
+        if run_id := _run_of(answer):
+            return await self._runs.stored(run_id)
         place, info = await self._place(answer)
         store = self._engine.sessions.store
         events = await store.events(info.id)
@@ -66,6 +70,15 @@ class StoredResponses:
         if crashed or (ended and mapper.reason == "cancelled"):
             body |= {"status": "cancelled", "incomplete_details": None}
         return body
+
+    async def cancel(self, answer: str) -> JsonObject:
+        """Stop a response in the background, and return what it has come to."""
+        run_id = _run_of(answer)
+        if not run_id:
+            await self._place(answer)
+            raise BadRequest("Only a response in the background can be cancelled.")
+        await self._runs.cancel(run_id)
+        return await self._runs.stored(run_id)
 
     async def items(self, ids: Sequence[str]) -> dict[str, JsonObject]:
         """Return the items of earlier answers that have these ids, as far as they are here."""
@@ -129,6 +142,12 @@ class StoredResponses:
         if match is None or info is None or info.origin != "server":
             raise _unknown(answer)
         return TurnRef(match[1], match[2]), info
+
+
+def _run_of(answer: str) -> str:
+    """The run that a response is; empty for one of a session."""
+    match = _ID.fullmatch(answer)
+    return match[1] if match is not None and match[2] == NO_TURN else ""
 
 
 def _unknown(answer: str) -> BadRequest:

@@ -19,7 +19,6 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.media import base64_text, text_of_file
 
-from .client_policy import client_policy
 from .contract import ApiRequest, BadRequest
 from .model_names import resolve_model
 
@@ -46,7 +45,7 @@ async def count_tokens(engine: Engine, request: ApiRequest, folder: Path) -> int
         instructions=request.instructions,
     )
     setup = await load_agent_setup(
-        info, engine.services, ceiling=client_policy(engine), external=request.tools
+        info, engine.services, ceiling=engine.services.client_policy(), external=request.tools
     )
     system, tools = setup.prompt.instructions, tuple(setup.offered)
     return await asyncio.to_thread(

@@ -177,7 +177,7 @@ def demo_script(request: RequestView) -> Turn:
     if request.last_user.startswith("<conversation>"):
         return Turn(Text(LABEL + _summed_up(request.last_user)), pace=PACE)
     conversation = read_turn(request.items)
-    parts = list(_next(conversation, request))
+    parts: list[Part] = _next(conversation, request)
     schema = asked_schema([text for item in request.items if (text := _words(item))])
     if schema is not None and not any(isinstance(part, Call) for part in parts):
         parts = [Text(_outputs(conversation, schema))]
@@ -210,14 +210,15 @@ def read_turn(items: list[Item]) -> DemoTurn:
     return DemoTurn(
         words=words[-1].strip()[:LOOKED_AT] if words else "",
         done=done,
-        steered=any((text := _words(item)) and not is_form(text) for item in turn[first_call:]),
+        steered=any((said := _words(item)) and not is_form(said) for item in turn[first_call:]),
     )
 
 
 def _words(item: Item) -> str:
     """What the person said with this item; empty if it is none of theirs."""
-    by_person = isinstance(item, Said) and item.role == "user"
-    return without_orientation(item.text) if by_person else ""
+    if isinstance(item, Said) and item.role == "user":
+        return without_orientation(item.text)
+    return ""
 
 
 def _belongs(call: Called, returned: Returned) -> bool:

@@ -50,8 +50,9 @@ def _value(schema: Body, supply: Iterator[str], sound: bool, why: str, depth: in
         return schema["const"]
     if choices := array(schema.get("enum")):
         return choices[0]
-    kind = schema.get("type")
-    match kind[0] if isinstance(kind, list) and kind else kind:
+    named = schema.get("type")
+    kinds = [named] if isinstance(named, str) else array(named)
+    match text(kinds[0]) if kinds else "":
         case "object" if depth < DEEPEST:
             parts = {name: obj(part) for name, part in obj(schema.get("properties")).items()}
             judges = any(part.get("type") == "boolean" for part in parts.values())

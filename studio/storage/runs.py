@@ -122,10 +122,13 @@ class RunStore:
             raise StorageError("The workflow of this run is not stored.")
         return str(rows[0][0])
 
-    async def list(self, most: int = 50, start: str = "", source: str = "") -> list[RunInfo]:
+    async def list(
+        self, most: int = 50, start: str = "", source: str = "", trigger: Trigger | None = None
+    ) -> list[RunInfo]:
         """The runs whose id begins so, the one that changed last first.
 
-        With ``source`` only those of this workflow's file. Runs that are a step of another one are
+        With ``source`` only those of this workflow's file, with ``trigger`` only those that this
+        began. Runs that are a step of another one are
         found by their ids alone.
         """
         rows = await self._db.rows(
@@ -138,11 +141,16 @@ class RunStore:
                 SELECT json_extract(body, '$.parent') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
             ), ''))
+            AND (?5 = '' OR ?5 = coalesce((
+                SELECT json_extract(body, '$.trigger') FROM run_events
+                WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
+            ), 'manual'))
             ORDER BY updated DESC, id LIMIT ?4""",
             len(start),
             start,
             sanitise_text(source),
             most,
+            trigger or "",
         )
         living = await self._db.alive({str(owner) for *_, owner in rows} - {""})
         return [RunInfo(*cast("Any", row), live=owner in living) for *row, owner in rows]

@@ -60,6 +60,7 @@ class ChildRuns:
             provider=parent.provider,
             model=step.model or parent.model,
             permission_mode=parent.permission_mode,
+            trigger="client" if parent.trigger == "client" else "manual",
             parent=parent.run_id,
             parent_step=step.id,
         )

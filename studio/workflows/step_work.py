@@ -20,6 +20,7 @@ from studio.agent.loop.structured_output import parse_answer
 from studio.agent.loop.turn_context import FinishedCall, Guard, TurnEnd, TurnState
 from studio.agent.loop.user_messages import describe_end
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
+from studio.agent.permission.policy import Policy
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.agent.session.turn_builder import ParentTurn
@@ -148,6 +149,7 @@ class StepWork:
         gate = _Gate(lambda: self.paused(step.id))
         turn = session.turn(
             [Text(said)] if said else (),
+            within=self._within(),
             rules=self.rules(step),
             limits=await self._limits(step, session),
             parent=_parent(budget, exposed, gate),
@@ -191,6 +193,7 @@ class StepWork:
         call = ToolCall(uuid.uuid4().hex, RUN, arguments)
         turn = session.turn(
             (),
+            within=self._within(),
             rules=self.rules(step),
             limits=COMMAND_LIMITS,
             parent=_parent(budget, exposed),
@@ -257,6 +260,11 @@ class StepWork:
             reason = f"The answer does not fit the outputs: {error}"
             return replace(finish, state="failed", reason=reason, fault="invalid")
         return replace(finish, outputs=outputs)
+
+    def _within(self) -> Policy | None:
+        """The most that a step may do: for a client no more than clients may (S-4)."""
+        for_client = self._started.trigger == "client"
+        return self._engine.services.client_policy() if for_client else None
 
     def rules(self, step: Step) -> list[Rule]:
         """The rules of the files, which can only forbid, or ask for a question (W-21).

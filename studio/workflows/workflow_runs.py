@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,12 @@ from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import RunEvent, RunStarted
+from studio.domain.run_events import RunEvent, RunStarted, Trigger
 from studio.domain.runs import Run
+from studio.domain.workflows import Workflow
 from studio.storage.runs import RunInfo, RunInUse, RunStore
 
+from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
@@ -37,6 +40,7 @@ class RunOptions:
     provider: str = ""
     model: str = ""
     permission_mode: str = ""
+    trigger: Trigger = "manual"
 
 
 class WorkflowRuns:
@@ -69,6 +73,7 @@ class WorkflowRuns:
             provider=options.provider,
             model=options.model,
             permission_mode=options.permission_mode,
+            trigger=options.trigger,
         )
         parts = await self.parts.of(workflow, folder)
         started = replace(started, group=group_of(plan, started), parts=parts)
@@ -185,3 +190,16 @@ class WorkflowRuns:
             many = "more than one run" if found else "no run"
             raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
         return found[0]
+
+
+def answer_of_run(workflow: Workflow, run: Run) -> str:
+    """The outputs of a run that has its end; of a workflow without any what its last step said."""
+    assert run.end is not None
+    outputs = run.end.outputs
+    if len(outputs) == 1:
+        (value,) = outputs.values()
+        return "" if value is None else as_words(value)
+    if outputs:
+        return json.dumps(outputs, ensure_ascii=False, indent=2)
+    said = [run.step(step.id) for step in workflow.steps]
+    return next((one.text for one in reversed(said) if one.state == "done" and one.text), "")

@@ -17,7 +17,7 @@ from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Rule
 from studio.domain.tools import ToolSpec
-from studio.server.client_policy import NOBODY, client_policy
+from studio.server.permission_forwarder import NOBODY
 from studio.simulator import Call, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.tools import Workspace
@@ -254,7 +254,9 @@ async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None
     async with engine_home(tmp_path, COMPATIBLE, []) as home:
         session = await home.session()
         kept = home.engine.services.spill(session.info.id) / "1.txt"
-        policy = client_policy(home.engine).at(Workspace(home.folder, readable=[kept.parent]))
+        policy = home.engine.services.client_policy().at(
+            Workspace(home.folder, readable=[kept.parent])
+        )
         assert policy.explain(READ, str(kept)).verdict == "allow"
         other = home.engine.services.spill("other") / "1.txt"
         assert policy.explain(READ, str(other)).verdict == "ask"

@@ -344,7 +344,7 @@ def echoed_settings(body: JsonObject) -> JsonObject:
     text, reasoning = fields.inner("text") or Fields({}), fields.inner("reasoning") or Fields({})
     tools = fields.objects("tools")
     shown: JsonObject = {
-        "background": False,
+        "background": fields.flag("background", False),
         "frequency_penalty": 0,
         "instructions": fields.get("instructions"),
         "max_output_tokens": fields.count("max_output_tokens"),

@@ -18,7 +18,7 @@ from studio.domain.messages import Block, File, Image, Message, Said, Text, Tool
 from studio.domain.models import EFFORTS, Effort, Generation
 from studio.domain.tools import TEXT_INPUT
 from studio.providers.media import text_of_file
-from studio.server.contract import INSTRUCTION_WRAPPER, ApiRequest, join_texts
+from studio.server.contract import INSTRUCTION_WRAPPER, WORKFLOW, ApiRequest, join_texts
 
 from .attachments import read_file, read_image
 from .client_tools import ClientName, ClientTools, parse_call, schema_of
@@ -237,6 +237,10 @@ def read_request(body: JsonObject) -> ApiRequest:
     """Read a request; raises BadRequest that names the field."""
     fields = Fields(body)
     model = fields.needed("model")
+    background = fields.flag("background", False)
+    if background and not model.strip().startswith(WORKFLOW):
+        why = "Only workflows run in the background here. Leave it out, or stream the answer."
+        raise fields.refused("background", why)
     _refuse(fields)
     previous = fields.text("previous_response_id")
     instructions, messages = _conversation(fields, earlier=bool(previous))
@@ -259,7 +263,8 @@ def read_request(body: JsonObject) -> ApiRequest:
         stream=fields.flag("stream", False),
         previous=previous,
         user=fields.text("safety_identifier") or fields.text("user"),
-        stored=fields.flag("store", True),
+        stored=fields.flag("store", True) or background,
+        background=background,
     )
 
 
@@ -268,9 +273,6 @@ def _refuse(fields: Fields) -> None:
 
     Fields that only tune OpenAI's own service are ignored.
     """
-    if fields.flag("background", False):
-        why = "Nothing runs in the background here. Leave “background” out, or stream the answer."
-        raise fields.refused("background", why)
     for name, instead in _NOT_HERE.items():
         if fields.get(name) is not None:
             raise fields.refused(name, f"“{name}” is not known here. {instead}")

@@ -33,6 +33,7 @@ TRIGGERS: Mapping[str, str] = {
     "schedule": tr_later("by its schedule"),
     "change": tr_later("by a change of files"),
     "fork": tr_later("by you, from a step of another run"),
+    "client": tr_later("by another program, through the server"),
 }
 """What began a run."""
 

@@ -1,0 +1,338 @@
+"""Client runs: workflows that clients have run, as a model or by ``/v1/runs`` (W-70).
+
+What a run may do is what a client may (S-4), also when the person goes on with it in the window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from studio.agent.engine import Engine
+from studio.agent.permission.invisible_characters import escape_line
+from studio.agent.usage_costs import total
+from studio.domain.aio import settled
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import Text
+from studio.domain.models import NO_USAGE, Usage
+from studio.domain.redaction import without_secrets
+from studio.domain.run_events import MERGE, RunEvent, StepFinished, StepStarted
+from studio.domain.runs import Run
+from studio.domain.workflows import Workflow
+from studio.storage.runs import RunInUse
+from studio.workflows.runner import Runner
+from studio.workflows.workflow_files import find_workflows
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns, answer_of_run
+
+from .contract import (
+    WORKFLOW,
+    ApiRequest,
+    BadRequest,
+    ListedModel,
+    Outcome,
+    ProgressPart,
+    ResponseInfo,
+    ResponsePart,
+    TextPart,
+    TurnRef,
+)
+from .dialects.responses import stored_response
+from .housekeeping import is_housekeeping
+
+REQUEST = "request"
+"""The input that a message which is no JSON object is."""
+NO_TURN = "0" * 32
+"""In place of a turn: the answer is a run."""
+STOPPED = "The client that began it has gone."
+SERVER_STOPPED = "The server was stopped."
+LISTED = 100
+"""Runs that are listed at most."""
+_MARKS = {"done": "✓", "failed": "×", "skipped": "–", "stopped": "–"}
+
+
+class ClientRuns:
+    """The runs of the clients of one server; ``folder`` is where they work."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
+        self._folder = folder
+        self._runs = WorkflowRuns(engine)
+        self._live: dict[str, tuple[Runner, asyncio.Task[Run]]] = {}
+
+    async def listed(self) -> list[ListedModel]:
+        """The workflows that a client can name as a model."""
+        files = await asyncio.to_thread(find_workflows, self._engine.paths, self._folder)
+        found = {one.path.stem: one.workflow for one in files if one.workflow is not None}
+        return [
+            ListedModel(f"{WORKFLOW}{name}", found[name].name, "agent-studio")
+            for name in sorted(found)
+        ]
+
+    # Answers
+
+    async def answer(
+        self, request: ApiRequest, begun: Callable[[TurnRef], None]
+    ) -> AsyncGenerator[ResponsePart, None]:
+        """Run a workflow for a request, and tell its steps as they come.
+
+        Raises BadRequest before the first part where there is no such workflow, or the inputs do
+        not fit. Closing the parts stops the run, unless it was begun in the background.
+        """
+        if is_housekeeping(request):
+            raise BadRequest("A workflow makes no titles, tags or summaries of chats.")
+        runner = await self._begin(request.model.strip()[len(WORKFLOW) :], request)
+        begun(TurnRef(runner.run.id, NO_TURN))
+        started = runner.run.started
+        assert started is not None
+        yield ProgressPart(f"{escape_line(started.name)}, run {started.number}")
+        try:
+            async for part in self._followed(runner):
+                yield part
+        finally:
+            if runner.run.id in self._live and not request.background:
+                await runner.stop(STOPPED)
+        for part in await self._end(runner):
+            yield part
+
+    async def repeat(self, run_id: str) -> AsyncGenerator[ResponsePart, None]:
+        """Answer a request once more whose run was begun before: it is never begun again."""
+        runner = self._live[run_id][0] if run_id in self._live else await self._runs.open(run_id)
+        if runner.run.end is None:
+            self._carry_out(runner)
+            async for part in self._followed(runner):
+                yield part
+        for part in await self._end(runner):
+            yield part
+
+    async def stored(self, run_id: str) -> JsonObject:
+        """The response that a run is, as far as it has come; raises BadRequest."""
+        workflow, run = await self._found(run_id)
+        goes_on = run_id in self._live and run.end is None
+        parts = [] if goes_on else await self._parts(workflow, run)
+        assert run.started is not None
+        name = f"{WORKFLOW}{Path(run.started.source).stem}"
+        about = ResponseInfo(TurnRef(run_id, NO_TURN).number, name, int(run.began))
+        body = stored_response(parts, about, run.changed, {"background": True})
+        if run.end is not None and run.end.state == "stopped":
+            body |= {"status": "cancelled", "incomplete_details": None}
+        return body
+
+    # Runs
+
+    async def start(self, body: JsonObject) -> JsonObject:
+        """Begin a run, as ``POST /v1/runs`` asks for it; returns it as ``get`` does."""
+        name, inputs = body.get("workflow"), body.get("inputs", {})
+        if not isinstance(name, str) or not name:
+            raise BadRequest("“workflow” is the name of a workflow.", param="workflow")
+        if not isinstance(inputs, dict):
+            raise BadRequest("“inputs” is an object.", param="inputs")
+        if unknown := body.keys() - {"workflow", "inputs"}:
+            raise BadRequest(f"“{min(unknown)}” is not known here.", param=min(unknown))
+        runner = await self._start(name.removeprefix(WORKFLOW), inputs, "inputs")
+        return await self.get(runner.run.id)
+
+    async def list(self) -> JsonObject:
+        """The newest runs that clients have begun."""
+        rows = await self._runs.store.list(LISTED, trigger="client")
+        data: list[Json] = [
+            {
+                "id": one.id,
+                "object": "run",
+                "workflow": one.name,
+                "state": one.state,
+                "reason": one.reason,
+                "created": int(one.created),
+                "updated": int(one.updated),
+                "tokens": one.tokens,
+                "dollars": one.dollars,
+            }
+            for one in rows
+        ]
+        return {"object": "list", "data": data}
+
+    async def get(self, run_id: str) -> JsonObject:
+        """A run with its steps, and what it waits for; raises BadRequest."""
+        workflow, run = await self._found(run_id)
+        state = run.state
+        if state == "running" and run_id not in self._live:
+            state = "interrupted"
+        steps: list[Json] = [
+            {
+                "id": step.id,
+                "title": step.label,
+                "state": (one := run.step(step.id)).state,
+                "tries": len(one.tries),
+                "reason": one.reason,
+                "text": one.text,
+                "outputs": one.outputs,
+            }
+            for step in workflow.steps
+        ]
+        asked: list[Json] = [question.text for _, question in run.questions]
+        return {
+            "id": run.id,
+            "object": "run",
+            "workflow": workflow.name,
+            "state": state,
+            "reason": run.reason,
+            "created": int(run.began),
+            "inputs": run.started.inputs if run.started is not None else {},
+            "outputs": run.end.outputs if run.end is not None else None,
+            "answer": answer_of_run(workflow, run) if run.end is not None else None,
+            "questions": asked,
+            "steps": steps,
+            "tokens": run.tokens,
+            "dollars": run.dollars,
+        }
+
+    async def cancel(self, run_id: str) -> JsonObject:
+        """Stop a run; one that is over stays as it is. Raises BadRequest."""
+        _, run = await self._found(run_id)
+        if run.end is None:
+            if (live := self._live.get(run_id)) is not None:
+                with suppress(RunInUse):  # it has come to a question just now, and is released
+                    await live[0].stop("A client stopped it.")
+                await settled(live[1])
+            await self._runs.stop(run_id)
+        return await self.get(run_id)
+
+    async def close(self) -> None:
+        """Leave the runs as they are, so that the person can go on with them."""
+        for runner, work in list(self._live.values()):
+            work.cancel()
+            await settled(work)
+            with suppress(StudioError):
+                await runner.pause(SERVER_STOPPED)
+
+    # Below
+
+    async def _begin(self, name: str, request: ApiRequest) -> Runner:
+        last = request.messages[-1] if request.messages else None
+        said = "".join(one.text for one in last.blocks if isinstance(one, Text)) if last else ""
+        inputs: Json = None
+        with suppress(ValueError, RecursionError):
+            inputs = json.loads(said)
+        if not isinstance(inputs, dict):
+            inputs = {REQUEST: said}
+        return await self._start(name, inputs, "messages")
+
+    async def _start(self, name: str, inputs: JsonObject, param: str) -> Runner:
+        listed = [one.id.removeprefix(WORKFLOW) for one in await self.listed()]
+        if name not in listed:
+            known = f" Known are {', '.join(listed)}." if listed else ""
+            shown = escape_line(name, 100)
+            raise BadRequest(
+                f"There is no workflow “{shown}”.{known}",
+                status=404,
+                param="model",
+                code="model_not_found",
+            )
+        path = await self._runs.locate(name, self._folder)
+        options = RunOptions(inputs, trigger="client")
+        try:
+            runner = await self._runs.start(path, self._folder, options)
+        except ConfigurationError as error:
+            raise BadRequest(
+                f"{error} A message is the input “{REQUEST}”, or a JSON object with all inputs.",
+                param=param,
+            ) from error
+        self._carry_out(runner)
+        return runner
+
+    def _carry_out(self, runner: Runner) -> None:
+        run_id = runner.run.id
+        if run_id in self._live:
+            return
+        runner.attended = False
+        work = asyncio.create_task(self._carried_out(runner))
+        self._live[run_id] = runner, work
+        work.add_done_callback(lambda _: self._live.pop(run_id, None))
+
+    async def _carried_out(self, runner: Runner) -> Run:
+        try:
+            return await runner.carry_out()
+        except StudioError as error:
+            self._engine.services.report_problem(str(error))
+            return runner.run
+        finally:
+            await self._runs.close(runner)
+
+    async def _followed(self, runner: Runner) -> AsyncGenerator[ResponsePart, None]:
+        """The steps of a run as they come, until it does not go on by itself."""
+        parts: asyncio.Queue[ProgressPart | None] = asyncio.Queue()
+        labels = {step.id: step.label for step in runner.plan.workflow.steps}
+
+        def heard(_: float, event: RunEvent) -> None:
+            if line := _line(event, labels):
+                parts.put_nowait(ProgressPart(line))
+
+        unsubscribe = runner.subscribe(heard)
+        if (live := self._live.get(runner.run.id)) is not None:
+            live[1].add_done_callback(lambda _: parts.put_nowait(None))
+        else:
+            parts.put_nowait(None)
+        try:
+            while (part := await parts.get()) is not None:
+                yield part
+        finally:
+            unsubscribe()
+
+    async def _end(self, runner: Runner) -> Sequence[ResponsePart]:
+        return await self._parts(runner.plan.workflow, runner.run)
+
+    async def _parts(self, workflow: Workflow, run: Run) -> list[ResponsePart]:
+        """The words of a run that does not go on by itself, and how it ended."""
+        usage = await self._usage(run)
+        if run.end is not None and run.end.state == "done":
+            answer = answer_of_run(workflow, run)
+            return [*([TextPart(answer)] if answer else []), Outcome("end", usage)]
+        if run.end is not None:
+            what = "failed" if run.end.state == "failed" else "was stopped"
+            words = f"The workflow {what}. {run.end.reason}".rstrip()
+        else:
+            asked = [f"\n\n{question.text}" for _, question in run.questions]
+            waits = "waits for the person" if asked else f"is paused. {run.paused or ''}".rstrip()
+            goes_on = f"To go on: agent-studio workflow resume {run.id[:8]}"
+            words = f"The workflow {waits}.{''.join(asked)}\n\n{goes_on}".replace("..", ".")
+        words = without_secrets(words)
+        return [TextPart(words), Outcome("limit", usage, words)]
+
+    async def _usage(self, run: Run) -> Usage:
+        used = NO_USAGE
+        for one in run.steps.values():
+            for made in one.tries:
+                if made.session_id and not made.linked:
+                    spent = await self._engine.usage_costs.spent("session", made.session_id)
+                    used += total(spent.values()).usage
+        return used
+
+    async def _found(self, run_id: str) -> tuple[Workflow, Run]:
+        """A run that a client began; the person's are none of theirs."""
+        if run_id in self._live:
+            runner = self._live[run_id][0]
+            return runner.plan.workflow, runner.run
+        run = Run(await self._runs.store.events(run_id))
+        if run.started is None or run.started.trigger != "client":
+            raise BadRequest(
+                f"There is no run {escape_line(run_id, 100)}.", status=404, code="not_found"
+            )
+        return await self._runs.workflow_of(run), run
+
+
+def _line(event: RunEvent, labels: dict[str, str]) -> str:
+    """What a client is told of a step; it may hold a secret."""
+    match event:
+        case StepStarted() if event.step != MERGE and not event.item:
+            again = f", try {event.attempt}" if event.attempt > 1 else ""
+            again += f", round {event.round}" if event.round > 1 else ""
+            return escape_line(f"{labels[event.step]}{again}")
+        case StepFinished() if event.step != MERGE and not event.item:
+            reason = f": {event.reason}" if event.reason else ""
+            line = f"{_MARKS[event.state]} {labels[event.step]}{reason}"
+            return without_secrets(escape_line(line))
+        case _:
+            return ""
