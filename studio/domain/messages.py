@@ -9,7 +9,9 @@ provider (H-7).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from .jsonvalue import JsonObject
@@ -97,3 +99,30 @@ class Message:
     @property
     def text(self) -> str:
         return "\n\n".join(block.text for block in self.blocks if isinstance(block, Text))
+
+
+def with_distinct_calls(messages: Iterable[Message], joint: str = "-") -> tuple[Message, ...]:
+    """With no id of a call twice: some providers and clients number anew in each turn.
+
+    ``joint`` is what stands between an id and its number.
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
+
+    def renamed(block: Block) -> Block:
+        match block:
+            case ToolCall():
+                name = block.id
+                while name in taken:
+                    numbers[block.id] += 1
+                    name = f"{block.id}{joint}{numbers[block.id] + 1}"
+                taken.add(name)
+                names[block.id] = name
+                return replace(block, id=name)
+            case ToolResult():
+                return replace(block, call_id=names.get(block.call_id, block.call_id))
+            case _:
+                return block
+
+    return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from studio.domain.jsonvalue import Json
@@ -26,6 +26,7 @@ from studio.domain.messages import (
     Text,
     ToolCall,
     ToolResult,
+    with_distinct_calls,
 )
 
 from .contract import ApiRequest, TurnRef
@@ -51,7 +52,7 @@ class SplitConversation:
     def history(self) -> tuple[Message, ...]:
         """The history of a new session: everything but what is said now."""
         after = (Message("user", self.results),) if self.results else ()
-        return _distinct((*self.before, *after))
+        return with_distinct_calls((*self.before, *after), "_")
 
 
 def split_conversation(messages: Sequence[Message]) -> SplitConversation:
@@ -84,28 +85,6 @@ def check_tool_results(
                 if not waiting[block.call_id]:
                     raise DIALECTS[dialect].unmatched_result(block.call_id, number, place)
                 waiting[block.call_id] -= 1
-
-
-def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The same conversation with unique ids of calls: some clients number anew each time."""
-    used: set[str] = set()
-    names: dict[str, str] = {}
-    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
-
-    def renamed(block: Block) -> Block:
-        if isinstance(block, ToolCall):
-            name = block.id
-            while name in used:
-                numbers[block.id] += 1
-                name = f"{block.id}_{numbers[block.id] + 1}"
-            used.add(name)
-            names[block.id] = name
-            return replace(block, id=name)
-        if isinstance(block, ToolResult):
-            return replace(block, call_id=names.get(block.call_id, block.call_id))
-        return block
-
-    return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
 def conversation_digest(request: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:

@@ -24,13 +24,21 @@ from studio.agent.session.import_export import (
     PortableConversation,
     as_json,
     conversation_of,
-    distinct,
     of_json,
 )
 from studio.agent.session.import_formats import read_conversations
 from studio.domain.blocks import all_messages
 from studio.domain.events import Recounted
-from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
+from studio.domain.messages import (
+    File,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    with_distinct_calls,
+)
 from studio.domain.transcript import Transcript
 from studio.simulator import Call, Think, Turn
 from studio.simulator import Text as Words
@@ -148,7 +156,7 @@ def steps(draw: st.DrawFn) -> list[Message]:
 @given(st.lists(steps(), min_size=1, max_size=3))
 def test_any_conversation_survives_the_file(turns: list[list[Message]]) -> None:
     """H-2: also where the provider's ids of calls begin anew with each turn."""
-    messages = distinct(message for turn in turns for message in turn)
+    messages = with_distinct_calls(message for turn in turns for message in turn)
     calls = [b.id for m in messages for b in m.blocks if isinstance(b, ToolCall)]
     assert len(calls) == len(set(calls))
     body = json.loads(json.dumps(as_json([PortableConversation("T", messages)])))

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from studio.agent.loop.structured_output import parse_answer
-from studio.agent.session.import_export import distinct
 from studio.domain.events import TurnStarted
-from studio.domain.messages import File, Message, ToolCall
+from studio.domain.messages import File, Message, ToolCall, with_distinct_calls
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Request
 from studio.simulator import Script, Text, Turn
@@ -207,7 +206,7 @@ def test_thousands_of_tools_are_gone_through_once() -> None:
 
 def test_an_imported_file_with_thousands_of_calls_with_one_id() -> None:
     calls = tuple(ToolCall("a", "f", {}) for _ in range(20_000))
-    (told,) = distinct([Message("assistant", calls)])
+    (told,) = with_distinct_calls([Message("assistant", calls)])
     ids = [block.id for block in told.blocks if isinstance(block, ToolCall)]
     assert len(set(ids)) == len(ids) and ids[:3] == ["a", "a-2", "a-3"]
 

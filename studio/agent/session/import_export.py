@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
@@ -13,7 +12,7 @@ from studio.domain.codec import decode, encode
 from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json
-from studio.domain.messages import Block, Message, ToolCall, ToolResult
+from studio.domain.messages import Message, with_distinct_calls
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 
@@ -51,7 +50,7 @@ def conversation_of(info: SessionInfo, events: Iterable[Event]) -> PortableConve
     """A stored session, whole: also what was summed up for the model."""
     return PortableConversation(
         title=info.title,
-        messages=distinct(all_messages(Transcript(events).blocks)),
+        messages=with_distinct_calls(all_messages(Transcript(events).blocks)),
         instructions=info.instructions,
         agent=info.agent,
         provider=info.provider,
@@ -109,32 +108,8 @@ def of_json(data: JsonObject) -> list[PortableConversation]:
             one = cast("PortableConversation", decode(PortableConversation, body))
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"conversation {number}: {error}") from error
-        found.append(replace(one, messages=distinct(one.messages)))
+        found.append(replace(one, messages=with_distinct_calls(one.messages)))
     return found
-
-
-def distinct(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """With no id of a call twice: some providers count from the beginning in each turn."""
-    names: dict[str, str] = {}
-    taken: set[str] = set()
-    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
-
-    def renamed(block: Block) -> Block:
-        match block:
-            case ToolCall():
-                name = block.id
-                while name in taken:
-                    numbers[block.id] += 1
-                    name = f"{block.id}-{numbers[block.id] + 1}"
-                taken.add(name)
-                names[block.id] = name
-                return replace(block, id=name)
-            case ToolResult():
-                return replace(block, call_id=names.get(block.call_id, block.call_id))
-            case _:
-                return block
-
-    return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
 def without_keys(value: Json, keys: Sequence[str]) -> Json:

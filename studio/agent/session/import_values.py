@@ -8,9 +8,17 @@ from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 from studio.domain.jsonvalue import repair_surrogates
-from studio.domain.messages import Block, Message, Reasoning, Text, ToolCall, ToolResult
+from studio.domain.messages import (
+    Block,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    with_distinct_calls,
+)
 
-from .import_export import PortableConversation, distinct
+from .import_export import PortableConversation
 
 MOST_VERSIONS = 50
 """Branches of one conversation that are taken."""
@@ -52,7 +60,7 @@ def joined(messages: Iterable[Found]) -> tuple[Message, ...]:
         else:
             out.append((role, blocks))
         open_ended = not calls  # what follows a call is its result
-    return distinct(
+    return with_distinct_calls(
         Message("user" if role == "user" else "assistant", tuple(blocks)) for role, blocks in out
     )
 
