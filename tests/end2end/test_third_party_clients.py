@@ -234,9 +234,78 @@ async def test_litellm_in_front(tmp_path: Path) -> None:
                 assert claude["content"][0]["text"] == "Alice again."
 
 
-async def up(client: httpx2.AsyncClient) -> bool:
+HOUSEKEEPING = '{"title": "Towns", "tags": ["geography"], "follow_ups": ["How large is it?"]}'
+"""An answer to all that Open WebUI asks for itself."""
+
+
+@pytest.mark.skipif(
+    os.environ.get("HYPOTHESIS_PROFILE") != nightly.PROFILE or sys.version_info >= (3, 13),
+    reason="It takes three gigabytes of PyPI, and Python 3.12 at most: make nightly runs it.",
+)
+async def test_open_webui(tmp_path: Path) -> None:
+    """S-1, S-3: it lists our models and streams a chat; what it asks for itself is no chat."""
+
+    def script(view: RequestView) -> Turn:
+        if "### Task:" in str(view.body["messages"]):
+            return Turn(Text(HOUSEKEEPING))
+        return Turn(Text("Ulm lies on the Danube."))
+
+    commands = await asyncio.to_thread(installed_client, "open-webui")
+    port, model = free_port(), f"{CHAT}/demo-fast"
+    address = f"http://127.0.0.1:{port}"
+    async with server(tmp_path, script) as (answerer, simulator):
+        async with (
+            running(
+                commands / "open-webui", "serve", "--host", "127.0.0.1", "--port", str(port),
+                cwd=tmp_path, HOME=str(tmp_path), DATA_DIR=str(tmp_path / "webui"), NO_PROXY="*",
+                WEBUI_AUTH="False", WEBUI_SECRET_KEY="of-this-test-alone", OFFLINE_MODE="True",
+                HF_HUB_OFFLINE="1", ENABLE_OLLAMA_API="False",
+                BYPASS_EMBEDDING_AND_RETRIEVAL="True",
+                OPENAI_API_BASE_URL=f"{answerer.address}/v1", OPENAI_API_KEY=answerer.token,
+            ) as process,
+            httpx2.AsyncClient(base_url=address, trust_env=False, timeout=HANG) as client,
+        ):  # fmt: skip
+            async with within():
+                while not await up(client, "/health"):
+                    assert process.returncode is None, (tmp_path / "peer.log").read_text()
+            person = {"email": "", "password": ""}
+            signed = await client.post("/api/v1/auths/signin", json=person)
+            client.headers["authorization"] = f"Bearer {signed.json()['token']}"
+
+            async def ask(path: str, **body: Any) -> httpx2.Response:
+                answer = await client.post(path, json={"model": model, **body})
+                assert answer.status_code == 200, (answer.text, _log(tmp_path))
+                return answer
+
+            models = (await client.get("/api/models")).json()["data"]
+            assert model in [one["id"] for one in models]
+            said = [{"role": "user", "content": "Where is Ulm?"}]
+            streamed = await ask("/api/chat/completions", messages=said, stream=True)
+            deltas = [
+                json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
+                for line in streamed.text.splitlines()
+                if line.startswith("data: {") and '"delta"' in line
+            ]
+            assert "".join(deltas) == "Ulm lies on the Danube."
+            said.append({"role": "assistant", "content": "".join(deltas)})
+            for kind in ("title", "tags", "follow_up"):
+                made = await ask(f"/api/v1/tasks/{kind}/completions", messages=said)
+                assert made.json()["choices"][0]["message"]["content"] == HOUSEKEEPING
+            said.append({"role": "user", "content": "Thanks"})
+            await ask("/api/chat/completions", messages=said, stream=True)
+        asked = [str(one.json["messages"]) for one in reply_requests(simulator)]
+        assert ["### Task:" in one for one in asked] == [False, True, True, True, False]
+        kept = json.loads((await answerer.terminal("sessions", "list", "--json")).out)
+        assert len(kept) == 1 and kept[0]["origin"] == "server", kept
+
+
+def _log(folder: Path) -> str:
+    return (folder / "peer.log").read_text()[-4000:]
+
+
+async def up(client: httpx2.AsyncClient, path: str = "/health/liveliness") -> bool:
     try:
-        return (await client.get("/health/liveliness")).status_code == 200
+        return (await client.get(path)).status_code == 200
     except httpx2.TransportError:
         await asyncio.sleep(0.2)
         return False

@@ -23,6 +23,8 @@ PACKAGES = {
     "litellm": ("litellm[proxy]==1.106.2",),
     "schemathesis": ("schemathesis==4.32.5",),
     "aider": ("aider-chat==0.86.2",),
+    # Of this torch there are wheels without CUDA, for who has an index with them.
+    "open-webui": ("open-webui==0.12.4", "torch==2.13.0"),
 }
 
 NODE_PACKAGES = {
