@@ -16,8 +16,10 @@ def main() -> int:
         code = _main()
     except SystemExit as end:  # of the command line: help, or what is wrong with it
         code = end.code if isinstance(end.code, int) else 1
-    except (KeyboardInterrupt, BrokenPipeError):  # during the imports; nobody reads the output
+    except KeyboardInterrupt:  # during the imports
         code = 130
+    except BrokenPipeError:  # the reader has gone, and misses nothing
+        code = 0
     return _flushed(code)
 
 

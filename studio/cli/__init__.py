@@ -25,6 +25,7 @@ What commands share:
 from __future__ import annotations
 
 import argparse
+import errno
 from typing import TYPE_CHECKING
 
 from .commands import build_parser, load_command
@@ -39,13 +40,14 @@ async def run_command(options: argparse.Namespace, context: CommandContext) -> i
     """Run a parsed command. Errors that a person can mend are printed, not raised."""
     from studio.domain.errors import ProviderError, StudioError
 
-    from .exit_codes import CANCELLED, exit_code_of_error
+    from .exit_codes import CANCELLED, DONE, exit_code_of_error
 
     try:
         return await load_command(options.command).run(context, options)
-    except BrokenPipeError:  # the reader of our output has gone, and misses nothing
+    except BrokenPipeError as error:
         context.console.discard_rest()
-        return CANCELLED
+        # A person has gone, or a reader who has all that was wanted, as `head` has.
+        return CANCELLED if error.errno == errno.EIO else DONE
     except (StudioError, OSError) as error:
         context.console.say(str(error))
         return exit_code_of_error(

@@ -20,7 +20,7 @@ from studio.agent.permission.invisible_characters import CONTROLS, UNSEEN, visib
 from studio.domain.errors import ConfigurationError
 from studio.processes.daemon_thread import in_daemon_thread
 
-from .exit_codes import CANCELLED, USAGE
+from .exit_codes import USAGE
 
 if TYPE_CHECKING:
     from studio.domain.messages import File, Image
@@ -153,7 +153,7 @@ def _put(stream: TextIO, text: str) -> None:
         stream.flush()
     except OSError as error:
         if error.errno == errno.EIO:
-            raise BrokenPipeError from error
+            raise BrokenPipeError(*error.args) from error
         if isinstance(error, BrokenPipeError):
             raise
         discard_output(stream)  # or the interpreter tries once more, and complains itself
@@ -210,7 +210,7 @@ def handle_flush_error(stream: TextIO, error: OSError, code: int) -> int:
     if stream is sys.stderr:
         return code
     if isinstance(error, BrokenPipeError):  # the reader has gone, and misses nothing
-        return CANCELLED
+        return code
     print(write_error_text(error), file=sys.stderr)
     return USAGE
 

@@ -358,13 +358,13 @@ async def test_broken_settings_and_tools_are_named_and_kept(tmp_path: Path) -> N
 
 
 async def test_nobody_reads_the_output_any_more(tmp_path: Path) -> None:
-    """``| head -1``: the turn is stopped and says nothing about pipes."""
+    """``| head -1``: the turn is stopped, which is no failure, and nothing is said of pipes."""
     script = [Turn(Text("line\n" * 2000)), Turn(Text("line\n" * 2000))]
     async with at_provider(tmp_path, "ollama", script) as (terminal, _):
         base = ("run", "--provider", "ollama", "--model", "m")
         for arguments in ((*base, "Go"), (*base, "--json", "Go"), ("sessions", "list")):
             ended = await terminal.unread(*arguments)
-            assert ended.code == 130 and "ipe" not in ended.err
+            assert ended.code == 0 and "ipe" not in ended.err
         states = [
             info["state"] for info in json.loads((await terminal("sessions", "list", "--json")).out)
         ]
