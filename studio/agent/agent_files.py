@@ -15,11 +15,12 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from studio.domain.agents import HUES, Agent, Origin
 from studio.domain.errors import ConfigurationError
+from studio.domain.records import dataclass
 from studio.tools.sdk.tool_template import write_new
 
 from .agent_parser import MAX_NAME_LENGTH, parse_agent

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from studio.domain.agents import Agent, Caps
 from studio.domain.permissions import Rule
+from studio.domain.records import dataclass
 from studio.providers.registry import PROVIDER_TITLES
 
 from .agent_keys import HIDDEN, KEYS, UNBUILT, VERDICTS

@@ -15,7 +15,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -24,6 +24,7 @@ from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import Cap, Routed, StepEnded
 from studio.domain.models import Usage
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.providers.base import Request
 from studio.storage.config.settings import Settings, SettingsFile

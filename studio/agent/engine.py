@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.session.event_channel import EventEnvelope
@@ -16,6 +15,7 @@ from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete, TurnStarted
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.files.folders import private_folder
 from studio.providers.base import Provider

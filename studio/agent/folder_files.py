@@ -10,9 +10,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from studio.domain.records import dataclass
 
 PROJECT_AGENTS = Path(".agents") / "agents"
 CLAUDE_AGENTS = Path(".claude") / "agents"

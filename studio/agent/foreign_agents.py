@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from studio.domain.agents import Handoff
 from studio.domain.permissions import Rule
+from studio.domain.records import dataclass
 
 from .agent_keys import KEYS, MAX_STEPS
 from .folder_files import CLAUDE_AGENTS, GITHUB_AGENTS

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from studio.domain.records import dataclass
 
 from .permission.invisible_characters import escape_line
 from .yaml_text import YamlError, compose_yaml, construct_yaml

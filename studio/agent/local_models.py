@@ -7,12 +7,12 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import ConfigurationError
+from studio.domain.records import dataclass
 from studio.providers.model_files import TOKEN
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile

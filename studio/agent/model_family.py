@@ -7,10 +7,11 @@ treated as one of the last row.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 EditTool: TypeAlias = Literal["edit", "apply_patch"]
 PromptPart: TypeAlias = Literal["claude", "gpt", "codex", "gemini", "open"]

@@ -11,12 +11,12 @@ import re
 import time
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Protocol
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.records import dataclass
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.settings import SettingsFile

@@ -5,11 +5,11 @@ Each sentence has its reason in docs/prompts.md, and a test compares the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from studio.agent.model_family import PromptPart
 from studio.domain.agents import PermissionMode
+from studio.domain.records import dataclass
 
 # Instructions, after those of the agent's own file
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import Http, from_environment

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from studio.domain.errors import RETRYABLE, ProviderError
+from studio.domain.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import CHILD_TOOLS, JOB, RUN
 from studio.files.folders import delete_older_than, private_folder

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date, datetime
 from functools import lru_cache
 
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import NO_USAGE, ModelInfo, Usage
+from studio.domain.records import dataclass
 from studio.providers.pricing import is_local, request_cost, tables_read, tier_sizes
 from studio.storage.sessions.store import SessionStore
 from studio.storage.sessions.usage import UsageKey

@@ -18,6 +18,7 @@
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
 - ``python_syntax``: Parses Python, also beside other threads that do.
 - ``questions``: Describes what an agent asks the person, up to four at once (C-24).
+- ``records``: Makes data classes whose methods are made when they are first used.
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
 - ``run_events``: Defines what happens in a run of a workflow, and what a run asks the person.
 - ``runs``: Folds the events of a run into the state of its steps (W-18).

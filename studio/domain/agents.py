@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias, get_args
+
+from studio.domain.records import dataclass
 
 from .jsonvalue import Json, JsonObject
 from .models import Effort

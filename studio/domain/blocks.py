@@ -8,8 +8,10 @@ messages of a new native history (H-7).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias, assert_never
+
+from studio.domain.records import dataclass
 
 from .agents import Mode
 from .drafts import Draft

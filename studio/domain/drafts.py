@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 from .jsonvalue import JsonObject
 from .notebooks import compared, is_notebook

@@ -10,8 +10,10 @@ A provider yields only ``Delta`` events. Everything else comes from the turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 from .agents import Mode
 from .drafts import Draft, DraftStatus

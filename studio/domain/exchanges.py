@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+
+from studio.domain.records import dataclass
 
 WHOLE = ""
 STOPPED = "stopped"

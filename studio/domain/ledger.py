@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from studio.domain.records import dataclass
 
 from .jsonvalue import Json, JsonObject
 from .models import Usage

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Literal, TypeAlias, get_args
+
+from studio.domain.records import dataclass
 
 from .jsonvalue import JsonObject
 

@@ -16,9 +16,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
+
+from studio.domain.records import dataclass
 
 from .errors import ToolFailed
 from .jsonvalue import Json, JsonObject, as_object, as_text

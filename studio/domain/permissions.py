@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Answer: TypeAlias = Literal["once", "session", "folder", "always", "deny"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 ItemState: TypeAlias = Literal["pending", "active", "done", "dropped"]
 _MARKS: dict[ItemState, str] = {"pending": " ", "active": ">", "done": "x", "dropped": "-"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 from .agents import NO_CAPS, Caps, PermissionMode
 from .drafts import DraftAction, DraftStatus, draft_label

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 from .jsonvalue import JsonObject
 

@@ -19,11 +19,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from studio.domain.aio import settled
+from studio.domain.records import dataclass
 from studio.domain.tools import SKIPPED_FOLDERS
 
 MOST_FILES = 50_000

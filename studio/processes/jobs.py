@@ -6,10 +6,11 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.drafts import FileDraft
+from studio.domain.records import dataclass
 
 from .desk import Desk
 from .shell_command import ShellCommand, last_states

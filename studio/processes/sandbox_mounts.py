@@ -11,8 +11,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from studio.domain.records import dataclass
 
 from .desk import Desk
 

@@ -12,8 +12,9 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import groupby
+
+from studio.domain.records import dataclass
 
 from .command_start import Stdin, start_command
 from .command_streams import BegunCommand, Streams

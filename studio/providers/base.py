@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from studio.domain.errors import ProviderError
@@ -30,6 +30,7 @@ from studio.domain.events import Delta
 from studio.domain.jsonvalue import JsonObject, repair_surrogates
 from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import Effort, ModelInfo, StopReason, ToolChoice, Usage
+from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 
 MOST_CALLS = 1_000

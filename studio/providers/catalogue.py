@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -21,6 +21,7 @@ from studio.domain.aio import BackgroundTasks
 from studio.domain.codec import encode
 from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 from studio.files.atomic_write import write_atomically
 
 from .model_facts import apply_own_facts, fill_missing_facts, is_retired, listable, read_model

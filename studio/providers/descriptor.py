@@ -6,9 +6,11 @@ A descriptor is plain data. Reading it imports neither an adapter nor an SDK.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
+
+from studio.domain.records import dataclass
 
 if TYPE_CHECKING:
     from .base import Provider

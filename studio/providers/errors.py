@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import cast
 from urllib.parse import urlsplit
 
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault
+from studio.domain.records import dataclass
 from studio.domain.redaction import redact
 
 STATUSES: dict[int, ProviderFault] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from studio.domain.jsonvalue import Json, JsonObject, as_objects
@@ -25,6 +25,7 @@ from studio.domain.messages import (
     ToolCall,
     ToolResult,
 )
+from studio.domain.records import dataclass
 
 from .media import left_out_text
 

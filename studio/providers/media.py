@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import struct
-from dataclasses import dataclass
 
 from studio.domain.messages import File, Image, Said, Text
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 
 PDF = "application/pdf"
 TEXTUAL = (

@@ -7,10 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json, JsonObject, as_count
+from studio.domain.records import dataclass
 
 CONTEXT_LEAST = 4_096
 """Tokens; Ollama's own default, which every machine that runs the model at all can hold."""

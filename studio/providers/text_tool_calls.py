@@ -14,10 +14,11 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from studio.domain.jsonvalue import Json, JsonObject, as_objects, as_text
 from studio.domain.messages import ToolCall
+from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 
 from .base import Reply, Request

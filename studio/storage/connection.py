@@ -11,13 +11,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeAlias
 
 from studio.domain.errors import StorageError, is_disk_full
+from studio.domain.records import dataclass
 from studio.files.folders import private_folder
 
 from .process_registry import running_owners

@@ -13,13 +13,14 @@ import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sqlite3 import Connection
 
 from studio.domain.errors import StorageError
 from studio.domain.exchanges import Exchange
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import canonical_json
+from studio.domain.records import dataclass
 
 from .database import Database
 

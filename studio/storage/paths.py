@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
+from studio.domain.records import dataclass
 from studio.files.folders import private_folder
 
 APP = "agent-studio"

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar, cast, get_args
@@ -24,6 +24,7 @@ from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import canonical_json
 from studio.domain.permissions import Answer, Question
+from studio.domain.records import dataclass
 from studio.domain.redaction import without_secrets
 from studio.domain.sessions import Origin
 from studio.files.folders import private_folder

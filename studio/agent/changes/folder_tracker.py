@@ -12,13 +12,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError
+from studio.domain.records import dataclass
 from studio.domain.tools import SKIPPED_FOLDERS
 from studio.storage.snapshots.blob_store import BlobStore, digest_of
 from studio.storage.snapshots.file_changes import FileChangeStore

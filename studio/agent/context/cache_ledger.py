@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from studio.agent.session.native_history import NativeHistory
 from studio.domain.ledger import LedgerEntry, Sent, canonical_json
 from studio.domain.models import Effort, ModelInfo, Usage
+from studio.domain.records import dataclass
 from studio.providers.base import PromptCache, Provider, Request
 from studio.providers.pricing import cache_loss
 

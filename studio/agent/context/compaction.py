@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from studio.agent.prompts import PLAN_NOW
@@ -30,6 +29,7 @@ from studio.domain.events import Event, Summarised
 from studio.domain.ledger import Sent
 from studio.domain.messages import Message, Text, ToolResult
 from studio.domain.models import Usage
+from studio.domain.records import dataclass
 from studio.domain.transcript import SUMMED_UP, Transcript
 from studio.providers.base import Request
 

@@ -12,7 +12,6 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from studio.agent.budget import RequestMeter
 from studio.agent.prompts import SUMMARY_REQUEST, SUMMARY_SYSTEM
@@ -21,6 +20,7 @@ from studio.domain.errors import ProviderError
 from studio.domain.events import Event, Notice, StepEnded, TextDelta
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 from studio.providers.base import Provider, Reply, Request
 
 from .token_count import most_of_request

@@ -13,12 +13,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, get_args
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import Sent
 from studio.domain.models import Usage
+from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Request
 from studio.providers.media import pixels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from studio.agent.services import Services
 from studio.agent.session.session import Session
@@ -25,6 +25,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said
 from studio.domain.models import Generation
+from studio.domain.records import dataclass
 from studio.tools import Result
 
 from .report import answer_of, report

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -33,6 +33,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule, escaped
+from studio.domain.records import dataclass
 from studio.domain.sessions import Caller, title_of
 from studio.domain.tools import DELEGATE
 from studio.tools import Context, Result

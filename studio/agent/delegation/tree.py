@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from studio.domain.records import dataclass
 
 DEPTH = 2
 """Levels of children below an agent whose file says nothing of it."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 from studio.agent.permission.policy import COMMAND, target_of
 from studio.agent.prompts import FOREIGN_CALL, UNKNOWN_TOOL
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
+from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, JOB, RUN, TEXT_INPUT, ToolSpec
 from studio.tools import Tool
 from studio.tools.workspace.patch import patch_in_command

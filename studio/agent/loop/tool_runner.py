@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
@@ -35,6 +35,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.questions import AskedQuestion
+from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
 from studio.processes.shell_command import last_states
 from studio.tools import Context, Drafts, Result, Tool, Workspace

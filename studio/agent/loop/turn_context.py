@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from studio.agent.budget import OverBudget
@@ -34,6 +34,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation, Usage
+from studio.domain.records import dataclass
 from studio.domain.tools import Effect
 from studio.providers.base import Reply
 from studio.storage.exchanges import ExchangeRecorder

@@ -10,13 +10,14 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from studio.agent.budget import NEARLY, OF_CAP, Account, Budget, OverBudget, Unit, amount_text
 from studio.agent.prompts import LAST_STEP, NEARLY_OUT, NOBODY_ANSWERS, NOT_ANSWERED
 from studio.domain.events import Event, HistoryBegun, Told
 from studio.domain.questions import AskedQuestion, Choice
+from studio.domain.records import dataclass
 
 from .turn_context import Guard, TurnState
 

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.prompts import ANSWERED, NOT_ANSWERED
@@ -29,6 +29,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.questions import AskedQuestion
+from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.processes.jobs import Job

@@ -12,8 +12,9 @@ import posixpath
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from studio.domain.records import dataclass
 
 from .pattern_match import quote_word, without_options
 from .program_facts import RUNNERS, SHELLS, program_of

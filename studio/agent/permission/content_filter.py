@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,6 +21,7 @@ from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import Said, Text
+from studio.domain.records import dataclass
 from studio.domain.transcript import Transcript
 from studio.tools import Result
 

@@ -13,12 +13,13 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
 from studio.domain.errors import ToolFailed
 from studio.domain.permissions import Rule
+from studio.domain.records import dataclass
 from studio.tools import Workspace
 from studio.tools.web import web_address
 

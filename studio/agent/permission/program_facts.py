@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from studio.domain.records import dataclass
 
 Kind: TypeAlias = Literal["plain", "code", "any"]
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from studio.domain.records import dataclass
 
 from .program_facts import Program, program_of
 from .shell_lexer import DYNAMIC, Word

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
 from studio.domain.agents import Role
 from studio.domain.permissions import Layer, Rule, Verdict
+from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
 
 from .command_parts import CommandPart

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -28,6 +28,7 @@ from studio.agent.yaml_text import load_yaml
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Layer, Rule, Verdict
+from studio.domain.records import dataclass
 from studio.storage.config.permission_rules import (
     RuleStore,
     SessionRule,

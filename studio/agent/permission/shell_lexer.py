@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import NoReturn
+
+from studio.domain.records import dataclass
 
 DYNAMIC = "\0"
 """Stands in a word for what a variable, a glob or a substitution puts there."""

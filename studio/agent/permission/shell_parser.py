@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from studio.domain.records import dataclass
 
 from .shell_lexer import DYNAMIC, Unclear, Word, WordReader
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from studio.agent.context.token_count import tool_tokens
 from studio.agent.model_family import model_family
@@ -15,6 +15,7 @@ from studio.agent.services import Services
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.permissions import Layer, Rule
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import APPLY_PATCH, CHILD_TOOLS, EDIT, ToolSpec
 from studio.providers.base import Provider, Request

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from studio.domain.events import Event
+from studio.domain.records import dataclass
 from studio.domain.sessions import Caller
 
 log = logging.getLogger(__name__)

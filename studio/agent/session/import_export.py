@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from studio.domain.blocks import NoticeBlock, TextBlock, ToolBlock, UserBlock, all_messages
@@ -13,6 +13,7 @@ from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json
 from studio.domain.messages import Message, with_distinct_calls
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
@@ -17,6 +16,7 @@ from studio.domain.messages import (
     ToolResult,
     with_distinct_calls,
 )
+from studio.domain.records import dataclass
 
 from .import_export import PortableConversation
 

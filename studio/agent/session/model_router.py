@@ -14,7 +14,6 @@ import asyncio
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from studio.agent.budget import Budget, RequestMeter, RequestRate
@@ -27,6 +26,7 @@ from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import CompletionReason, Routed, TextDelta
 from studio.domain.messages import Image, Said, Text
 from studio.domain.models import NO_USAGE, Usage
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.providers.base import Reply, ReplyStream, Request
 from studio.providers.catalogue import Catalogue

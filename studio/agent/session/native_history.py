@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TypeAlias, cast
 
@@ -37,6 +37,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning

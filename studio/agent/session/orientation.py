@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TypeVar
 
@@ -27,6 +26,7 @@ from studio.agent.prompts import NOW_CHANGED, ORIENTATION
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ToolFailed
 from studio.domain.events import FOLDER_NAMES, Event, Told, Topic
+from studio.domain.records import dataclass
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox

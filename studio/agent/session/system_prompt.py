@@ -10,7 +10,6 @@ is in them, so that a provider's cache serves all chats with one agent (C-17).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from studio.agent.model_family import ModelFamily
 from studio.agent.prompts import (
@@ -27,6 +26,7 @@ from studio.agent.prompts import (
 )
 from studio.domain.agents import Agent, PermissionMode
 from studio.domain.events import Told, Topic
+from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, RUN
 
 _CHANGING = frozenset({"write", EDIT, APPLY_PATCH, "move", "delete"})

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from studio.agent.agent_files import place
@@ -60,6 +60,7 @@ from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Image, Said, ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
+from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.processes.sandbox import HidingSandbox

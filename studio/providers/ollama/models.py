@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterable
-from dataclasses import dataclass
 
 from studio.domain.jsonvalue import JsonObject, as_count, as_limit, as_object, as_text
 from studio.domain.models import Effort, ModelInfo
+from studio.domain.records import dataclass
 from studio.providers.base import stream_ended_early
 from studio.providers.memory import Memory, cache_bytes, fitting_context
 from studio.providers.sse import Endpoint

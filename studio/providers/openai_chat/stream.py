@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 from studio.domain.errors import ProviderError
@@ -21,6 +21,7 @@ from studio.domain.jsonvalue import (
 )
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
+from studio.domain.records import dataclass
 from studio.providers.base import MOST_CALLS, Reply
 from studio.providers.call_identity import plain_id, plain_name
 from studio.providers.sse import DONE, InvalidResponse

@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from studio.domain.errors import ConfigurationError
+from studio.domain.records import dataclass
 from studio.domain.secret_names import names_need, names_secret
 
 from .key_command import KeyCommands

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any, get_args
 
 from studio.domain.ledger import canonical_json
 from studio.domain.permissions import Rule, Verdict
+from studio.domain.records import dataclass
 from studio.storage.database import Database
 
 

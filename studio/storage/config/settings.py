@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -17,6 +17,7 @@ from studio.domain.agents import PermissionMode
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import ModelInfo
+from studio.domain.records import dataclass
 from studio.files.atomic_write import write_atomically
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import unused_name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from sqlite3 import Connection
 from typing import Any, Literal, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import canonical_json
+from studio.domain.records import dataclass
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
 from .search import sanitise_text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from sqlite3 import Connection
 
+from studio.domain.records import dataclass
 from studio.storage.database import Database
 
 KEPT_SECONDS = 24 * 3600.0

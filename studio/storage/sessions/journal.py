@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from sqlite3 import Connection
 from typing import TypeAlias
@@ -23,6 +23,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.ledger import canonical_json
+from studio.domain.records import dataclass
 from studio.storage.database import Database
 
 from .event_log import insert_event, insert_passages, read_event

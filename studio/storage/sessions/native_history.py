@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from sqlite3 import Connection
 from typing import Any, cast
 
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, chain_next, chain_start
+from studio.domain.records import dataclass
 
 DECODER = json.JSONDecoder()
 BATCH = 256

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from sqlite3 import Connection
 from typing import TypeAlias
+
+from studio.domain.records import dataclass
 
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """A condition on a row of ``sessions`` in SQL, and its values."""

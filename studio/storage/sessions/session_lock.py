@@ -8,10 +8,10 @@ turn without an end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from sqlite3 import Connection
 
 from studio.domain.errors import StorageError
+from studio.domain.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

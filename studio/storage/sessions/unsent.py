@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import TypeAlias
 
 from studio.domain.codec import decode, encode
 from studio.domain.messages import File, Image
+from studio.domain.records import dataclass
 from studio.storage.database import Database
 
 NEW_CHAT = ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from sqlite3 import Connection
 
+from studio.domain.records import dataclass
 from studio.storage.database import Database
 
 from .blob_store import UNDO_SECONDS

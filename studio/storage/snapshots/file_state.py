@@ -7,10 +7,11 @@ import stat
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
+
+from studio.domain.records import dataclass
 
 from .blob_store import BlobStore, digest_of
 

@@ -14,11 +14,11 @@ import stat
 import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from studio.domain.errors import StorageError
+from studio.domain.records import dataclass
 from studio.files.atomic_write import UNFINISHED
 
 from .blob_store import BlobStore, SeenRow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from studio.domain.errors import NothingRead
 from studio.domain.questions import AskedQuestion, Choice
+from studio.domain.records import dataclass
 from studio.tools import Context, Result, tool
 
 MOST = 4

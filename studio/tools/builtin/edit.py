@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from studio.domain.errors import NothingRead
 from studio.domain.notebooks import is_notebook, read_notebook
+from studio.domain.records import dataclass
 from studio.tools import Context, FileDraft, Result, ToolFailed, make_draft, tool
 from studio.tools.drafts.diff import diff
 from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current

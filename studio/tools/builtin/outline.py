@@ -6,12 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby, islice
 from pathlib import Path, PurePosixPath
 
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import NothingRead
+from studio.domain.records import dataclass
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, Result, ToolFailed, Workspace, tool
 from studio.tools.sdk.result import plural

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from studio.domain.errors import NothingRead
 from studio.domain.messages import Image
 from studio.domain.notebooks import is_notebook, read_notebook
+from studio.domain.records import dataclass
 from studio.processes.daemon_thread import Stop, stoppable
 from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, tool
 from studio.tools.sdk.result import plural

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from studio.domain.drafts import Draft
 from studio.domain.line_changes import opcodes
+from studio.domain.records import dataclass
 
 Kind: TypeAlias = Literal["same", "add", "del", "fold"]
 

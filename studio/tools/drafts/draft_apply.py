@@ -7,11 +7,12 @@ blocks: call it in a thread.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.tools.workspace.encodings import encode
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import unsaved_now

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.tools.workspace.folder import Workspace
 
 from .draft_make import as_named, make_delete, make_draft, make_further, make_move, read_current

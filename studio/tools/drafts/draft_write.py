@@ -17,10 +17,10 @@ import stat
 import sys
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
 
 from studio.domain.errors import StudioError, ToolFailed
+from studio.domain.records import dataclass
 from studio.files.atomic_write import UNFINISHED, new_file, sync_folder, temporary_beside
 from studio.tools.workspace.folder import reason
 from studio.tools.workspace.text_files import open_file

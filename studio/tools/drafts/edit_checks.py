@@ -14,13 +14,13 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from xml.parsers import expat
 
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.python_syntax import parse_python
+from studio.domain.records import dataclass
 from studio.processes.desk import Desk, DeskTooLarge, laid
 from studio.processes.sandbox_mounts import Launch
 from studio.processes.shell_command import UNATTENDED, last_states, run_shell

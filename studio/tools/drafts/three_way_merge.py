@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from studio.domain.line_changes import opcodes
+from studio.domain.records import dataclass
 
 Side: TypeAlias = Literal["same", "theirs", "ours", "both", "conflict"]
 """Who changed a part: nobody, the file's version, the draft's, both alike, both differently."""

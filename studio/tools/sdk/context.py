@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeVar
 
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
@@ -11,6 +11,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.plans import Plan
 from studio.domain.questions import AskedQuestion, Choice
+from studio.domain.records import dataclass
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox

@@ -16,7 +16,7 @@ import json
 import re
 import types
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import (
     Any,
@@ -37,6 +37,7 @@ from typing import (
 
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.records import dataclass
 from studio.domain.tools import Effect, ToolSpec
 from studio.processes.daemon_thread import in_daemon_thread
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from pathlib import Path, PurePath
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from studio.domain.jsonvalue import repair_surrogates
 from studio.domain.messages import Image
+from studio.domain.records import dataclass
 
 NO_OUTPUT = "(no output)"
 ITEMS = 100_000

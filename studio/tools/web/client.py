@@ -7,13 +7,14 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import studio
 from studio.domain.errors import NothingRead, ToolFailed
+from studio.domain.records import dataclass
 from studio.tools.sdk.result import size
 
 from .private_address_guard import NetworkGuard

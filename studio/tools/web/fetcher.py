@@ -10,12 +10,12 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.messages import Image
+from studio.domain.records import dataclass
 from studio.processes.daemon_thread import stoppable
 from studio.tools.sdk.result import size
 from studio.tools.workspace import images, pdf

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import urljoin
+
+from studio.domain.records import dataclass
 
 from .markdown_writer import BLOCKS, Writer
 

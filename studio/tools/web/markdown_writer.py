@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
+
+from studio.domain.records import dataclass
 
 DEEPEST = 12
 """Levels of lists and quotes that are indented."""

@@ -8,10 +8,10 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.request import getproxies, proxy_bypass
 
 from studio.domain.errors import NothingRead
+from studio.domain.records import dataclass
 
 from .web_address import Address, is_public, plain
 

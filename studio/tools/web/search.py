@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from html.parser import HTMLParser
 from typing import Any, Protocol, cast
@@ -13,6 +12,7 @@ from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.jsonvalue import Json
+from studio.domain.records import dataclass
 
 from . import web_address
 from .charset import decode

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from urllib.parse import quote, urljoin, urlsplit
 
 from studio.domain.errors import NothingRead
+from studio.domain.records import dataclass
 
 LONGEST = 8_000
 """Characters of an address."""

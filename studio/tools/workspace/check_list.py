@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 
 from .glob_pattern import glob_matcher
 

@@ -19,11 +19,12 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.domain.tools import SKIPPED_FOLDERS
 from studio.processes.daemon_thread import Stop
 

@@ -13,10 +13,11 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
+from studio.domain.records import dataclass
 from studio.domain.tools import SKIPPED_FOLDERS
 
 from .text_files import open_file

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
 from studio.domain.messages import Image
 from studio.domain.notebooks import Cell, Notebook
+from studio.domain.records import dataclass
 from studio.tools.sdk.result import shorten
 
 from .images import KEPT, normalise

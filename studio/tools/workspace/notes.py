@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.files.atomic_write import write_atomically
 
 from .folder import reason

@@ -11,9 +11,10 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
+
+from studio.domain.records import dataclass
 
 from .folder import Workspace
 from .listing import list_names

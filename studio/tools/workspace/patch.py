@@ -10,11 +10,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from studio.domain.drafts import draft_label
 from studio.domain.errors import NothingRead, ToolFailed
+from studio.domain.records import dataclass
 
 from .text_replace import Replaced, Stage, replace_lines, split_ends
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader

@@ -9,10 +9,11 @@ import ast
 import re
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from studio.domain.python_syntax import parse_python
+from studio.domain.records import dataclass
 
 LONGEST = 500_000
 """Characters of a text that is parsed; no other thread runs while Python's parser does."""

@@ -6,11 +6,11 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.tools.sdk.result import size
 
 from .encodings import LENIENT, NotText, binary, decode, encoding_of, stream_codec

@@ -14,12 +14,12 @@ import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TypeAlias
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.tools.sdk.result import plural
 
 _BLANKS = " \t"
