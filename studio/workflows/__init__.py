@@ -26,5 +26,6 @@
 - ``desk``: Lets steps that write see their own changes on a copy, and merges them.
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``replay``: Does a recorded run again without keys and network, and compares.
+- ``imports``: Makes workflows and agents of what people have in other programs.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

@@ -42,6 +42,7 @@ def arguments(parser: CommandParser) -> None:
         "export": "write a run to one file, which anyone can replay without a key",
         "replay": "do a recorded run again without keys and network, and compare",
         "check": "look for mistakes in workflow files",
+        "import": "make workflows and agents of goose's recipes and of Markdown Agent Studio",
         "schema": "print the JSON Schema of a workflow's frontmatter, for editors",
     }
     found = parser.add_subcommands(helps)
@@ -94,6 +95,14 @@ def arguments(parser: CommandParser) -> None:
     again.add_argument("--check", action="store_true", help="print only what differs, for tests")
     for name in ("run", "list", "show", "resume", "fork", "diff", "replay"):
         found[name].add_argument("--json", action="store_true", help="print JSON")
+    imported = found["import"]
+    imported.description = (
+        "Make workflows of goose's recipes, and workflows and agents of a folder of Markdown Agent "
+        "Studio, in .agents of the folder. What has no counterpart is listed; nothing that is "
+        "there already is written over."
+    )
+    imported.add_argument("source", type=Path, metavar="FILE|DIR", help="what to import")
+    imported.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     check = found["check"]
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a workflow's file")
     check.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
@@ -148,6 +157,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             return await _export(context, options)
         case "replay":
             return await _replay(context, options)
+        case "import":
+            return await _import(context, _folder(options), options.source)
         case _:
             pass
     if options.what == "schema":
@@ -257,6 +268,35 @@ async def _export(context: CommandContext, options: argparse.Namespace) -> int:
     bundle = await export_run(engine, found.id)
     await asyncio.to_thread(write_atomically, place, bundle)
     context.console.say(f"{found.name}, run {found.number}, is in {place} ({len(bundle):,} bytes).")
+    return DONE
+
+
+async def _import(context: CommandContext, folder: Path, source: Path) -> int:
+    import asyncio
+
+    from studio.workflows.imports import import_from
+
+    def write(path: Path, text: str) -> bool:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be written: {error.strerror}.") from error
+        return True
+
+    made = await asyncio.to_thread(import_from, source)
+    console = context.console
+    for place, text in made.files.items():
+        path = folder / ".agents" / place
+        if await asyncio.to_thread(write, path, text):
+            console.row(str(path))
+        else:
+            console.say(f"{path} is there already, and stays as it is.")
+    for name, left_out in made.left_out.items():
+        console.say(f"Not taken over from {name}:", *(f"- {one}" for one in left_out))
     return DONE
 
 
