@@ -10,8 +10,7 @@ from studio.tools.drafts.draft_make import propose
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="trash-2", alone=True)
 async def delete(context: Context, path: str) -> Result:
-    """Delete a file. Makes a draft that the person approves before it is deleted; the file
-    can be restored afterwards. Your own draft of a new file is only taken back.
+    """Delete a file; it can be restored. Your own draft of a new file is only taken back.
 
     path: The file, relative to the working folder. Folders are not deleted.
     """

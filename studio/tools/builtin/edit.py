@@ -38,10 +38,9 @@ async def edit(
     replace_all: bool = False,
     edits: list[Edit] | None = None,
 ) -> Result:
-    """Replace text in a file, in one place (old and new) or in several (edits). Makes a draft
-    that the person approves before it is written; further edits build on the draft. Each old
-    text must be in the file exactly once, unless all places are meant. Several edits are made
-    in order, all of them or none.
+    """Replace text in a file, in one place (old and new) or in several (edits). Each old text
+    must be in the file exactly once, unless all places are meant. Several edits are made in
+    order, all of them or none.
 
     path: The file, relative to the working folder.
     old: The text to replace, exactly as read shows it, with enough lines to be unique.

@@ -12,8 +12,8 @@ from studio.tools.drafts.draft_make import propose
     effect="draft", target="path", verb="Drafting", done="Drafted", icon="arrow-right", alone=True
 )
 async def move(context: Context, path: str, to: str) -> Result:
-    """Move or rename a file. Makes a draft that the person approves before it is moved. Your
-    draft of the file goes along; after moving, edit it at its new path.
+    """Move or rename a file. Your draft of the file goes along; after moving, edit it at
+    its new path.
 
     path: The file, relative to the working folder.
     to: Its whole new path. Nothing may be there yet; missing folders are made.

@@ -69,9 +69,8 @@ async def read(
     first_column: int = 1,
 ) -> Result:
     """Read a text file, or some lines of it. The first line of the answer says which lines
-    these are; below it is the text exactly as it is in the file. Very long lines are cut and
-    say how to read their rest. Of a PDF file you get the words page by page, of a notebook its
-    cells, of a picture (PNG, JPEG, GIF, WebP and others) the picture itself.
+    these are; below it is the text exactly as it is in the file. Of a PDF file you get the
+    words page by page, of a notebook its cells, of a picture the picture itself.
 
     path: The file, relative to the working folder.
     paths: Several files instead, 10 at most, each from its beginning.

@@ -47,8 +47,8 @@ async def search(
     context: int = 0,
     first: int = 1,
 ) -> Result:
-    """Search the text of files for a regular expression. Answers with the matching lines as
-    path:line: text, grouped by file. Says what was not searched.
+    """Search the text of files for a regular expression. Answers with the matching lines, each
+    with its file and number, and says what was not searched.
 
     pattern: The regular expression; write \\( for a bracket that is meant as one.
     path: The folder or file to search in.

@@ -12,8 +12,8 @@ from studio.tools.workspace.text_files import line_end, with_line_end
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
 async def write(context: Context, path: str, content: str) -> Result:
-    """Write a file whole: a new one, or one whose text is replaced. Makes a draft that the
-    person approves before it is written. To change part of a file use edit.
+    """Write a file whole: a new one, or one whose text is replaced. To change part of a
+    file use edit.
 
     path: The file, relative to the working folder. Missing folders are made.
     content: The whole text of the file.

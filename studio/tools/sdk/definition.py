@@ -333,7 +333,7 @@ def _read_docstring(function: Function, name: str, names: set[str]) -> tuple[str
     first = True
     for line in doc.splitlines():
         key, colon, rest = line.partition(":")
-        if colon and key in names:
+        if colon and key in names and rest[:1].strip() == "":
             current, first = key, False
             about[key] = rest.strip()
         elif not line.strip():

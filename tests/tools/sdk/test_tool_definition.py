@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import ToolSpec
 from studio.tools import Context, Result, Tool, Workspace, render, shorten, tool
+from studio.tools.discovery import ToolDiscovery
 from studio.tools.sdk.argument_check import check
 
 # The computer may be busy with other things.
@@ -69,6 +70,26 @@ async def look_(
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
     return Context(Workspace(tmp_path))
+
+
+def test_a_description_is_whole() -> None:
+    """T-1: a line that begins as a parameter does, with more than a text behind it, is none."""
+
+    @tool(effect="read", target="path", verb="Looking", done="Looked", icon="search")
+    def look(path: str) -> str:
+        """Look for lines. Answers with each as
+        path:line: text, in order.
+
+        path: Where to look.
+        """
+        return path
+
+    assert (
+        look.spec.description == "Look for lines. Answers with each as path:line: text, in order."
+    )
+    built_in = ToolDiscovery([]).refresh().tools.values()
+    cut = [one.spec.name for one in built_in if not one.spec.description.endswith(".")]
+    assert not cut and len(built_in) > 15
 
 
 def test_hints_and_docstring_become_the_spec() -> None:
