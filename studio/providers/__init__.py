@@ -23,6 +23,8 @@ What they share:
 - ``stream_driver``: opens a stream, feeds an accumulator, and maps every fault.
 - ``http``: makes the one HTTP client, and imports SDKs one at a time.
 - ``plain``: sends to a cloud as its SDK would, without it.
+- ``transport``: sends its requests over asyncio's sockets, and keeps connections.
+- ``http_answer``: parses an answer of HTTP/1.1 as its bytes come.
 - ``client``: the client that all adapters send with; records what is exchanged.
 - ``recording``: says who gets the exchanges of a task.
 - ``replaying``: a client that answers from a record and opens no connection.

@@ -2,8 +2,9 @@
 
 Each piece of an answer passes through a dozen layers between the socket and the screen, which
 costs more than the token in it. So a stream that is faster than a screen is read once a frame,
-and what servers send as many chunks of HTTP/1.1, one a token, is handed on as one chunk. The HTTP
-library still reads and checks these. Imports it: import this in a thread.
+and what servers send as many chunks of HTTP/1.1, one a token, is handed on as one chunk. The
+program's own transport does so by the figures here; for proxies the HTTP library's connections
+do, which still read and check these. Imports it: import this in a thread.
 
 A read of the library's own makes a scope of anyio for its time limit, which takes as long as all
 else in it; here it is one of asyncio.
@@ -26,7 +27,7 @@ GATHER = 0.019
 AT_ONCE = 0.25
 """Seconds from the first words, also after as long a silence, in which nothing is held: no first
 word, no short answer comes later."""
-_SMALL = 1 << 14
+SMALL = 1 << 14
 """Bytes; more at once is no token, and what follows is not held."""
 _HEAD = 1 << 16
 """Bytes in which the head of an answer ends."""
@@ -43,8 +44,8 @@ def gather_fast_streams(client: httpx2.AsyncClient) -> None:
     """
     transports: Any = {client._transport, *client._mounts.values()}  # pyright: ignore[reportPrivateUsage]
     for transport in transports:
-        if transport is not None:  # as for a host that no proxy is for
-            pool = transport._pool
+        if isinstance(transport, httpx2.AsyncHTTPTransport):  # the program's own does so itself
+            pool: Any = transport._pool  # pyright: ignore[reportPrivateUsage]
             pool._network_backend = _Backend(pool._network_backend)
 
 
@@ -92,7 +93,7 @@ class GatheredStream(httpcore2.AsyncNetworkStream):
             now = loop.time()
             if now > self._last + AT_ONCE:
                 self._began = now
-            self._last = now if len(data) < _SMALL else 0.0
+            self._last = now if len(data) < SMALL else 0.0
             if whole := self._chunks.merged(data):
                 return whole
             if not data:

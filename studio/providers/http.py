@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
+from urllib.request import getproxies
 
 if TYPE_CHECKING:
     import httpx2
@@ -55,23 +56,26 @@ class Http:
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
-        from .answer_limits import ENCODINGS, limit_answer
-        from .client import RecordingClient
-        from .fast_streams import gather_fast_streams
-
         with ThreadPoolExecutor(1) as beside:  # reading certificates leaves Python free
             context = beside.submit(_context)
-            with suppress(ImportError):  # else the first connection imports it, on the event loop
-                import_module("anyio._backends._asyncio")
+            from .answer_limits import ENCODINGS, limit_answer
+            from .client import RecordingClient
+            from .fast_streams import gather_fast_streams
+            from .transport import Transport
+
+            proxies = any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
+            if proxies:
+                with suppress(ImportError):  # else the first connection imports it, on the loop
+                    import_module("anyio._backends._asyncio")
             verify = context.result()
-        direct = httpx2.AsyncHTTPTransport(verify=verify)
-        timeout = httpx2.Timeout(self._read, connect=self._connect)
+        direct = Transport(verify)
         client = RecordingClient(
             verify=verify,
-            timeout=timeout,
+            timeout=httpx2.Timeout(self._read, connect=self._connect),
             headers={"accept-encoding": ENCODINGS},
             event_hooks={"response": [limit_answer]},
             follow_redirects=False,  # a redirect would carry the key to another host
+            transport=None if proxies else direct,  # None: it looks for them itself
             mounts=dict.fromkeys(LOOPBACK, direct),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),
         )

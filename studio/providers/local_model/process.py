@@ -62,12 +62,12 @@ class LoopbackHttp(Http):
         import httpx2
 
         from studio.providers.client import RecordingClient
+        from studio.providers.transport import Transport
 
         return RecordingClient(
-            verify=False,  # nothing is encrypted that stays on this computer
+            transport=Transport(None, keeps=False),  # nothing is encrypted that stays here
             trust_env=False,
             timeout=httpx2.Timeout(600.0, connect=10.0),
-            limits=httpx2.Limits(max_keepalive_connections=0),
         )
 
 
