@@ -196,15 +196,14 @@ class ModelRequests:
             finally:
                 await attempt.stream.aclose()
             try:
-                if reply.items and not reply.calls:
-                    await self._history.append(reply.items)
                 async for ended in self._settle(step, reply, sent, attempt, reservation):
                     yield ended
-            except BaseException as error:
-                if reply.calls:  # the loop did not get the calls
-                    why = self._state.reason_for_calls(error, CALL_BROKEN_OFF)
-                    await self._history.add_unrun(reply, why)
+            except BaseException as error:  # the loop gets neither the reply nor its calls
+                why = self._state.reason_for_calls(error, CALL_BROKEN_OFF)
+                await self._history.add_unrun(reply, why)
                 raise
+            if reply.items and not reply.calls:  # at once after the end of the step
+                await self._history.append_last(reply.items)
         finally:
             reservation.settle()
         yield reply

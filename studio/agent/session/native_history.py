@@ -143,6 +143,8 @@ class NativeHistory:
         self._whole: set[str] = set()
         """Digests of the results that this epoch has whole, as far as that is known."""
         self._unsaved: list[JsonObject] = []
+        self._follows = False
+        """Whether items may be on their way to the disk with events."""
         self._unbegun: Callable[[Sequence[JsonObject]], Awaitable[int]] | None = None
         """Writes the first epoch, together with what is said first: until then nothing was sent."""
         self._missed: list[TurnStarted] = []
@@ -164,6 +166,9 @@ class NativeHistory:
             missed, self._missed = self._missed, []
             await self.hear(missed)
         await self.save()  # what a failing disk left behind
+        if self._follows:
+            await self._store.flush(self._session_id)
+            self._follows = False
         self._opened = basis
         unsent = self.new or self._unbegun is not None
         stored = None if unsent else await self._store.native(self._session_id)
@@ -206,6 +211,19 @@ class NativeHistory:
         _lengthen(self.chain, items)
         self._unsaved.extend(items)
         await asyncio.shield(self.save())
+
+    async def append_last(self, items: Sequence[JsonObject]) -> None:
+        """Append what the next ``flush`` makes durable, in one write with the events.
+
+        For a reply without calls: nothing is sent or run on the strength of it before.
+        """
+        waits = self._unsaved or self._unbegun is not None or self._saving.locked()
+        if waits or not self._store.append_native_soon(self._session_id, self.epoch, items):
+            await self.append(items)
+            return
+        self._follows = True
+        self.items.extend(items)
+        _lengthen(self.chain, items)
 
     async def renew(
         self,
@@ -312,6 +330,7 @@ class NativeHistory:
         """Return when all of it is on disk, and every event of the session; or StorageError."""
         await self.save()
         await self._store.flush(self._session_id)
+        self._follows = False
 
     async def _begin(self, why: str, basis: HistoryBasis) -> HistoryBegun:
         provider, messages = basis.provider, basis.conversation()

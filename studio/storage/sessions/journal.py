@@ -48,6 +48,8 @@ class _Entry:
     turn_id: str
     passages: list[Passage]
     more: list[str] = field(default_factory=list[str])
+    then: list[_Work] = field(default_factory=list["_Work"])
+    """Done when it is written, in the same transaction and before the next event."""
 
     def whole(self) -> Event:
         event = self.event
@@ -98,6 +100,15 @@ class Journal:
         """
         self._held = (*self._held, work)
 
+    def follow(self, work: _Work) -> bool:
+        """Do ``work`` with the next write, after the events so far; False if none of them waits.
+
+        It is in the same transaction: whoever has these events on disk has the work done.
+        """
+        if self._buffer:
+            self._buffer[-1].then.append(work)
+        return bool(self._buffer)
+
     @property
     def unwritten(self) -> bool:
         """Whether nothing of a new session is on disk: nobody else can know it."""
@@ -124,7 +135,7 @@ class Journal:
         self._appended += 1
         passages = self._indexer.feed(event)
         last = self._buffer[-1] if self._buffer else None
-        if last is not None and _joins(last.event, event):
+        if last is not None and not last.then and _joins(last.event, event):
             assert isinstance(event, TextDelta | ReasoningDelta | ToolOutput)
             last.more.append(event.text)
             last.passages += passages
@@ -284,6 +295,8 @@ def store(
         insert_event(db, session_id, seq, entry.turn_id, entry.at, body)
         update_projections(db, session_id, owner, entry.turn_id, entry.at, event)
         insert_passages(db, session_id, seq, entry.passages)
+        for work in entry.then:
+            work(db)
     index_due(db)
     return seq
 

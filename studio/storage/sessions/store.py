@@ -343,6 +343,15 @@ class SessionStore:
         work = partial(native_history.append, session_id, epoch, tuple(items))
         await self._write_after_events(session_id, work)
 
+    def append_native_soon(self, session_id: str, epoch: int, items: Sequence[JsonObject]) -> bool:
+        """The same with the next write of events, which ``flush`` waits for.
+
+        False, and nothing is done, if no event waits to be written.
+        """
+        journal = self._journals.get(session_id)
+        work = partial(native_history.append, session_id, epoch, tuple(items))
+        return journal is not None and not journal.closed and journal.follow(work)
+
     async def _write_after_events(
         self, session_id: str, work: Callable[[Connection], None]
     ) -> None:

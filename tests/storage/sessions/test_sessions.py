@@ -321,6 +321,38 @@ async def test_appending_native_items_stores_the_events_before_them(
     assert await db.read(lambda c: c.execute("SELECT count(*) FROM transcript").fetchone()) == (1,)
 
 
+async def test_items_that_follow_events_are_stored_with_them_and_by_no_other_write(
+    db: Database, store: SessionStore
+) -> None:
+    """H-5: who has the end of a step has its reply; what was said later counts as later."""
+    epoch = await store.begin_epoch("s", "a", "a", "m", "", [], [])
+    assert not store.append_native_soon("s", epoch, [{"early": 1}])  # no event waits
+    journal = store.journal("s")
+    journal.append(ev.TextDelta("fir"))
+    assert store.append_native_soon("s", epoch, [{"first": 1}])
+    journal.append(ev.TextDelta("st"))  # not joined with what the items came after
+    assert store.append_native_soon("s", epoch, [{"second": 2}])
+    journal.append(ev.Notice("later"))
+    await db.write(lambda c: c.execute("ALTER TABLE native RENAME TO away") and None)
+    with pytest.raises(StorageError):
+        await journal.flush()
+    assert await db.read(lambda c: c.execute("SELECT count(*) FROM transcript").fetchone()) == (0,)
+    await db.write(lambda c: c.execute("ALTER TABLE away RENAME TO native") and None)
+    await store.append_native("s", epoch, [{"third": 3}])
+    native = await store.native("s")
+    assert native is not None and not native.damage
+    assert native.items == [{"first": 1}, {"second": 2}, {"third": 3}]
+    assert native.events == 3
+
+    journal.append(ev.TextDelta("more"))
+    assert store.append_native_soon("s", epoch, [{"fourth": 4}])
+    journal.append(ev.Notice("said after it"))
+    await journal.flush()
+    native = await store.native("s")
+    assert native is not None and (len(native.items), native.events) == (4, 4)
+    assert await store.events("s", 4) == [ev.Notice("said after it")]
+
+
 @dataclass
 class NewSession:
     """A session whose row waits for the first write, and a reader that sees what is on disk."""
