@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -36,6 +37,8 @@ from .look_alikes import skeleton
 from .permission.invisible_characters import escape_line
 
 MAX_PARSED = 1_000
+SETTLED_NS = 2_000_000_000
+"""Nanoseconds; a file that changed later may change once more without another time."""
 MAX_PROBLEM = 500
 """Characters of what is said about a project's file."""
 
@@ -94,6 +97,8 @@ class AgentFiles:
             self._places.append((one, "own"))
         self._parsed: dict[tuple[Path, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
+        self._contents: dict[Path, tuple[tuple[int, ...], bytes]] = {}
+        """Files of the program and of the person's own folders, with what tells of a change."""
 
     async def load(self, project: FolderFiles | None = None, *, trusted: bool = False) -> Agents:
         """Load the agents; ``trusted``: the project's files are the person's own."""
@@ -108,7 +113,7 @@ class AgentFiles:
         for folder, origin in self._places:
             for path in sorted(agent_paths(folder), key=_by_name):
                 try:
-                    agent = self._agent(path, read_agent_file(path), origin)
+                    agent = self._agent(path, self._read(path), origin)
                 except (OSError, ValueError) as error:
                     problems.append(describe_problem(path, error))
                     taken[skeleton(path.stem)] = path.stem  # it may be the file's name
@@ -132,6 +137,20 @@ class AgentFiles:
                 taken |= dict.fromkeys((alike, agent.name.casefold()), agent.name)
                 agents[agent.name] = agent
         return Agents(agents, tuple(problems), frozenset(replaced), left_out)
+
+    def _read(self, path: Path) -> bytes:
+        """A file that needs no trust: read again only if the system tells of a change."""
+        found = path.stat()
+        told = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        known = self._contents.get(path)
+        if known is not None and known[0] == told:
+            return known[1]
+        data = read_agent_file(path)
+        if time.time_ns() - max(told[:2]) > SETTLED_NS:
+            if len(self._contents) >= MAX_PARSED:
+                self._contents.clear()
+            self._contents[path] = told, data
+        return data
 
     def _of_project(
         self, project: FolderFiles, trusted: bool, problems: list[str]

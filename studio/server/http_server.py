@@ -55,7 +55,8 @@ class Connection(H11Protocol):
         self._stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(cast("asyncio.Transport", transport))
+        together = WritesTogether(cast("asyncio.Transport", transport), self.loop)
+        super().connection_made(cast("asyncio.Transport", together))
         if len(self.connections) > MAX_CONNECTIONS:
             self.transport.abort()
             return
@@ -110,6 +111,39 @@ class Connection(H11Protocol):
 
         self._stuck = _cancelled(self._stuck)
         self._stuck = self.loop.call_later(READ_SECONDS, look)
+
+
+class WritesTogether:
+    """A transport that sends in one packet what is written to it in one turn of the event loop.
+
+    Uvicorn writes a head, a body and the body's end one by one, and each call of the system takes
+    as long as all that is written in it.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._waiting:
+            self._loop.call_soon(self._send)
+        self._waiting.append(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self._transport.get_write_buffer_size() + sum(map(len, self._waiting))
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(waiting))
 
 
 def _cancelled(timer: asyncio.TimerHandle | None) -> None:

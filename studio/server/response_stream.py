@@ -223,15 +223,26 @@ async def _while_there(
     receive: Receive, work: Coroutine[Any, Any, ApiError | None]
 ) -> ApiError | None:
     """Do the work until it is done or the client has disconnected."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_leaves(receive))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
+    working = asyncio.current_task()
+    assert working is not None
+    left = False
+
+    def leave(_: asyncio.Task[None]) -> None:
+        nonlocal left
+        left = True
         working.cancel()
+
+    leaving = asyncio.create_task(_leaves(receive))
+    leaving.add_done_callback(leave)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not left or working.uncancel():
+            raise
+        return None
+    finally:
+        leaving.remove_done_callback(leave)
         leaving.cancel()
-        await asyncio.wait({working, leaving})
-    return None if working.cancelled() else working.result()
 
 
 async def _leaves(receive: Receive) -> None:

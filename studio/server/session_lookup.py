@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from studio.agent.attachments import attach_picture
 from studio.agent.engine import Engine
@@ -108,25 +108,22 @@ class SessionLookup:
             for message in await run_off_loop(lambda: parts.history, big=request.big)
         ]
         keeps = self._engine.settings.values.server_keep and not is_housekeeping(request)
-        making = asyncio.ensure_future(
-            self._engine.sessions.create(
-                folder=str(self._folder),
-                agent=target.agent,
-                provider=target.provider,
-                model=target.model,
-                model_chosen=target.chosen,
-                title=title_from_messages((*told, Message("user", parts.said))),
-                origin="server",
-                instructions=request.instructions,
-                told=told,
-                held=keeps,
-            )
+        making = self._engine.sessions.create(
+            folder=str(self._folder),
+            agent=target.agent,
+            provider=target.provider,
+            model=target.model,
+            model_chosen=target.chosen,
+            title=title_from_messages((*told, Message("user", parts.said))),
+            origin="server",
+            instructions=request.instructions,
+            told=told,
+            held=keeps,
         )
-        try:
-            session = await asyncio.shield(making)
-        except asyncio.CancelledError:  # nobody would ever delete it
-            await self._engine.sessions.delete((await making).info.id)
-            raise
+        if keeps and not told:  # nothing is written yet, so nothing can be cut short
+            session = await making
+        else:
+            session = await self._made_whole(making)
         hold = self._new_hold(session.info.id, keeps=keeps)
         if not keeps:
             try:
@@ -135,6 +132,15 @@ class SessionLookup:
                 await self.release(session.info.id)
                 raise
         return SessionMatch(session, hold, parts.said)
+
+    async def _made_whole(self, making: Coroutine[Any, Any, Session]) -> Session:
+        """The session that is being made; one that nobody waits for any more is deleted."""
+        task = asyncio.ensure_future(making)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:  # nobody would ever delete it
+            await self._engine.sessions.delete((await task).info.id)
+            raise
 
     async def clear_up(self) -> None:
         """Delete sessions that are not kept and were left by a server that died meanwhile."""

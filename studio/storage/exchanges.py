@@ -57,15 +57,15 @@ class ExchangeRecorder:
     cannot be written is lost, and nothing else: the conversation does not depend on it.
     """
 
-    def __init__(self, store: ExchangeStore, session_id: str) -> None:
+    def __init__(self, store: ExchangeStore, session_id: str, *, new: bool) -> None:
         self._store = store
-        self._last = _Sent(session_id)
+        self._last = _Sent(session_id, _Last(0, {}) if new else None)
         self._turn_id = self._chain = ""
         self._setting: Callable[[], JsonObject] = dict
 
     def begin(self, turn_id: str, chain: str, setting: Callable[[], JsonObject]) -> None:
         """Say what the exchanges from now on belong to; ``setting`` is called in a thread."""
-        if turn_id != self._turn_id:  # another program may have written meanwhile
+        if turn_id != self._turn_id != "":  # another program may have written meanwhile
             self._last = _Sent(self._last.session_id)
         self._turn_id, self._chain, self._setting = turn_id, chain, setting
 
@@ -215,8 +215,9 @@ class ExchangeStore:
         self.pause: Callable[[], Awaitable[object]] = self._soon
         """Awaited before each write; what is taken meanwhile is in it."""
 
-    def recorder(self, session_id: str) -> ExchangeRecorder:
-        return ExchangeRecorder(self, session_id)
+    def recorder(self, session_id: str, *, new: bool = False) -> ExchangeRecorder:
+        """Keeps the exchanges of a session; a ``new`` one has none so far."""
+        return ExchangeRecorder(self, session_id, new=new)
 
     def take(self, sent: _Sent, taken: _Taken) -> None:
         """Write an exchange soon."""

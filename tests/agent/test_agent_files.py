@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from studio.agent import agent_files
 from studio.agent.agent_files import AgentFiles, Agents
 from studio.agent.folder_files import MAX_AGENTS, PROJECT_AGENTS, read_folder_files
 from studio.agent.look_alikes import mixes_alphabets, skeleton
@@ -279,6 +281,30 @@ def test_a_slow_file_is_parsed_once_and_a_long_one_never(folders: Folders) -> No
     begun = time.process_time()
     assert all(folders.read().problems == first for _ in range(50))
     assert "longer than 10,000" in first[0] and time.process_time() - begun < 10
+
+
+def test_a_file_that_changed_is_read_again_whatever_its_size_and_time(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-6: one that rests is not read for each turn; a change counts at once."""
+    file = folders.own / "mine.md"
+
+    def prompt() -> str:
+        return folders.read().by_name["Proof reader"].prompt
+
+    for words in ("Work.", "Play.", "Rest."):  # within one tick of the clock of the files
+        write(file, "name: Proof reader", prompt=words)
+        assert prompt() == words
+    monkeypatch.setattr(agent_files, "SETTLED_NS", -(10**18))  # as if it were long ago
+    assert prompt() == "Rest."
+    assert folders._files._contents[file][1] == file.read_bytes()
+    times = file.stat()
+    other = file.with_name("other")
+    write(other, "name: Proof reader", prompt="Wait.")
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other.replace(file)
+    assert file.stat().st_mtime_ns == times.st_mtime_ns
+    assert prompt() == "Wait."
 
 
 def test_look_alikes_are_found_whatever_the_letters() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from studio.server.http_server import HttpServer
+from studio.server.http_server import HttpServer, WritesTogether
 from studio.simulator import Text, Turn
 from support.engine_home import engine_home
 from support.left_open import left_open
@@ -91,3 +91,42 @@ def test_a_server_that_cannot_serve_says_so(
 
     monkeypatch.setattr(uvicorn.Server, "startup", fail)
     assert not served(tmp_path, work)
+
+
+class Wire(asyncio.Transport):
+    """Keeps what is sent, packet by packet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.packets: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        assert not self.closed
+        self.packets.append(bytes(data))
+
+    def get_write_buffer_size(self) -> int:
+        return 7
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_head_and_its_body_are_one_packet_and_none_is_lost() -> None:
+    """S-1: the first byte waits for nothing but the rest of the same turn of the loop."""
+    wire = Wire()
+    together = WritesTogether(wire, asyncio.get_running_loop())
+    for piece in (b"head", b"", b"body", b"end"):
+        together.write(piece)
+    assert wire.packets == [] and together.get_write_buffer_size() == 18
+    await asyncio.sleep(0)
+    assert wire.packets == [b"headbodyend"] and together.get_write_buffer_size() == 7
+    together.write(b"more")
+    together.close()
+    assert wire.packets[1:] == [b"more"] and together.is_closing()
+    together.write(b"too late")
+    await asyncio.sleep(0)
+    assert len(wire.packets) == 2

@@ -106,6 +106,9 @@ class SessionState:
 
         Raises SessionInUse if another program works in it, or went on with it.
         """
+        if self.journal.unwritten:  # nobody else knows it, and the lock comes with the first write
+            await self.journal.claim()
+            return
         claim = asyncio.ensure_future(self.journal.claim())
         try:
             await settled(claim)  # also if cancelled: nothing is recorded in another's session

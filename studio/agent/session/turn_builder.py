@@ -202,7 +202,7 @@ class TurnBuilder:
         self._rules = session.rules
         """Those of the chat: its own, or of the one whose child it is."""
         self._tasks = BackgroundTasks()
-        self.recorder = services.exchanges.recorder(session.info.id)
+        self.recorder = services.exchanges.recorder(session.info.id, new=new)
 
     async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
         """What the person says as it is kept and sent (T-9).
