@@ -120,7 +120,7 @@ class _Row(QStyledItemDelegate):
         text = "  ".join(part for part in (node.measure, words) if part)
         if not text:
             return right
-        width = min(row.width() / 2, t.metrics("small").horizontalAdvance(text) + t.px(6))
+        width = min(row.width() / 2, t.metrics("small digits").horizontalAdvance(text) + t.px(6))
         place = QRectF(right - width, row.y(), width, row.height())
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         paint_text(painter, t, place, text, "small digits", ink or "text2", at_right, width)

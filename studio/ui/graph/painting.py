@@ -218,7 +218,7 @@ class NodePainter:
         right = self._state(painter, upper, node)
         aside = node.measure
         if aside:
-            metrics = t.metrics("ui")
+            metrics = t.metrics("ui digits")
             left = tile.right() + t.px(8)
             title = t.metrics("ui_strong").horizontalAdvance(node.title) + t.px(10)
             room = max((right - left) / 2, right - left - title)

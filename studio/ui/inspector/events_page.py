@@ -114,7 +114,7 @@ class _EventDelegate(QStyledItemDelegate):
         assert isinstance(model, _Events)
         when, wide = (
             clock(model.seconds(index.row())),
-            t.metrics("small").horizontalAdvance("000:00"),
+            t.metrics("small digits").horizontalAdvance("000:00"),
         )
         place = QRectF(rect.x(), rect.y(), wide, rect.height())
         end = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
@@ -123,7 +123,7 @@ class _EventDelegate(QStyledItemDelegate):
         x = rect.x() + wide + 8
         mark = QRectF(x, rect.center().y() - side / 2, side, side)
         t.paint_icon(painter, mark, row.icon, "err" if row.failed else "text2")
-        right = t.metrics("small").horizontalAdvance(row.right)
+        right = t.metrics("small digits").horizontalAdvance(row.right)
         paint_text(painter, t, rect, row.right, "small digits", "text2", end)
         place = QRectF(mark.right() + 8, rect.y(), 0, rect.height())
         place.setRight(rect.right() - right - (8 if right else 0))

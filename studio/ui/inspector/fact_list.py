@@ -153,14 +153,14 @@ class FactList(PaintedWidget):
             right = mark.x() - t.px(8)
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         if fact.right:
-            metrics = t.metrics(right_font)
+            metrics = t.metrics(f"{right_font} digits")
             text = elided(metrics, fact.right, (right - x) * 0.65, middle=True)
             width = max(metrics.horizontalAdvance(text) + t.px(6), t.px(52) if fact.middle else 0)
             place = QRectF(right - width, row.y(), width, row.height())
             paint_text(painter, t, place, text, f"{right_font} digits", right_ink, at_right)
             right = place.x() - t.px(8)
         if fact.middle:
-            width = t.metrics("ui").horizontalAdvance(fact.middle) + t.px(6)
+            width = t.metrics("ui digits").horizontalAdvance(fact.middle) + t.px(6)
             place = QRectF(right - width, row.y(), width, row.height())
             paint_text(painter, t, place, fact.middle, "ui digits", "text2", at_right)
             right = place.x() - t.px(8)

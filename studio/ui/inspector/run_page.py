@@ -286,7 +286,7 @@ class RunPage(PaintedWidget):
         if right:
             room = rect.width() - t.metrics(role).horizontalAdvance(left) - 12
             role, color = style.right
-            text = elided(t.metrics(role), right, room, middle=True)
+            text = elided(t.metrics(f"{role} digits"), right, room, middle=True)
             paint_text(painter, t, rect, text, f"{role} digits", color, AT_RIGHT)
         return y + t.px(style.pitch)
 
@@ -387,6 +387,7 @@ class RequestList(PaintedWidget):
         self, painter: QPainter, rect: QRectF, left: str, right: str, role: str, token: str
     ) -> None:
         t = self.theme
-        room = rect.width() - t.metrics("small").horizontalAdvance(right) - (12 if right else 0)
+        taken = t.metrics("small digits").horizontalAdvance(right) + 12 if right else 0
+        room = rect.width() - taken
         paint_text(painter, t, rect, left, f"{role} digits", token, room=room)
         paint_text(painter, t, rect, right, "small digits", "text2", AT_RIGHT)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QFontMetrics, QPainter, QPainterPath
+from PySide6.QtGui import QPainter, QPainterPath
 from PySide6.QtWidgets import QSizePolicy
 
 from studio.ui.theme import Theme, joined
@@ -90,7 +90,7 @@ class ShareBar(PaintedWidget):
         """Where each entry of the legend stands: side by side, and on further lines."""
         t, places = self.theme, list[QRectF]()
         x, y, tall = 0.0, float(t.px(8) + t.px(8)), float(t.metrics("small").height() + 4)
-        digits = QFontMetrics(t.font("small", True))  # wider than others
+        digits = t.metrics("small digits")
         for part in self._parts:
             words = digits.horizontalAdvance(part.detail)
             wide = float(t.px(7) + t.px(6) + self._name_width(part) + words + 4)

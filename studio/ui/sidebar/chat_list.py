@@ -194,7 +194,7 @@ class ChatDelegate(QStyledItemDelegate):
                 if not row.age:
                     return right
                 role = "tiny"
-                width = t.metrics(role).horizontalAdvance(row.age)
+                width = t.metrics(f"{role} digits").horizontalAdvance(row.age)
                 place = QRectF(right - width - 2, box.y(), width + 3, box.height())
                 paint_text(painter, t, place, row.age, f"{role} digits", "text3")
                 return right - width

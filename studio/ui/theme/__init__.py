@@ -148,9 +148,11 @@ class Theme(QObject):
         return QFont(made)
 
     def metrics(self, role: str) -> QFontMetrics:
+        """Those of a role's font; “small digits” are wider where a number has a 1."""
         made = self._metrics.get(role)
         if made is None:
-            made = self._metrics[role] = QFontMetrics(self.font(role))
+            name, _, digits = role.partition(" ")
+            made = self._metrics[role] = QFontMetrics(self.font(name, bool(digits)))
         return made
 
     def line(self, role: str) -> int:

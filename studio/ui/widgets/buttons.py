@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, elided
 from studio.ui.theme.mirroring import draw_text, mirrored
 
 from .focus import FocusRing
@@ -211,7 +211,10 @@ class Button(FoldingButton):
         painter.setFont(font)
         painter.setPen(ink)
         text = QRectF(x, 0, rect.width() - x, rect.height())
-        draw_text(painter, text, Qt.AlignmentFlag.AlignVCenter.value, self.text())
+        words = self.text()
+        if rect.width() < self.sizeHint().width():
+            words = elided(t.metrics("ui_medium"), words, rect.width() - x - t.px(8))
+        draw_text(painter, text, Qt.AlignmentFlag.AlignVCenter.value, words)
         if self._keycap and t.keycaps and not self.folded:
             at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)
             paint_keycaps(painter, t, QPointF(at, rect.center().y()), self._keycap, filled)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+
+from studio.ui.theme.mirroring import put
 
 
 class Stretch(int):
@@ -65,6 +67,49 @@ class FoldingRow(QHBoxLayout):
             if one.folded:
                 wide -= one.wide_size().width() - one.folded_size().width()
         return before != [one.folded for one in self.folding]
+
+
+class WrappingRow(QWidget):
+    """Controls beside each other, on as many lines as they need.
+
+    With ``apart`` the last one stands at the far end, where all are on one line.
+    """
+
+    def __init__(
+        self, parts: Sequence[QWidget], spacing: int = 8, between: int = 6, *, apart: bool = False
+    ) -> None:
+        super().__init__()
+        self._parts, self._spacing, self._between, self._apart = parts, spacing, between, apart
+        for part in parts:
+            part.setParent(self)
+
+    def sizeHint(self) -> QSize:
+        wide = sum(part.sizeHint().width() + self._spacing for part in self._shown)
+        return QSize(max(0, wide - self._spacing), self.height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize, QEvent.Type.Show):
+            self._place()
+        return super().event(event)
+
+    @property
+    def _shown(self) -> list[QWidget]:
+        return [part for part in self._parts if not part.isHidden()]
+
+    def _place(self) -> None:
+        shown, room = self._shown, self.width()
+        x = y = line = 0
+        for part in shown:
+            size = part.sizeHint().boundedTo(QSize(room, 10_000))
+            if x and x + size.width() > room:
+                x, y, line = 0, y + line + self._between, 0
+            put(part, x, y, size.width(), size.height())
+            x, line = x + size.width() + self._spacing, max(line, size.height())
+        if self._apart and len(shown) > 1 and not y:
+            last = shown[-1].size()
+            put(shown[-1], room - last.width(), 0, last.width(), last.height())
+        if self.height() != y + line:
+            self.setFixedHeight(y + line)
 
 
 def row_of(

@@ -140,7 +140,7 @@ def paint_text(
     """
     name, _, digits = role.partition(" ")
     if room is not None:
-        text = elided(theme.metrics(name), text, room)
+        text = elided(theme.metrics(role), text, room)
     painter.setFont(theme.font(name, bool(digits)))
     painter.setPen(theme.color(color) if isinstance(color, str) else color)
     draw_text(painter, rect, align.value, text)
@@ -281,7 +281,7 @@ def paint_ends(
     """
     text, font, ink = left
     aside, small, faint = right
-    taken = theme.metrics(small).horizontalAdvance(aside) + 12 if aside else 0
+    taken = theme.metrics(f"{small} digits").horizontalAdvance(aside) + 12 if aside else 0
     paint_text(painter, theme, rect, text, font, ink, room=rect.width() - taken)
     at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
     paint_text(painter, theme, rect, aside, f"{small} digits", faint, at_right)

@@ -108,7 +108,7 @@ class _Line(QStyledItemDelegate):
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         line = QRectF(left, y, right - left, top)
         paint_text(painter, t, line, age, "ui digits", "text2", at_right)
-        room = line.width() - t.metrics("ui").horizontalAdvance(age) - t.px(14)
+        room = line.width() - t.metrics("ui digits").horizontalAdvance(age) - t.px(14)
         paint_text(painter, t, line, title_of(row), "ui_medium", room=room)
         line = QRectF(left, y + top, right - left, lower)
         words = " › ".join(row.path)

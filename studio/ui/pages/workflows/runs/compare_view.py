@@ -90,7 +90,7 @@ class MeasureStrip(PaintedWidget):
             if one.first or one.second:
                 words = f"{one.first} → "
                 paint_text(painter, t, cell, words, "ui digits", "text2", room=cell.width())
-                used = t.metrics("ui").horizontalAdvance(words) + t.px(6)
+                used = t.metrics("ui digits").horizontalAdvance(words) + t.px(6)
                 rest = cell.adjusted(used, 0, 0, 0)
                 paint_text(painter, t, rest, one.second, "ui_strong digits", room=rest.width())
                 cell.translate(0, line)

@@ -104,7 +104,7 @@ class _Row(QStyledItemDelegate):
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         for number, (text, aside) in enumerate(((title_of(info), cost), (began, took))):
             role, tone = ("ui_medium", "text1") if not number else ("small", "text2")
-            metrics = t.metrics(role)
+            metrics = t.metrics(f"{role} digits")
             height = top if not number else lower
             line = QRectF(left, y + number * (top + t.px(1)), right - left, height)
             paint_text(painter, t, line, aside, f"{role} digits", tone, at_right)

@@ -12,7 +12,9 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Field, Label, Mark
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import WrappingRow, column_of, row_of, widget_of
+
+from .step_tab import CodeBox
 
 ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
     "approve": ((tr_later("Approve"), True), (tr_later("Deny"), False)),
@@ -42,9 +44,7 @@ class QuestionCard(Card):
         self._values: list[Json] = []
         self.title = Label(theme, "", "ui_strong", wrap=True)
         self.path = Label(theme, "", "small", "text2", wrap=True)
-        self.detail = Label(theme, "", "code", wrap=True)
-        self._box = Card(theme, "sunken", "")
-        column_of([self.detail], margins=(10, 8, 10, 8), on=self._box)
+        self.detail = CodeBox(theme, tr("What it would do"), 10, least=1)
         self.buttons = [Button(theme, "", "primary" if not at else "secondary") for at in range(3)]
         for at, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, at=at: self._answer(self._values[at]))
@@ -53,10 +53,9 @@ class QuestionCard(Card):
         self.send = Button(theme, tr_in("a button", "Answer"), "primary")
         self.send.clicked.connect(lambda: self._answer(self.field.text()))
         head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
-        first, second, last = self.buttons
-        self._choices = widget_of(column_of([row_of([first, second, STRETCH, last], 8)], 6))
+        self._choices = WrappingRow(self.buttons, apart=True)
         self._said = widget_of(row_of([(self.field, 1), self.send], 8))
-        parts = [head, self.path, self._box, self._choices, self._said]
+        parts = [head, self.path, self.detail, self._choices, self._said]
         column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
         self.hide()
 
@@ -81,8 +80,8 @@ class QuestionCard(Card):
         self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
         self.path.setText(", ".join(path))
         detail = question.text if unsure and not question.detail else question.detail
-        self.detail.setText(detail)
-        self._box.setVisible(bool(detail))
+        self.detail.show_text(detail)
+        self.detail.setVisible(bool(detail))
         answers = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
         if for_chat and question.kind == "permission":
             answers[1] = tr("For this chat"), "session"

@@ -41,6 +41,7 @@ class RunInspector(PaintedWidget):
             area.setWidget(page)
             area.viewport().setAutoFillBackground(False)
             page.setAutoFillBackground(False)
+            page.setMinimumWidth(1)  # a long word is cut, and takes no button out of sight
             area.setAccessibleName(name)
             OverlayBar(area)
             FocusRing.of(theme).follow(area)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QPlainTextEdit,
@@ -34,7 +34,7 @@ from studio.ui.widgets import (
     Tile,
     make_transparent,
 )
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
 from .letter_list import LetterList
@@ -77,13 +77,22 @@ class StepFacts:
     """The prompt as the file has it; empty where it cannot be changed."""
 
 
-class CodeBox(Card):
-    """Some lines of a text, as tall as they are up to a most."""
+class _Text(QPlainTextEdit):
+    resized = Signal()
 
-    def __init__(self, theme: Theme, name: str, most: int) -> None:
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
+
+class CodeBox(Card):
+    """Some lines of a text, as tall as they are from ``least`` up to ``most``."""
+
+    def __init__(self, theme: Theme, name: str, most: int, least: int = 2) -> None:
         super().__init__(theme, "sunken", "hair", 6)
-        self._most = most
-        self.edit = QPlainTextEdit()
+        self._most, self._least = most, least
+        self.edit = _Text()
+        self.edit.resized.connect(self._measure)
         self.edit.setFrameShape(QFrame.Shape.NoFrame)
         self.edit.setReadOnly(True)
         self.edit.setTabChangesFocus(True)
@@ -107,9 +116,12 @@ class CodeBox(Card):
         self._measure()
 
     def _measure(self) -> None:
-        lines = int(self.edit.document().size().height())
+        lines, block = 0, self.edit.document().begin()
+        while block.isValid() and lines < self._most:
+            self.edit.document().documentLayout().blockBoundingRect(block)  # lays it out
+            lines, block = lines + block.layout().lineCount(), block.next()
         line = self.edit.fontMetrics().lineSpacing()
-        self.setFixedHeight(min(max(2, lines), self._most) * line + self.theme.px(22))
+        self.setFixedHeight(min(max(self._least, lines), self._most) * line + self.theme.px(22))
 
 
 class _Items(QAbstractListModel):
@@ -206,7 +218,7 @@ class StepTab(QWidget):
                 [
                     row_of([Mark(theme, "octagon-pause", "text1"), (self.held_title, 1)], 8),
                     Label(theme, held_words, "small", "text2", wrap=True),
-                    row_of([self.go_on, self.one, STRETCH], 8),
+                    WrappingRow([self.go_on, self.one]),
                 ],
                 8,
                 (0, 0, 0, 12),
@@ -232,7 +244,7 @@ class StepTab(QWidget):
         self.prompt = CodeBox(theme, tr("What it is told"), 8)
         self._prompt_head = Label(theme, tr("What it is told"), "small_strong")
         self._head = widget_of(row_of([self.tile, (self.title, 1), self.state], 8))
-        self._buttons = widget_of(row_of([self.chat, self.again, STRETCH], 8))
+        self._buttons = WrappingRow([self.chat, self.again])
         upper = column_of(
             [
                 *(self.nothing, self._held, self._head, self.about),

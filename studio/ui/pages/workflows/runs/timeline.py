@@ -410,7 +410,7 @@ class Timeline(QAbstractScrollArea):
         """Where the time of now, or of the end, stands above."""
         assert self.lanes is not None
         words = clock(self.now - self.lanes.began)
-        width = self._theme.metrics("tag").horizontalAdvance(words) + self._theme.px(14)
+        width = self._theme.metrics("tag digits").horizontalAdvance(words) + self._theme.px(14)
         x = round(self._x(self.now))
         place = QRectF(x - width / 2, self._theme.px(2), width, self._head - self._theme.px(7))
         place.moveRight(min(place.right(), self.viewport().width() - 2.0))

@@ -1,0 +1,71 @@
+"""The inspector of a run shows all that it has, in each language (W-64)."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QApplication, QWidget
+
+from studio.domain.run_events import RunQuestion
+from studio.ui.inspector.fact_list import MARGIN, Fact, FactList
+from studio.ui.pages.workflows.runs.run_inspector import RUN, RunInspector
+from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import put
+from support.languages import language
+from support.pixels import pixels
+
+
+def ink(image: QImage, left: int = 0) -> int:
+    """How many columns from the first to the last one that something is painted in."""
+    seen, width = pixels(image), image.width()
+    used = [
+        x
+        for x in range(left, width)
+        if len({seen[y * width + x] for y in range(image.height())}) > 1
+    ]
+    return used[-1] - used[0] + 1
+
+
+@pytest.mark.parametrize("written", ["en", "de"])
+def test_w64_all_answers_of_a_question_are_in_sight(qapp: QApplication, written: str) -> None:
+    """W-22: however long its words are, and those of what it asks for."""
+    with language(written):
+        theme = Theme()
+        around = QWidget()
+        inspector = RunInspector(theme, around)
+        inspector.show_page(RUN)
+        put(inspector, 0, 0, theme.px(320), 700)
+        card = inspector.run.card
+        for facts in (inspector.run.state, inspector.run.budget, inspector.run.agents):
+            facts.show_facts([Fact("Needs you", "0:17")])
+        path = f"/home/ada/{'a' * 60}/{'b' * 60}.py"
+        card.show_question(RunQuestion("q", "permission", f"Write {path}?", path), ("Story", "ok"))
+        around.resize(400, 700)
+        around.show()
+        qapp.processEvents()
+        buttons = [one for one in card.buttons if one.isVisible()]
+        assert len(buttons) == 3
+        for one in buttons:
+            place = one.rect().translated(one.mapTo(inspector, one.rect().topLeft()))
+            assert inspector.rect().contains(place), one.text()
+            assert one.width() == one.sizeHint().width(), "its words are whole"
+        assert card.detail.edit.verticalScrollBar().maximum() == 0, "all of it is seen"
+        around.close()
+
+
+@pytest.mark.parametrize("figure", ["1:11:11", "0:17", "$111.11"])
+def test_w64_no_digit_of_a_figure_is_cut_off(qapp: QApplication, figure: str) -> None:
+    """Digits of one width need more room than those of their own."""
+    theme = Theme()
+    facts = FactList(theme)
+    facts.show_facts([Fact("", figure)])
+    facts.resize(300, facts.height())
+    painted = QImage(300, facts.height(), QImage.Format.Format_ARGB32)
+    painted.fill(0)
+    free = painted.copy()
+    facts.render(painted)
+    painter = QPainter(free)
+    painter.setFont(theme.font("ui_medium", True))
+    painter.drawText(MARGIN, 18, figure)
+    painter.end()
+    assert abs(ink(painted) - ink(free)) <= 1
