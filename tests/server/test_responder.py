@@ -74,6 +74,8 @@ async def _uses(home: EngineHome) -> None:
 def writes(database: Path) -> int:
     """Transactions in a database's log: the frames that commit."""
     log = database.with_name(f"{database.name}-wal").read_bytes()
+    if not log:
+        return 0
     (page,) = struct.unpack(">8xI", log[:12])
     frames = range(32, len(log), 24 + page)
     return sum(struct.unpack(">4xI", log[at : at + 8])[0] > 0 for at in frames)
