@@ -187,7 +187,7 @@ class _Connection(asyncio.Protocol):
         """How long each read may wait."""
         self._until = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        """Runs at ``_until`` or before; kept from read to read, which is cheaper than a new one."""
+        """Runs at ``_until`` or before; kept from read to read of one answer: a new one is dear."""
         self._since = 0.0
         self._began = self._last = 0.0
         """When the words began, and when something came last, see ``fast_streams``."""
@@ -244,6 +244,7 @@ class _Connection(asyncio.Protocol):
         """Nobody uses it for now."""
         self._answer, self._since = None, self._loop.time()
         self._pieces.clear()
+        self._end_timer()
         self._resume()  # to see that the server hangs up
 
     @property
@@ -257,9 +258,7 @@ class _Connection(asyncio.Protocol):
         return _readable(self._transport.get_extra_info("socket"))
 
     def abort(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._end_timer()
         if not self.closed:
             self._transport.abort()
             self._end(httpx2.ReadError("The connection was closed here."))
@@ -332,6 +331,11 @@ class _Connection(asyncio.Protocol):
         if now > self._last + fast_streams.AT_ONCE:
             self._began = now
         self._last = now if self._came < fast_streams.SMALL else 0.0
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _look(self) -> None:
         self._timer = None

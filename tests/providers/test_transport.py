@@ -217,10 +217,11 @@ async def test_a_connection_is_kept_as_long_as_that_is_safe() -> None:
         for _ in range(3):
             assert (await http.post(url, content=b"x" * 300_000)).text == "fine"
         assert connections == 1
-        await http.get(url + "end")
-        await hung_up.wait()
         transport = http._transport
         assert isinstance(transport, Transport)
+        assert [one._timer for one in transport._idle] == [None]  # at rest nothing wakes it
+        await http.get(url + "end")
+        await hung_up.wait()
         await until(lambda: all(one.closed for one in transport._idle))
         assert (await http.get(url + "more")).text == "fine"
         assert connections == 2
