@@ -122,6 +122,24 @@ class Concurrency:
     busy: Busy = "queue"
 
 
+PER_DAY = 24
+"""How often a day a trigger begins a run, where its file says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowTrigger:
+    """What begins runs by itself, where the person has switched it on (W-9).
+
+    ``schedule`` is in cron's words, in the time zone ``zone``; empty is that of the computer.
+    ``catch_up``: a time that passed while no program was open begins ``one`` run, or ``none``.
+    """
+
+    schedule: str
+    zone: str = ""
+    catch_up: Literal["one", "none"] = "none"
+    per_day: int = PER_DAY
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow:
     """What a workflow's file says. ``outputs`` are templates by name; ``digest`` is the file's."""
@@ -136,6 +154,7 @@ class Workflow:
     permissions: tuple[Rule, ...] = ()
     on_conflict: str = "ask"
     concurrency: Concurrency | None = None
+    triggers: tuple[WorkflowTrigger, ...] = ()
     done_when: str = ""
     source: str = ""
     digest: str = ""

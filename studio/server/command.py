@@ -57,6 +57,8 @@ async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, path
 
 
 async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> int:
+    from studio.workflows.trigger_clock import TriggerClock, UnattendedRuns
+
     from .http_server import HttpServer
 
     engine = await build()
@@ -74,6 +76,8 @@ async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> 
         with _on_signals(ended.set), _fewer_collections():
             await serving.start()
             following = asyncio.create_task(_follow(engine))
+            runs = UnattendedRuns(engine)
+            clock = asyncio.create_task(TriggerClock(engine, runs.begin).follow())
             try:
                 if options.with_parent:
                     _watch_parent(ended.set, Parent(engine).hear)
@@ -81,6 +85,8 @@ async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> 
                 await ended.wait()
             finally:
                 following.cancel()
+                clock.cancel()
+                await runs.close()
                 await serving.stop()
     finally:
         await engine.close()

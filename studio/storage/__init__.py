@@ -15,4 +15,5 @@
 - ``runs``: saved runs of workflows, each claimed by the program that carries it out.
 - ``sessions``: saved sessions: events, native histories, and everything derived from them.
 - ``snapshots``: records what a turn changes in files, and restores it.
+- ``triggers``: which triggers of workflows are switched on, and how far they have come (W-9).
 """

@@ -451,6 +451,16 @@ def _run_groups(db: Connection) -> None:
         db.execute(statement)
 
 
+def _triggers(db: Connection) -> None:
+    """Triggers of workflows that the person has switched on, see ``triggers``."""
+    db.execute(
+        """CREATE TABLE triggers (
+            source TEXT NOT NULL, folder TEXT NOT NULL, number INTEGER NOT NULL,
+            digest TEXT NOT NULL, seen REAL NOT NULL, files TEXT NOT NULL, day TEXT NOT NULL,
+            begun INTEGER NOT NULL, PRIMARY KEY (source, folder, number))"""
+    )
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -474,5 +484,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _callers,
     _exchanges,
     _run_groups,
+    _triggers,
 )
 LATEST = len(MIGRATIONS)

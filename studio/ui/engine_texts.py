@@ -77,6 +77,14 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{name} is a part of a model. Choose {first} in the settings."),
     tr_later("A part of the model is missing: {name}. Get it again."),
     # Runs of workflows
+    tr_later(
+        "The triggers of {source} are off: {words}. "
+        "To switch them on again: agent-studio workflow triggers FILE on"
+    ),
+    tr_later("the file was changed"),
+    tr_later("you do not trust its folder any more"),
+    tr_later("No run of {source} was begun. {words}"),
+    tr_later("The program ended."),
     tr_later("It needs {step}, which failed."),
     tr_later("It needs {step}, which was left out."),
     tr_later("It needs {step}, which was stopped."),

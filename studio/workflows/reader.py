@@ -35,10 +35,12 @@ from studio.domain.workflows import (
     Step,
     StepKind,
     Workflow,
+    WorkflowTrigger,
 )
 
 from .value_readers import (
     CONDITION,
+    CRON,
     FLAG,
     JSON,
     JSON_SCHEMA,
@@ -48,6 +50,7 @@ from .value_readers import (
     SECONDS,
     TEMPLATE,
     TEXT,
+    ZONE,
     Keys,
     Node,
     Places,
@@ -65,6 +68,7 @@ from .value_readers import (
 LONGEST = 400_000
 """Characters of the frontmatter."""
 MOST_STEPS = 1_000
+MOST_TRIGGERS = 20
 KINDS: tuple[StepKind, ...] = get_args(StepKind)
 REASONS = ("error", "limit", "timeout", "invalid")
 """Why a step failed: an error of the provider or of a tool, a limit of the turn, its own
@@ -258,6 +262,25 @@ def _read_inputs(reading: Reading, node: Node) -> tuple[Input, ...]:
 
 
 CONCURRENCY = Keys({"group": TEMPLATE, "busy": one_of(*get_args(Busy))}, "concurrency", ["group"])
+TRIGGER = Keys(
+    {
+        "schedule": CRON,
+        "zone": ZONE,
+        "catch_up": one_of("one", "none"),
+        "per_day": number(1_000, whole=True),
+    },
+    "a trigger",
+    required=["schedule"],
+)
+
+
+def _read_triggers(reading: Reading, node: Node) -> tuple[WorkflowTrigger, ...]:
+    found = [read_value(reading, nested(TRIGGER), one) for one in items(node, "triggers")]
+    if len(found) > MOST_TRIGGERS:
+        raise ValueProblem("a workflow has at most {most} triggers", {"most": str(MOST_TRIGGERS)})
+    return tuple(WorkflowTrigger(**one) for one in found if "schedule" in one)
+
+
 WORKFLOW = Keys(
     {
         "name": TEXT,
@@ -269,6 +292,7 @@ WORKFLOW = Keys(
         "permissions": PERMISSIONS,
         "on_conflict": TEXT,
         "concurrency": nested(CONCURRENCY),
+        "triggers": Reader(_read_triggers, {"type": "array", "items": TRIGGER.schema}),
         "done_when": CONDITION,
         "steps": Reader(
             lambda reading, node: items(node, "steps"), {"type": "array", "items": STEP.schema}
@@ -327,11 +351,16 @@ def read_workflow_text(text: str, name: str = "", source: str = "") -> WorkflowT
         budget=_budget(values.pop("budget", None)),
         concurrency=_concurrency(values.pop("concurrency", None)),
         source=source,
-        digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        digest=digest_of(text),
         **values,
     )
     problems = sorted(reading.problems, key=lambda one: one.start)
     return WorkflowText(matter, workflow, top, tuple(places), sections, tuple(problems))
+
+
+def digest_of(text: str) -> str:
+    """What tells a workflow's text from every other one."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _step(

@@ -10,7 +10,9 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from studio.agent.agent_keys import read_rules
 from studio.agent.agent_parser import MOST_PROBLEMS
@@ -212,6 +214,40 @@ SECONDS = Reader(
     {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string"}]},
 )
 """A time, in seconds or as ``5m``."""
+
+
+def _read_cron(reading: Reading, node: Node) -> str:
+    from cronsim import CronSim, CronSimError
+
+    text = " ".join(_read_text(reading, node).split())
+    if len(text.split()) != 5:
+        raise ValueProblem(
+            "this is a time in cron’s five fields: minute, hour, day, month, weekday"
+        )
+    try:
+        next(CronSim(text, datetime(2024, 1, 1)))
+    except (CronSimError, ValueError, StopIteration) as error:
+        raise ValueProblem(
+            "cron cannot read this: {reason}", {"reason": str(error) or "there is no such day"}
+        ) from error
+    return text
+
+
+CRON = Reader(_read_cron, {"type": "string"})
+
+
+def _read_zone(reading: Reading, node: Node) -> str:
+    name = _read_text(reading, node).strip()
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise ValueProblem(
+            "there is no time zone {name}; one is called as Europe/Berlin is", {"name": name}
+        ) from error
+    return name
+
+
+ZONE = Reader(_read_zone, {"type": "string"})
 
 
 # Expressions and texts with them

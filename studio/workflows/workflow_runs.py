@@ -33,7 +33,10 @@ PATIENCE = 20
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run is begun. ``provider`` and ``model`` answer where a step names none."""
+    """How a run is begun. ``provider`` and ``model`` answer where a step names none.
+
+    With a ``digest`` it begins only if that is the one of the file.
+    """
 
     inputs: Mapping[str, Json]
     caps: Caps = NO_CAPS
@@ -41,6 +44,7 @@ class RunOptions:
     model: str = ""
     permission_mode: str = ""
     trigger: Trigger = "manual"
+    digest: str = ""
 
 
 class WorkflowRuns:
@@ -62,6 +66,8 @@ class WorkflowRuns:
         """
         text = await asyncio.to_thread(read_text, path)
         workflow = await self.files.checked(text, path.stem, str(path), folder)
+        if options.digest not in ("", workflow.digest):
+            raise ConfigurationError(f"{path} was changed meanwhile.")
         inputs = fit_inputs(workflow, options.inputs, folder)
         plan = Plan(workflow)
         if plan.circle:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from studio.cli.workflow_driver import WorkflowDriver
     from studio.workflows.runner import Runner
     from studio.workflows.workflow_check import KnownNames
-    from studio.workflows.workflow_runs import WorkflowRuns
+    from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
 
 def arguments(parser: CommandParser) -> None:
@@ -41,6 +41,8 @@ def arguments(parser: CommandParser) -> None:
         "diff": "compare two runs, and mark where they differ first",
         "export": "write a run to one file, which anyone can replay without a key",
         "replay": "do a recorded run again without keys and network, and compare",
+        "triggers": "switch on what begins runs of a file by itself, or off",
+        "watch": "begin the runs of triggers that are on, until Ctrl-C",
         "check": "look for mistakes in workflow files",
         "import": "make workflows and agents of goose's recipes and of Markdown Agent Studio",
         "schema": "print the JSON Schema of a workflow's frontmatter, for editors",
@@ -103,6 +105,14 @@ def arguments(parser: CommandParser) -> None:
     )
     imported.add_argument("source", type=Path, metavar="FILE|DIR", help="what to import")
     imported.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    triggers = found["triggers"]
+    triggers.description = (
+        "A file's triggers begin nothing before you switch them on, and an edit of the file "
+        "switches them off. They work while a window, a server or `workflow watch` is open."
+    )
+    triggers.add_argument("workflow", metavar="FILE|NAME", help="a file, or a workflow's name")
+    triggers.add_argument("state", nargs="?", choices=("list", "on", "off"), default="list")
+    triggers.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     check = found["check"]
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a workflow's file")
     check.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
@@ -159,6 +169,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             return await _replay(context, options)
         case "import":
             return await _import(context, _folder(options), options.source)
+        case "triggers":
+            return await _triggers(context, options)
+        case "watch":
+            return await _watch(context)
         case _:
             pass
     if options.what == "schema":
@@ -396,6 +410,64 @@ async def _show(context: CommandContext, options: argparse.Namespace) -> int:
     workflow = await runs.workflow_of(Run(events))
     for line in describe_run(workflow, Run(events), live=info.live):
         console.row(line)
+    return DONE
+
+
+async def _triggers(context: CommandContext, options: argparse.Namespace) -> int:
+    import asyncio
+    import time
+
+    from studio.workflows.reader import read_workflow_text
+    from studio.workflows.run_files import read_text
+    from studio.workflows.trigger_clock import Triggers, describe_trigger
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    engine, folder, console = await context.engine(), _folder(options), context.console
+    triggers = Triggers(engine)
+    path = (await WorkflowRuns(engine).locate(options.workflow, folder)).resolve()
+    if options.state == "on":
+        await triggers.switch_on(path, folder)
+    elif options.state == "off":
+        was_on = await triggers.switch_off(path, folder)
+        console.say("Switched off." if was_on else "Nothing was switched on.")
+        return DONE
+    text = await asyncio.to_thread(read_text, path)
+    workflow = read_workflow_text(text, path.stem, str(path)).workflow
+    found = workflow.triggers if workflow is not None else ()
+    marks = await triggers.marks(path, folder)
+    for number, trigger in enumerate(found):
+        mark = marks.get(number)
+        on = mark if mark and workflow and mark.digest == workflow.digest else None
+        console.row(describe_trigger(trigger, on, time.time()))
+    if not found:
+        console.say(f"{path} has no “triggers”.")
+    return DONE
+
+
+async def _watch(context: CommandContext) -> int:
+    import asyncio
+
+    from studio.cli.console import on_signals
+    from studio.workflows.trigger_clock import TriggerClock, UnattendedRuns
+
+    engine, console = await context.engine(), context.console
+    engine.on_problem(console.say)
+    runs = UnattendedRuns(engine)
+
+    async def begin(path: Path, folder: Path, options: RunOptions) -> None:
+        await runs.begin(path, folder, options)
+        console.say(f"A run of {path.name} has begun. To see it: agent-studio workflow list")
+
+    clock = asyncio.ensure_future(TriggerClock(engine, begin).follow())
+    console.say("Begins the runs of triggers that are on. Stop with Ctrl-C.")
+    try:
+        with on_signals(dict.fromkeys(("SIGINT", "SIGTERM", "SIGHUP"), clock.cancel)):
+            await asyncio.wait([clock])
+    finally:
+        clock.cancel()
+        await runs.close()
+    if not clock.cancelled():
+        clock.result()  # raises what it ended with
     return DONE
 
 

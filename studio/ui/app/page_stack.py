@@ -6,6 +6,7 @@ A page of the registry is made when it is first shown.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
@@ -22,6 +23,7 @@ from studio.ui.widgets.roles import give_role
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
+    from studio.workflows.workflow_runs import RunOptions
 
 
 class PageStack(QStackedWidget):
@@ -88,12 +90,25 @@ class PageStack(QStackedWidget):
         """Show a page of the registry; ``target`` names what on it is wanted."""
         if self._engine is None:
             return
-        page = self._made.get(key)
-        if page is None:
-            page = self._made[key] = self._make(key, self._engine)
+        page = self._page(key, self._engine)
         self.setCurrentWidget(page)
         self._sidebar.select_page(key)
         page.open(*target)
+
+    async def begin_run(self, path: Path, folder: Path, options: RunOptions) -> None:
+        """Begin a run of a workflow, which its page then tells of; raises StudioError."""
+        from studio.ui.pages.workflows.page import WorkflowsPage
+
+        assert self._engine is not None
+        page = self._page("workflows", self._engine)
+        assert isinstance(page, WorkflowsPage)
+        await page.live.start(path, folder, options)
+
+    def _page(self, key: str, engine: Engine) -> Page:
+        page = self._made.get(key)
+        if page is None:
+            page = self._made[key] = self._make(key, engine)
+        return page
 
     def _make(self, key: str, engine: Engine) -> Page:
         entry = next(entry for entry in registry.PAGES if entry.key == key)

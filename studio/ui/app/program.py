@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Qt
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import QApplication
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
+from studio.storage.triggers import TriggerStore
 from studio.ui import translation
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.model.unsent import UnsentBuffer
@@ -44,8 +46,14 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.ui.remote_approvals import RemoteApprovals
+    from studio.workflows.trigger_clock import TriggerClock
+    from studio.workflows.workflow_runs import RunOptions
 
     from .quick_ask import QuickAsk
+
+
+TRIGGERS_LOOKED_AT = 60.0
+"""Seconds between two looks whether another program has switched on a trigger of a workflow."""
 
 
 class Program(QObject):
@@ -378,6 +386,20 @@ class Program(QObject):
         self.later(self._watch_other_programs(engine))
         self.later(engine.store.index_older())
         self.later(engine.purge_bin())
+        self.later(self._follow_triggers(engine))
+
+    async def _follow_triggers(self, engine: Engine) -> None:
+        """Begin the runs of workflows' triggers, as if the person began them in the window."""
+        store = TriggerStore(engine.database)
+        while True:  # what follows is imported for those who have triggers
+            if await store.all():
+                break
+            await asyncio.sleep(TRIGGERS_LOOKED_AT)
+        new_clock = await asyncio.to_thread(_import_clock)
+        await new_clock(engine, self._begin_run).follow()
+
+    async def _begin_run(self, path: Path, folder: Path, options: RunOptions) -> None:
+        await self.windows[0].pages.begin_run(path, folder, options)
 
     async def _watch_other_programs(self, engine: Engine) -> None:
         """Show what other programs on the same data ask, and what they change."""
@@ -507,3 +529,9 @@ class Program(QObject):
     def _report(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._show_error(error)
+
+
+def _import_clock() -> type[TriggerClock]:
+    from studio.workflows.trigger_clock import TriggerClock
+
+    return TriggerClock

@@ -9,10 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from studio.domain.run_events import StepFinished
+from studio.domain.workflows import WorkflowTrigger
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_view import RunView
+from studio.workflows.trigger_clock import TriggerClock, Triggers
+from studio.workflows.triggers import next_time
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -425,3 +428,27 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         person.press(Key.Key_R)
         await until(lambda: not compare.isVisible() and view.inspector.page == STEP)
         await until(lambda: record(view).title == "Story, run 1" and view.key[0] == "tell")
+
+
+@on_window_loop
+async def test_w9_the_window_begins_what_is_due_and_asks(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        engine = person.engine
+        own = tmp_path / "studio" / "workflows"
+        own.mkdir(parents=True, exist_ok=True)
+        path = own / "story.md"
+        path.write_text(STORY.replace("steps:", "triggers: [{schedule: 0 9 * * *}]\nsteps:"))
+        now = 1_900_000_000.0
+        await Triggers(engine, lambda: now).switch_on(path, person.folder)
+        clock = TriggerClock(engine, person.window.pages.begin_run, lambda: now)
+        now = next_time(WorkflowTrigger("0 9 * * *"), now)
+        await clock.look()
+        (info,) = await WorkflowRuns(engine).store.list()
+        assert info.trigger == "schedule" and info.live
+        assert person.window.pages.shows_chat, "the person is not taken elsewhere"
+        page = await page_of(person, tmp_path)
+        await page.show_run(info.id)
+        view = page.run_view
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[0])
+        await over(view)

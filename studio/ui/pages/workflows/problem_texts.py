@@ -9,6 +9,10 @@ PROBLEMS: tuple[str, ...] = (
     tr_later("a workflow has “steps”"),
     tr_later("a workflow has at least one step"),
     tr_later("a workflow has at most {most} steps"),
+    tr_later("a workflow has at most {most} triggers"),
+    tr_later("this is a time in cron’s five fields: minute, hour, day, month, weekday"),
+    tr_later("cron cannot read this: {reason}"),
+    tr_later("there is no time zone {name}; one is called as Europe/Berlin is"),
     tr_later("an id has letters, digits and _, and begins with a letter"),
     tr_later("an input's name has letters, digits and _, and begins with a letter"),
     tr_later("an input of the type enum has “choices”, and no other has them"),
@@ -95,6 +99,8 @@ PROBLEMS: tuple[str, ...] = (
 """The ``words`` of a ``Problem``."""
 SUBJECTS: tuple[str, ...] = (
     tr_later("a step"),
+    tr_later("a trigger"),
+    tr_later("triggers"),
     tr_later("a workflow"),
     tr_later("an input"),
     tr_later("a budget"),

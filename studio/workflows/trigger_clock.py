@@ -1,0 +1,228 @@
+"""Trigger clock: begins the runs of triggers while a program is open (W-9).
+
+Several programs with the same data have a clock each: the one that claims a time in the database
+begins its run. With nothing switched on a clock reads one empty table a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from studio.agent.engine import Engine
+from studio.agent.permission.invisible_characters import escape_line
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.workflows import Workflow, WorkflowTrigger
+from studio.storage.triggers import TriggerMark, TriggerStore
+
+from .reader import digest_of, read_workflow_text
+from .run_files import fit_inputs, read_text
+from .runner import Runner
+from .triggers import day_of, is_due, last_time, next_time
+from .workflow_runs import RunOptions, WorkflowRuns
+
+LONGEST = 60.0
+"""Seconds after which a clock looks in any case: the computer may have slept, and another program
+may have switched something on."""
+ENDED = "The program ended."
+
+Begin: TypeAlias = Callable[[Path, Path, RunOptions], Awaitable[object]]
+"""Begins a run of a file in a folder, and returns when it is under way."""
+
+
+class Triggers:
+    """Switches triggers on and off; only the person does that."""
+
+    def __init__(self, engine: Engine, now: Callable[[], float] = time.time) -> None:
+        self._engine = engine
+        self._now = now
+        self._runs = WorkflowRuns(engine)
+        self.store = TriggerStore(engine.database)
+
+    async def switch_on(self, path: Path, folder: Path) -> Workflow:
+        """Let the triggers of a file begin runs in a folder, as long as the file stays as it is.
+
+        Raises ConfigurationError for a file with mistakes, without a trigger or with inputs that
+        somebody has to give, and for a file of a folder that is not trusted.
+        """
+        path, folder = await asyncio.to_thread(lambda: (path.resolve(), folder.resolve()))
+        text = await asyncio.to_thread(read_text, path)
+        workflow = await self._runs.files.checked(text, path.stem, str(path), folder)
+        if not workflow.triggers:
+            raise ConfigurationError(f"{path} has no “triggers”.")
+        fit_inputs(workflow, {}, folder)
+        if not await self.trusts(path, folder):
+            raise ConfigurationError(
+                f"You do not trust {folder}, so its files begin nothing by themselves. Look at "
+                "them, then: agent-studio permissions trust"
+            )
+        now = self._now()
+        numbers = range(len(workflow.triggers))
+        marks = [TriggerMark(str(path), str(folder), n, workflow.digest, now) for n in numbers]
+        await self.store.switch_on(marks)
+        return workflow
+
+    async def switch_off(self, path: Path, folder: Path) -> bool:
+        """False if nothing was on."""
+        path, folder = await asyncio.to_thread(lambda: (path.resolve(), folder.resolve()))
+        return await self.store.switch_off(str(path), str(folder))
+
+    async def marks(self, path: Path, folder: Path) -> dict[int, TriggerMark]:
+        """What is switched on of a file, by the place in the file."""
+        wanted = str(path.resolve()), str(folder.resolve())
+        found = await self.store.all()
+        return {one.number: one for one in found if (one.source, one.folder) == wanted}
+
+    async def trusts(self, path: Path, folder: Path) -> bool:
+        """Whether a file may begin runs: it is the person's own, or of a folder they trust."""
+        paths = self._engine.paths
+        own = (paths.workflows.resolve(), (paths.resources / "workflows").resolve())
+        if any(path.is_relative_to(place) for place in own):
+            return True
+        return await self._engine.rules.trusted(folder) == "trusted"
+
+
+def describe_trigger(trigger: WorkflowTrigger, mark: TriggerMark | None, now: float) -> str:
+    """A trigger in a line; ``mark`` is its own if it is on."""
+    what = f"{trigger.schedule}  {trigger.zone}".rstrip()
+    if mark is None:
+        return f"off  {what}"
+    begun = f"{mark.begun_on(day_of(trigger, now))} of {trigger.per_day} runs today"
+    at = next_time(trigger, now)
+    following = datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M") if at < math.inf else "never"
+    return f"on   {what}  next {following}, {begun}"
+
+
+class TriggerClock:
+    """Looks which triggers are due, and has their runs begun."""
+
+    def __init__(self, engine: Engine, begin: Begin, now: Callable[[], float] = time.time) -> None:
+        self._engine = engine
+        self._begin = begin
+        self._now = now
+        self._triggers = Triggers(engine, now)
+        self._store = self._triggers.store
+        self._read: dict[tuple[str, str], Workflow] = {}
+        """The workflows that are on, by source and digest."""
+
+    async def follow(self) -> None:
+        """Look whenever something may be due, until it is cancelled."""
+        while True:
+            wait = LONGEST
+            try:
+                wait = await self.look()
+            except StudioError as error:  # the database is busy or full: the next look may do
+                self._engine.services.report_problem(str(error))
+            await asyncio.sleep(wait)
+
+    async def look(self) -> float:
+        """Begin what is due now; returns after how many seconds to look again."""
+        now, ahead = self._now(), LONGEST
+        marks = await self._store.all()
+        await self._read_files(marks)
+        for mark in marks:
+            workflow = self._read.get((mark.source, mark.digest))
+            if workflow is None:
+                continue
+            trigger = workflow.triggers[mark.number]
+            at = last_time(trigger, now)
+            if at > mark.seen:
+                await self._time_came(mark, trigger, at, now)
+            ahead = min(ahead, next_time(trigger, now) - now)
+        return max(ahead, 0.0)
+
+    async def _time_came(
+        self, mark: TriggerMark, trigger: WorkflowTrigger, at: float, now: float
+    ) -> None:
+        if not is_due(trigger, at, now):
+            await self._store.advance(mark, at)
+        elif await self._store.claim(mark, at, "", day_of(trigger, now), trigger.per_day):
+            await self._begin_run(mark)
+
+    async def _begin_run(self, mark: TriggerMark) -> None:
+        path, folder = Path(mark.source), Path(mark.folder)
+        try:
+            if not await self._triggers.trusts(path, folder):
+                await self._switch_off(mark, "you do not trust its folder any more")
+                return
+            options = RunOptions({}, trigger="schedule", digest=mark.digest)
+            await self._begin(path, folder, options)
+        except StudioError as error:
+            self._tell(f"No run of {mark.source} was begun. {error}")
+
+    async def _read_files(self, marks: list[TriggerMark]) -> None:
+        """Read the files of the marks, and switch off those that were edited.
+
+        Of a file that is not there, as on a disk that is away, nothing is due.
+        """
+        before, self._read = self._read, {}
+        for mark in marks:
+            key = (mark.source, mark.digest)
+            if key in self._read:
+                continue
+            try:
+                text = await asyncio.to_thread(read_text, Path(mark.source))
+            except ConfigurationError:
+                continue
+            known = before.get(key)
+            found = known if known and known.digest == digest_of(text) else await _read(text)
+            if found is not None and found.digest == mark.digest:
+                self._read[key] = found
+            else:
+                await self._switch_off(mark, "the file was changed")
+
+    async def _switch_off(self, mark: TriggerMark, why: str) -> None:
+        if await self._store.switch_off(mark.source, mark.folder, mark.digest):
+            self._tell(
+                f"The triggers of {mark.source} are off: {why}. "
+                "To switch them on again: agent-studio workflow triggers FILE on"
+            )
+
+    def _tell(self, text: str) -> None:
+        self._engine.services.report_problem(escape_line(text, 1_000))
+
+
+async def _read(text: str) -> Workflow | None:
+    return (await asyncio.to_thread(read_workflow_text, text)).workflow
+
+
+class UnattendedRuns:
+    """Carries out runs where no window does: what needs a yes waits for the person."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._runs = WorkflowRuns(engine)
+        self._tasks = BackgroundTasks()
+
+    async def begin(self, path: Path, folder: Path, options: RunOptions) -> None:
+        """Begin a run, which goes on in the background."""
+        runner = await self._runs.start(path, folder, options)
+        runner.attended = False
+        self._tasks.start(self._carry_out(runner))
+
+    async def _carry_out(self, runner: Runner) -> None:
+        try:
+            await runner.carry_out()
+        except asyncio.CancelledError:
+            with suppress(StudioError):
+                await runner.pause(ENDED)
+            raise
+        except StudioError as error:
+            self._engine.services.report_problem(str(error))
+        finally:
+            await self._runs.close(runner)
+
+    async def settled(self) -> None:
+        """Return when no run is under way."""
+        await self._tasks.settled()
+
+    async def close(self) -> None:
+        """Pause the runs that are under way, so that the person can go on with them."""
+        await self._tasks.aclose()
