@@ -67,6 +67,7 @@ class Triggers:
         numbers = range(len(workflow.triggers))
         marks = [TriggerMark(str(path), str(folder), n, workflow.digest, now) for n in numbers]
         await self.store.switch_on(marks)
+        await asyncio.to_thread(self._engine.questions.notifier.notify)
         return workflow
 
     async def switch_off(self, path: Path, folder: Path) -> bool:

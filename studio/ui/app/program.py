@@ -21,7 +21,6 @@ from PySide6.QtWidgets import QApplication
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
-from studio.storage.triggers import TriggerStore
 from studio.ui import translation
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.model.unsent import UnsentBuffer
@@ -52,10 +51,6 @@ if TYPE_CHECKING:
     from .quick_ask import QuickAsk
 
 
-TRIGGERS_LOOKED_AT = 60.0
-"""Seconds between two looks whether another program has switched on a trigger of a workflow."""
-
-
 class Program(QObject):
     """Owns the windows. ``load`` gives it the engine, ``end`` saves and stops everything.
 
@@ -77,6 +72,7 @@ class Program(QObject):
         """In the oldest window; None before ``ready``."""
         self.quick_ask: QuickAsk | None = None
         """None until it was first wanted."""
+        self._follows_triggers = False
         self._tasks = BackgroundTasks()
         self._leaving = BackgroundTasks()
         """Windows that are being closed: what is written in them is saved also at the end."""
@@ -390,11 +386,11 @@ class Program(QObject):
 
     async def _follow_triggers(self, engine: Engine) -> None:
         """Begin the runs of workflows' triggers, as if the person began them in the window."""
-        store = TriggerStore(engine.database)
-        while True:  # what follows is imported for those who have triggers
-            if await store.all():
-                break
-            await asyncio.sleep(TRIGGERS_LOOKED_AT)
+        from studio.storage.triggers import TriggerStore
+
+        if self._follows_triggers or not await TriggerStore(engine.database).all():
+            return  # the program that switches one on notifies this one
+        self._follows_triggers = True
         new_clock = await asyncio.to_thread(_import_clock)
         await new_clock(engine, self._begin_run).follow()
 
@@ -412,6 +408,7 @@ class Program(QObject):
         for one in self.windows:
             one.remote_approvals = remote
         remote.notified.connect(self._refresh_chats)
+        remote.notified.connect(lambda: self.later(self._follow_triggers(engine)))
         await remote.start(engine)
 
     # What happens
