@@ -164,7 +164,10 @@ class Connection:
             self._send({"id": number, "error": error})
 
     def _lost(self) -> None:
-        """The process has ended, or hears nothing, or makes no sense: it is of no use any more."""
+        """The process has ended, or hears nothing, or makes no sense: it is of no use any more.
+
+        Who hears of it ends it.
+        """
         if self.open:
             self.open = False
             self._fail()

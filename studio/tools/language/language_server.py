@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
@@ -39,10 +39,16 @@ _CAPABILITIES: JsonObject = {
 
 
 class LanguageServer:
-    """A server for a folder, which is at ``root`` for it. Belongs to one event loop."""
+    """A server for a folder, which is at ``root`` for it. Belongs to one event loop.
 
-    def __init__(self, command: BegunCommand, root: Path) -> None:
+    ``lost`` is called when it is of no use any more, and has to end what is left of it.
+    """
+
+    def __init__(
+        self, command: BegunCommand, root: Path, lost: Callable[[LanguageServer], object]
+    ) -> None:
         self._root = root
+        self._lost = lost
         self._texts: dict[str, tuple[int, str]] = {}
         """The version and text of each file that it was shown, by its relative path."""
         self._told: dict[str, tuple[int | None, JsonObject]] = {}
@@ -176,6 +182,8 @@ class LanguageServer:
 
     def _heard(self, method: str, params: JsonObject) -> None:
         self._news.set()
+        if not method:
+            self._lost(self)
         if method != "textDocument/publishDiagnostics":
             return
         uri, version = params.get("uri"), params.get("version")

@@ -79,6 +79,8 @@ class LanguageServers:
         self.seconds, self.idle = seconds, idle
         self._kept: dict[tuple[str, ServerProgram, Path], _Kept] = {}
         self._tasks = BackgroundTasks()
+        self._endings = BackgroundTasks()
+        """Of servers that were lost; nothing cancels them, so that no process stays."""
         self._sweeping: asyncio.Task[None] | None = None
 
     def running(self, chat: str = "") -> list[LanguageServer]:
@@ -116,6 +118,7 @@ class LanguageServers:
         await asyncio.gather(*(self._tasks.run(self._end(one)) for one in ours))
         if not chat:
             await self._tasks.aclose()
+        await self._endings.settled()
 
     def _running(self, chat: str = "") -> list[tuple[_Kept, LanguageServer]]:
         return [
@@ -150,7 +153,7 @@ class LanguageServers:
             command = await start_command(
                 launch, sandbox=sandbox, keeper=keeper, stdin="pipe", quiet=True
             )
-            server = LanguageServer(command, launch.folder)
+            server = LanguageServer(command, launch.folder, self._lost)
             try:
                 async with asyncio.timeout(BEGINS):
                     kept.times = await asyncio.to_thread(_times, kept.key[2])
@@ -164,6 +167,10 @@ class LanguageServers:
                 kept.server = server
                 if self._sweeping is None or self._sweeping.done():
                     self._sweeping = self._tasks.start(self._sweep())
+
+    def _lost(self, server: LanguageServer) -> None:
+        """It may run on, though it broke the protocol or stopped reading."""
+        self._endings.start(server.end())
 
     async def _end(self, kept: _Kept) -> None:
         self._kept.pop(kept.key, None)

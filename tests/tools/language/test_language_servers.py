@@ -6,12 +6,14 @@ import asyncio
 import os
 import shutil
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from studio.processes import command_streams
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox
 from studio.processes.sandbox_mounts import Launch
@@ -22,7 +24,18 @@ from studio.tools.language.language_servers import LanguageServers, Texts
 from support import language_server
 from support.waiting import HANG, until
 
+BIG = "x" * 1_000_000
+"""More than a pipe holds."""
 ENVIRONMENT = {"PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))}
+
+
+class CountingSandbox(NoSandbox):
+    """No sandbox; it knows how many commands have left it."""
+
+    count = 0
+
+    def left(self) -> None:
+        self.count += 1
 
 
 class Desktop:
@@ -33,7 +46,7 @@ class Desktop:
         self.folder.mkdir()
         self.log = folder / "log"
         self.log.touch()
-        self.keeper = Keeper()
+        self.keeper, self.sandbox = Keeper(), CountingSandbox()
         script = language_server.__file__
         words = {glob: [sys.executable, script, *more, str(self.log)] for glob, more in own.items()}
         self.servers = LanguageServers(lambda: words, **{"seconds": HANG, **limits})
@@ -43,7 +56,7 @@ class Desktop:
     ) -> tuple[list[str], list[str]] | None:
         texts = Texts(name, before, after, {f"{one}.txt": text for one, text in others.items()})
         launch = Launch("", self.folder, ENVIRONMENT)
-        return await self.servers.findings(chat, texts, launch, NoSandbox(), self.keeper)
+        return await self.servers.findings(chat, texts, launch, self.sandbox, self.keeper)
 
     @property
     def pids(self) -> list[int]:
@@ -120,6 +133,26 @@ async def test_nobody_waits_for_a_server(tmp_path: Path) -> None:
         assert await here.ask("", "DIE") is None
         assert await here.ask("", "BAD") is None  # twice is enough
         assert len(here.pids) == 2
+
+
+@pytest.mark.parametrize("texts", [{"after": "GARBAGE\nHANG"}, {"after": BIG, "first": "HANG"}])
+async def test_one_that_is_lost_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: dict[str, str]
+) -> None:
+    """C-11: though its process would run on, as it broke the protocol or does not read; without
+    another edit, and with all that stands for it here."""
+    monkeypatch.setattr(command_streams, "_TAKES", 0.05)
+    before = set(threading.enumerate())
+
+    def left() -> list[threading.Thread]:
+        return [one for one in threading.enumerate() if one not in before and "(_" in one.name]
+
+    async with desktop(tmp_path, "push") as here:
+        assert await here.ask(None, **texts) is None
+        await until(lambda: not alive(here.pids[0]) and here.sandbox.count == 1 and not left())
+        assert await here.ask(None, **texts) is None
+        await here.servers.end("1")  # the second one also where it is being ended
+        assert not any(map(alive, here.pids)) and here.sandbox.count == len(here.pids) == 2
 
 
 async def test_one_that_does_not_begin_is_ended_with_the_chat(tmp_path: Path) -> None:
