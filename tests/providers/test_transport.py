@@ -21,7 +21,7 @@ from studio.providers import http_answer
 from studio.providers.http import Http
 from studio.providers.http_answer import AnswerParser
 from studio.providers.transport import MAX_REQUESTS, Transport
-from support.waiting import HANG, until, within
+from support.waiting import FOREVER, HANG, until, within
 
 WHOLE: dict[str, tuple[bytes, bytes, bool]] = {
     "a length": (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", b"hello", True),
@@ -343,6 +343,43 @@ async def test_waiting_ends_and_makes_room() -> None:
         goes_on.set()
         assert {answer.text for answer in await asyncio.gather(*asked)} == {"fine"}
         assert most == MAX_REQUESTS
+
+
+async def test_each_request_on_a_kept_connection_has_its_own_limit() -> None:
+    """L-11: what it may wait, or without end, is not what the one before might."""
+    connections = 0
+
+    async def act(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        for _ in range(2):
+            await request(reader)
+            writer.write(FINE)
+        await request(reader)
+        asked.set()
+        await goes_on.wait()
+        for _ in range(2):
+            writer.write(FINE)
+            await request(reader)
+        await reader.read()
+
+    asked, goes_on = asyncio.Event(), asyncio.Event()
+    async with within(), server(act) as url, client() as http:
+        patient, hasty = (httpx2.Timeout(HANG, read=read) for read in (FOREVER, 0.01))
+        for _ in range(2):
+            assert (await http.get(url, timeout=patient)).text == "fine"
+        endless = asyncio.create_task(http.get(url, timeout=None))
+        await asked.wait()
+        transport = http._transport
+        assert isinstance(transport, Transport)
+        [connection] = transport._busy
+        assert connection._timer is None
+        goes_on.set()
+        assert (await endless).text == "fine"
+        assert (await http.get(url, timeout=patient)).text == "fine"
+        with pytest.raises(httpx2.ReadTimeout):
+            await http.get(url, timeout=hasty)
+    assert connections == 1
 
 
 async def test_a_key_that_no_header_can_have_is_refused_and_not_told() -> None:
