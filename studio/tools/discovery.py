@@ -82,13 +82,16 @@ class ToolDiscovery:
 
     A file that cannot be loaded is skipped and reported with its line; if it worked before,
     its tools stay. Names beginning with ``_`` or ``.`` are not tool files. What is built in or
-    installed is loaded once.
+    installed is loaded once; packages that come or go count from the next ``refresh`` on.
     """
 
     def __init__(self, folders: Sequence[Path] = (), *, builtin: bool = True) -> None:
         self._folders = tuple(folders)
         self._builtin = builtin
-        self._fixed: tuple[list[_Source], list[_Source]] | None = None
+        self._built_in: list[_Source] | None = None
+        self._entries: list[EntryPoint] | None = None
+        self._installed: dict[str, _Source] = {}
+        """By origin."""
         self._files: dict[Path, _Source] = {}
         self._box: Toolbox | None = None
 
@@ -97,11 +100,12 @@ class ToolDiscovery:
 
         Runs files that are new or have changed, so call it in a thread.
         """
-        if self._fixed is None:
-            self._fixed = (_built_in() if self._builtin else [], _installed())
+        if self._built_in is None:
+            self._built_in = _built_in() if self._builtin else []
+        packages_changed = self._refresh_installed()
         unreadable: list[str] = []
         paths = [path for folder in self._folders for path in _files(unreadable, folder)]
-        changed = list(self._files) != paths
+        changed = packages_changed or list(self._files) != paths
         files: dict[Path, _Source] = {}
         for path in paths:
             source = files[path] = self._files.get(path) or _Source(str(path))
@@ -111,9 +115,8 @@ class ToolDiscovery:
                 source.load(str(path), lambda path=path: _run_file(path))
         self._files = files
         if changed or self._box is None:
-            before, after = self._fixed
             box = Toolbox(problems=unreadable)
-            for source in (*before, *files.values(), *after):
+            for source in (*self._built_in, *files.values(), *self._installed.values()):
                 box.problems.extend([source.problem] if source.problem else [])
                 for tool in source.tools:
                     box.add(tool, source.origin)
@@ -121,6 +124,24 @@ class ToolDiscovery:
                     box.stores.setdefault(store.name, store)
             self._box = box  # only now: another thread may use it at once
         return self._box
+
+    def _refresh_installed(self) -> bool:
+        """Load what packages bring that was not loaded yet; whether that changed anything."""
+        entries = _entry_points(_dated_path())
+        if entries is self._entries:
+            return False
+        importlib.invalidate_caches()  # a module may be as new as its entry
+        known, changed = self._installed, False
+        installed: dict[str, _Source] = {}
+        for entry in entries:
+            origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
+            source = installed[origin] = known.get(origin) or _Source(origin)
+            if not source.tools:
+                source.load("", entry.load)
+                changed = True
+        self._installed = installed
+        self._entries = entries  # only now: another thread may look for them at once
+        return changed or installed.keys() != known.keys()
 
 
 def _built_in() -> list[_Source]:
@@ -133,18 +154,20 @@ def _built_in() -> list[_Source]:
     return sources
 
 
-def _installed() -> list[_Source]:
-    sources: list[_Source] = []
-    for entry in _entry_points(tuple(sys.path)):
-        origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
-        sources.append(_Source(origin))
-        sources[-1].load("", entry.load)
-    return sources
+def _dated_path() -> tuple[tuple[str, int], ...]:
+    """Python's path, each folder with when a package last came to it or went."""
+    dated: list[tuple[str, int]] = []
+    for folder in sys.path:
+        try:
+            dated.append((folder, Path(folder).stat().st_mtime_ns))
+        except OSError:  # many a folder of the path is not there
+            dated.append((folder, 0))
+    return tuple(dated)
 
 
-@functools.cache
-def _entry_points(path: tuple[str, ...]) -> list[EntryPoint]:
-    """Those of all packages on Python's path; reads a file of each package."""
+@functools.lru_cache(maxsize=4)
+def _entry_points(path: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
+    """Those of all packages on Python's path as it is now; reads a file of each package."""
     return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -280,6 +281,41 @@ print(json.dumps([sorted(box.tools), box.problems]))
     for words in wanted:
         assert any(problem.startswith(words) for problem in problems), (words, problems)
     assert "JSONDecodeError" in str(problems)
+
+
+def test_a_package_counts_from_the_next_look_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-1: it is installed and removed while the program runs; nothing else is loaded again."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "first_tools.py").write_text(SAYS.replace("says", "first").format("first"))
+    install(tmp_path, "first", "a = first_tools")
+    finder = ToolDiscovery(builtin=False)
+    before = finder.refresh()
+    assert finder.refresh() is before and set(before.tools) == {"first"}
+
+    def touched() -> None:
+        """The folder has a later time than before, however coarse its times are."""
+        later = tmp_path.stat().st_mtime_ns + 10_000_000_000
+        os.utime(tmp_path, ns=(later, later))
+
+    install(tmp_path, "second", "a = second_tools")
+    touched()
+    broken = finder.refresh()
+    assert "second (second_tools): ModuleNotFoundError" in broken.problems[0]
+    (tmp_path / "second_tools.py").write_text(SAYS.replace("says", "second").format("second"))
+    touched()
+    after = finder.refresh()
+    assert finder.refresh() is after and after.problems == []
+    assert set(after.tools) == {"first", "second"} and after.tools["first"] is before.tools["first"]
+    assert set(ToolDiscovery(builtin=False).refresh().tools) == {"first", "second"}
+
+    (tmp_path / "other.txt").touch()
+    touched()
+    assert finder.refresh() is after
+    shutil.rmtree(tmp_path / "first-1.0.dist-info")
+    touched()
+    assert set(finder.refresh().tools) == {"second"}
 
 
 # Saved again while the program runs
