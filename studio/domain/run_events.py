@@ -327,7 +327,10 @@ class RunPaused:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """A paused run goes on; with ``one`` only until the step after the next would begin."""
+    """A paused run goes on; with ``one`` only until the step after the next would begin.
+
+    A run that is not paused goes on after its program had ended.
+    """
 
     one: bool = False
 

@@ -266,12 +266,14 @@ class Run:
 
     def apply(self, at: float, event: RunEvent) -> None:
         """Apply an event that happened at this time."""
-        if not isinstance(event, StepResumed):  # else the program had ended
+        if isinstance(event, RunQueued) or (isinstance(event, RunResumed) and self.paused is None):
+            self._running.clear()  # nobody worked on them: the program had ended
+        elif not isinstance(event, StepResumed):
             self.worked = self.worked_until(at)
         self.changed, self.queued = at, ""
         self._apply(at, event)
         if isinstance(event, StepsRedone):
-            self._running = {key for key, one in self.steps.items() if one.state == "running"}
+            self._running = {key for key in self._running if self.steps[key].state == "running"}
         elif isinstance(event, StepStarted | StepAsked | StepAnswered | StepFinished | StepResumed):
             key = event.step, event.item
             if self.steps[key].state == "running":
@@ -352,9 +354,10 @@ class Run:
             case RunPaused():
                 self.paused = event.reason
             case RunResumed():
-                before = self.stopped is not None and self.stopped.moment == "before"
-                self.may_begin = (0 if before else 1) if event.one else None
-                self.paused = self.stopped = None
+                if self.paused is not None:
+                    before = self.stopped is not None and self.stopped.moment == "before"
+                    self.may_begin = (0 if before else 1) if event.one else None
+                    self.paused = self.stopped = None
             case RunFinished():
                 self.end, self.paused, self.stopped = event, None, None
             case BreakpointSet():
@@ -408,11 +411,12 @@ class Run:
 
     def _redo(self, event: StepsRedone) -> None:
         self.redone[event.by] = self.redone.get(event.by, 0) + 1
-        self.sent_back[event.start] = event.by
         again = set(event.steps)
         for step in again:
+            self.sent_back.pop(step, None)  # that was about a result of an earlier round
             self.rounds[step] = self.round_of(step) + 1
             self.items.pop(step, None)
         for one in self.steps.values():
             if one.step in again:
                 one.state, one.reason, one.question, one.due = "waiting", "", None, 0.0
+        self.sent_back[event.start] = event.by

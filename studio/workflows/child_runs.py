@@ -18,7 +18,7 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import Fault, RunStarted, StepFinished
 from studio.domain.runs import Run
 from studio.domain.workflows import Step
-from studio.storage.runs import NewRun, RunStore
+from studio.storage.runs import NewRun
 
 from .expressions import as_words
 from .plan import Plan
@@ -31,20 +31,20 @@ MOST_DEEP = 8
 class ChildRuns:
     """The runs below one run."""
 
-    def __init__(self, files: RunFiles, store: RunStore) -> None:
+    def __init__(self, files: RunFiles) -> None:
         self._files = files
-        self._store = store
 
     async def planned(
-        self, step: Step, inputs: Mapping[str, Json], parent: RunStarted, above: Sequence[str]
+        self, step: Step, inputs: Mapping[str, Json], above: Sequence[RunStarted]
     ) -> tuple[Plan, NewRun]:
-        """The new run of a step; ``above`` are the files of the runs that it is below.
+        """The new run of a step; ``above`` are the runs that it is below, its parent first.
 
-        Raises ConfigurationError for a file that is missing, has mistakes or is one of those.
+        Raises ConfigurationError for a file that is missing, has mistakes or is one of theirs.
         """
+        parent = above[0]
         folder = Path(parent.folder)
         path = await self._files.locate(step.target, folder)
-        if str(path) in above:
+        if str(path) in {one.source for one in above}:
             raise ConfigurationError(f"{path.name} would run itself: it is a step of its own.")
         if len(above) >= MOST_DEEP:
             raise ConfigurationError(f"Workflows may run each other {MOST_DEEP} deep at the most.")
@@ -65,15 +65,13 @@ class ChildRuns:
             parent_step=step.id,
         )
         group = group_of(plan, started)
-        if group != parent.group:  # else they would wait for each other
+        if group not in {one.group for one in above}:  # else they would wait for each other
             started = replace(started, group=group)
         return plan, NewRun(started, text)
 
     async def open(self, run_id: str) -> tuple[Plan, Run]:
         """The run of a step that began before; raises StudioError."""
-        await self._store.claim(run_id)
-        run = Run(await self._store.events(run_id))
-        return Plan(await self._files.workflow_of(run)), run
+        return await self._files.open(run_id)
 
 
 def outcome_of(step: Step, item: str, run: Run) -> StepFinished:

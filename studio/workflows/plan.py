@@ -151,7 +151,12 @@ class Plan:
         if not by or not earlier:
             return ""
         judge, result = run.step(by).last, earlier[-1]
-        found = (judge.text or judge.reason) if judge is not None else ""
+        judged = [
+            one.last
+            for one in run.steps.values()
+            if one.step == by and one.last and judge and one.last.round == judge.round
+        ]
+        found = "\n\n".join(filter(None, (one.text or one.reason for one in judged)))
         return REDO_STEP.format(
             by=self._steps[by].label,
             result=shorten(result.text or result.reason, LONGEST_RESULT),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.run_events import RunStarted
+from studio.domain.run_events import RunResumed, RunStarted
 from studio.domain.runs import Run
 from studio.domain.workflows import Input, Workflow
 from studio.storage.runs import RunStore
@@ -68,6 +69,19 @@ class RunFiles:
         if wrong or workflow is None:
             raise ConfigurationError(wrong or f"{source} is no workflow.")
         return workflow
+
+    async def open(self, run_id: str) -> tuple[Plan, Run]:
+        """A stored run to go on with, claimed, with its plan; raises StudioError.
+
+        If its program ended while steps were running, the time since then counts as none of theirs.
+        """
+        await self._store.claim(run_id)
+        run = Run(await self._store.events(run_id))
+        if run.works and run.end is None:
+            now, goes_on = time.time(), RunResumed()
+            run.apply(now, goes_on)
+            await self._store.append(run, now, [goes_on])
+        return Plan(await self.workflow_of(run)), run
 
     async def workflow_of(self, run: Run) -> Workflow:
         """The workflow of a run as it was when the run began, with what was edited for the run.

@@ -106,7 +106,7 @@ class Runner:
         self._above = above
         self._work.above = self._rules
         self._work.paused = lambda step: self.run.paused is not None or step in self.run.held
-        self._child_runs = ChildRuns(RunFiles(engine, store), store)
+        self._child_runs = ChildRuns(RunFiles(engine, store))
         self._children: dict[str, Runner] = {}
         """Those of the runs below that are open here, by their ids."""
         self._questions_below = QuestionsBelow()
@@ -292,21 +292,26 @@ class Runner:
     # The loop
 
     async def _wait_for_group(self) -> None:
-        """Wait until the runs of the group that were there before are over (W-6)."""
+        """Wait until the runs of the group that were there before are over (W-6).
+
+        One that did something already waits, whatever the file says.
+        """
         started, concurrency = self.run.started, self.plan.workflow.concurrency
         if started is None or not started.group or concurrency is None:
             return
         await self._store.join_group(self.run.id, started.group)
+        begun = not all(one.linked for one in self.run.steps.values())
+        busy = "queue" if begun else concurrency.busy
         while self.run.end is None and self.run.paused is None:
             self._tasks.begin_look()
             ahead = await self._store.ahead_in_group(self.run.id)
             if not ahead:
                 return
             names = ", ".join(name for _, name in ahead)
-            if concurrency.busy == "skip":
+            if busy == "skip":
                 await self.stop(f"It was left out, because {names} is not over.")
                 return
-            for run_id, _ in ahead if concurrency.busy == "cancel" else ():
+            for run_id, _ in ahead if busy == "cancel" else ():
                 number = f"run {started.number}"
                 await self._store.want_stop(run_id, f"{started.name}, {number}, took its place.")
             if (reason := f"It waits for {names}.") != self.run.queued:
@@ -497,7 +502,8 @@ class Runner:
                 await self._record(reached, *more)
             case Waiting():
                 self._tasks.leave(key)
-                if outcome.paused is not None and self.run.paused is None:
+                held = step.id in self.run.held  # that is why its run is paused
+                if outcome.paused is not None and self.run.paused is None and not held:
                     await self._record(RunPaused(outcome.paused))
             case RunQuestion():
                 self._tasks.leave(key)
@@ -583,10 +589,10 @@ class Runner:
         below = [run_id for child in self._children.values() for run_id in child.run_ids]
         return [self.run.id, *below]
 
-    def _files(self) -> list[str]:
-        """The files of this run and those that it is below."""
+    def _upward(self) -> list[RunStarted]:
+        """The beginnings of this run and those that it is below."""
         assert self.run.started is not None
-        return [self.run.started.source, *(self._above[0]._files() if self._above else ())]
+        return [self.run.started, *(self._above[0]._upward() if self._above else ())]
 
     def _rules(self) -> list[Rule]:
         """What the runs above forbid, and what the person allowed for the whole run."""
@@ -605,18 +611,21 @@ class Runner:
             await child._allow(rules)
 
     def _busy_children(self, step: str = "") -> list[Runner]:
-        """The open runs of steps that are under way, or of one of them."""
-        live, busy = self._children, self.run.busy
-        return [live[one.run_id] for one in busy if one.run_id in live and step in ("", one.step)]
+        """The open runs of steps that are under way and not held, or of one of them."""
+        live = self._children
+        of = [one for one in self.run.busy if one.run_id in live]
+        return [
+            live[one.run_id]
+            for one in of
+            if (one.step == step if step else one.step not in self.run.held)
+        ]
 
     async def _planned_below(self, step: Step, item: str) -> tuple[Plan, NewRun]:
         """The new run of a step, which is not stored yet."""
-        assert self.run.started is not None
         names = self.plan.names(self.run, step, item)
         inputs = await self._reads.having(lambda: self.plan.fill_all(dict(step.inputs), names))
         assert isinstance(inputs, dict)
-        started, above = self.run.started, self._files()
-        return await self._child_runs.planned(step, inputs, started, above)
+        return await self._child_runs.planned(step, inputs, self._upward())
 
     async def _child(self, step: Step, run_id: str) -> Runner:
         """The run of a step that began before; raises StudioError."""

@@ -140,9 +140,7 @@ class WorkflowRuns:
 
         Raises RunInUse if another program carries it out.
         """
-        await self.store.claim(run_id)
-        run = Run(await self.store.events(run_id))
-        return Runner(self._engine, self.store, Plan(await self.files.workflow_of(run)), run)
+        return Runner(self._engine, self.store, *await self.files.open(run_id))
 
     async def stop(self, run_id: str) -> Run:
         """End a stored run with all that belongs to it, also one that another program carries out.

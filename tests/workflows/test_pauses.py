@@ -6,11 +6,36 @@ import asyncio
 from pathlib import Path
 
 from studio.domain.permissions import Rule
-from studio.domain.run_events import CapReached, RunEvent
+from studio.domain.run_events import (
+    CapReached,
+    ItemsFound,
+    RunEvent,
+    RunPaused,
+    RunQuestion,
+    RunQueued,
+    RunStarted,
+    StepAnswered,
+    StepAsked,
+    StepFinished,
+    StepsRedone,
+    StepStarted,
+)
+from studio.domain.runs import Run, item_keys
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home
-from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
+from support.waiting import until, within
+from support.workflow_home import (
+    asked_in,
+    begin,
+    by_words,
+    carry_out,
+    go_on,
+    states,
+    workflow,
+    write,
+)
 
 READS = Turn(Call("read", {"path": "x.txt"}))
 
@@ -106,3 +131,90 @@ async def test_w20_a_run_that_has_worked_its_minutes_is_paused_and_gets_more(
         await runner.resume()
         run = await carry_out(runner)
         assert run.end is not None and run.end.state == "done" and run.minutes == 60.0
+
+
+async def test_w20_the_time_in_which_a_program_had_ended_is_no_work(tmp_path: Path) -> None:
+    script = by_words({"Do a": "Done.", "Do b": "Done."})
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        steps = """\
+  - {id: a, agent: Researcher, prompt: Do a}
+  - {id: b, needs: a, agent: Researcher, prompt: Do b}
+"""
+        top = "budget: {minutes: 60}\nconcurrency: {group: x}\n"
+        runner = await begin(home, workflow(steps, top))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: runner.run.step("a").state == "running")
+        work.cancel()
+        await asyncio.wait([work])
+        runs = WorkflowRuns(home.engine)
+        await runs.close(runner)
+        database = home.engine.database
+        await database.execute("UPDATE run_events SET at = at - 7200")
+        again = await go_on(home, runner.run.id)
+        await again.pause("for now")  # whatever comes first
+        await again.resume()
+        run = await carry_out(again)
+        assert run.end is not None and run.end.state == "done", run.reason
+        assert run.worked < 3600 and (await runs.read(run.id)).worked == run.worked
+
+
+def test_w20_items_that_are_done_again_are_no_work_while_they_wait() -> None:
+    (key,) = item_keys(["a"])
+    run = Run(
+        [
+            (0.0, RunStarted("r", "Story", "d")),
+            (0.0, StepStarted("write")),
+            (1.0, StepFinished("write")),
+            (1.0, ItemsFound("each", ("a",))),
+            (1.0, StepStarted("each", key)),
+            (1.0, StepStarted("judge")),
+            (2.0, StepFinished("judge")),
+            (2.0, StepsRedone("write", "judge", ("write", "judge"))),
+            (2.0, StepAsked("each", key, RunQuestion("q", "reply", "Which?"))),
+            (9.0, StepAnswered("each", key, "q", "this")),
+            (9.0, RunQueued("It waits for Story, run 1.")),
+            (20.0, RunPaused()),
+        ]
+    )
+    assert run.worked == 2.0
+
+
+async def test_w19_a_step_that_is_a_workflow_is_paused_alone(tmp_path: Path) -> None:
+    script = Reader()
+    script.holds = "w"
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "x.txt").write_text("x")
+        write(home.folder, "inner", workflow("  - {id: i, agent: Researcher, prompt: Do w}\n"))
+        steps = """\
+  - {id: w, workflow: inner}
+  - {id: b, agent: Researcher, prompt: Do b}
+  - {id: c, needs: b, agent: Researcher, prompt: Do c}
+"""
+        script.runner = runner = await begin(home, workflow(steps))
+        run = await carry_out(runner)
+        assert (run.paused, run.held) == (None, {"w"})
+        assert states(run) == {"w": "running", "b": "done", "c": "done"}
+        assert script.count("Do w") == 1
+        await runner.release("w")
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done" and script.count("Do w") == 2
+
+
+async def test_w19_a_run_that_goes_on_leaves_a_paused_step_below_alone(tmp_path: Path) -> None:
+    script = Reader()
+    script.holds = "w"
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        (home.folder / "x.txt").write_text("x")
+        write(home.folder, "inner", workflow("  - {id: i, agent: Researcher, prompt: Do w}\n"))
+        runner = await begin(
+            home, workflow("  - {id: w, workflow: inner}\n  - {id: ok, approve: Go on?}\n")
+        )
+        script.runner = runner
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: runner.run.held and list(runner.run.questions))
+        await runner.pause()
+        await work
+        await runner.resume()
+        below = await WorkflowRuns(home.engine).read(runner.run.step("w").run_id)
+        assert below.state == "paused" and runner.run.held == {"w"}
+        await runner.stop()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from studio.domain.run_events import (
     OVER,
+    ItemsFound,
     RunEvent,
     RunFinished,
     RunPaused,
@@ -22,7 +23,7 @@ from studio.domain.run_events import (
     StepsRedone,
     StepStarted,
 )
-from studio.domain.runs import Run
+from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Redo, Retry, Step, Workflow
 from studio.workflows.plan import Plan, Start
 from studio.workflows.reader import read_workflow_text
@@ -351,3 +352,37 @@ def test_w7_outputs_of_the_workflow_are_computed_at_the_end() -> None:
 def test_a_circle_through_a_failure_is_found() -> None:
     steps = "  - {id: a, run: x, needs: b, on_error: b}\n  - {id: b, run: x}"
     assert set(Plan(of_text(steps)).circle) == {"a", "b"}
+
+
+def test_w5_a_step_is_told_what_the_judge_of_this_round_found() -> None:
+    steps = """\
+  - {id: w, run: x}
+  - {id: polish, run: x, needs: w}
+  - {id: j1, run: x, needs: polish, redo: {from: polish, when: "true", max: 3}}
+  - {id: j2, run: x, needs: j1, for_each: [a, b], redo: {from: w, when: "true", max: 3}}
+"""
+    plan, log = Plan(of_text(steps)), list[tuple[float, RunEvent]]()
+
+    def did(step: str, text: str, item: str = "") -> None:
+        round = Run(log).round_of(step)
+        log.append((0.0, StepStarted(step, item, round)))
+        log.append((0.0, StepFinished(step, item, text=text)))
+
+    log.append((0.0, RunStarted("r", "w", "d")))
+    did("w", "w1")
+    did("polish", "p1")
+    did("j1", "It is too long.")
+    log.append((0.0, StepsRedone("polish", "j1", plan.behind("polish"))))
+    did("polish", "p2")
+    found = plan.sent_back(Run(log), plan.workflow.step("polish"), "")
+    assert found.startswith("You did this before") and "It is too long." in found
+    did("j1", "All is fine now.")
+    log.append((0.0, ItemsFound("j2", ("a", "b"))))
+    for key, said in zip(item_keys(["a", "b"]), ("The start is wrong.", "Dull."), strict=True):
+        did("j2", said, key)
+    log.append((0.0, StepFinished("j2")))
+    log.append((0.0, StepsRedone("w", "j2", plan.behind("w"))))
+    found = plan.sent_back(Run(log), plan.workflow.step("w"), "")
+    assert found.endswith("The start is wrong.\n\nDull.")
+    did("w", "w2")
+    assert not plan.sent_back(Run(log), plan.workflow.step("polish"), "")  # nobody sent it back

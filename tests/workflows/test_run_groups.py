@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from studio.domain.runs import Run
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until, within
-from support.workflow_home import begin, workflow
+from support.workflow_home import begin, workflow, write
 
 WAITS = "  - {id: ok, approve: Go on?}\n"
 
@@ -92,3 +94,33 @@ async def test_w19_a_run_is_stopped_that_another_program_carries_out(tmp_path: P
         run = await WorkflowRuns(other.engine).stop(runner.run.id)
         assert run.end is not None and run.end.reason == "You stopped it."
         assert (await work).end == run.end
+
+
+@pytest.mark.parametrize("busy", ["skip", "cancel"])
+async def test_w6_a_run_that_did_something_waits_when_it_goes_on(tmp_path: Path, busy: str) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home, within():
+        first = await begun(home, busy)
+        work = started(first)
+        await asks(first)
+        await first.pause()
+        await work
+        second = await begun(home, busy)
+        beside = started(second)
+        await asks(second)
+        await first.resume()
+        work = started(first)
+        await until(lambda: first.run.queued or first.run.end)
+        assert first.run.reason == "It waits for Story, run 2." and second.run.end is None
+        await second.answer(await asks(second), True)
+        assert (await beside).state == "done"
+        await first.answer(await asks(first), True)
+        assert (await work).state == "done"
+
+
+async def test_w6_a_run_waits_for_none_that_it_is_below(tmp_path: Path) -> None:
+    top = "concurrency: {group: x}\n"
+    async with engine_home(tmp_path, "anthropic", []) as home, within():
+        write(home.folder, "middle", workflow("  - {id: m, workflow: leaf}\n"))
+        write(home.folder, "leaf", workflow("  - {id: l, set: {a: 1}}\n", top))
+        runner = await begin(home, workflow("  - {id: t, workflow: middle}\n", top))
+        assert (await started(runner)).state == "done"
