@@ -14,7 +14,7 @@ from pathlib import Path
 from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.usage_costs import total
-from studio.domain.aio import settled
+from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text
@@ -62,6 +62,8 @@ class ClientRuns:
         self._folder = folder
         self._runs = WorkflowRuns(engine)
         self._live: dict[str, tuple[Runner, asyncio.Task[Run]]] = {}
+        self._leaving = BackgroundTasks()
+        self._closed = False
 
     async def listed(self) -> list[ListedModel]:
         """The workflows that a client can name as a model."""
@@ -85,26 +87,29 @@ class ClientRuns:
         if is_housekeeping(request):
             raise BadRequest("A workflow makes no titles, tags or summaries of chats.")
         runner = await self._begin(request.model.strip()[len(WORKFLOW) :], request)
-        begun(TurnRef(runner.run.id, NO_TURN))
-        started = runner.run.started
-        assert started is not None
-        yield ProgressPart(f"{escape_line(started.name)}, run {started.number}")
         try:
+            begun(TurnRef(runner.run.id, NO_TURN))
+            started = runner.run.started
+            assert started is not None
+            yield ProgressPart(f"{escape_line(started.name)}, run {started.number}")
             async for part in self._followed(runner):
                 yield part
         finally:
-            if runner.run.id in self._live and not request.background:
-                await runner.stop(STOPPED)
+            if runner.run.id in self._live and not request.background and not self._closed:
+                await self._stop(runner.run.id, STOPPED)
         for part in await self._end(runner):
             yield part
 
     async def repeat(self, run_id: str) -> AsyncGenerator[ResponsePart, None]:
         """Answer a request once more whose run was begun before: it is never begun again."""
-        runner = self._live[run_id][0] if run_id in self._live else await self._runs.open(run_id)
-        if runner.run.end is None:
-            self._carry_out(runner)
-            async for part in self._followed(runner):
+        if run_id not in self._live and (run := await self._runs.read(run_id)).end is not None:
+            for part in await self._parts(await self._runs.workflow_of(run), run):
                 yield part
+            return
+        runner = self._live[run_id][0] if run_id in self._live else await self._runs.open(run_id)
+        self._carry_out(runner)
+        async for part in self._followed(runner):
+            yield part
         for part in await self._end(runner):
             yield part
 
@@ -132,7 +137,7 @@ class ClientRuns:
             raise BadRequest("“inputs” is an object.", param="inputs")
         if unknown := body.keys() - {"workflow", "inputs"}:
             raise BadRequest(f"“{min(unknown)}” is not known here.", param=min(unknown))
-        runner = await self._start(name.removeprefix(WORKFLOW), inputs, "inputs")
+        runner = await self._start(name.removeprefix(WORKFLOW), inputs, "inputs", stays=True)
         return await self.get(runner.run.id)
 
     async def list(self) -> JsonObject:
@@ -193,20 +198,23 @@ class ClientRuns:
         """Stop a run; one that is over stays as it is. Raises BadRequest."""
         _, run = await self._found(run_id)
         if run.end is None:
-            if (live := self._live.get(run_id)) is not None:
-                with suppress(RunInUse):  # it has come to a question just now, and is released
-                    await live[0].stop("A client stopped it.")
-                await settled(live[1])
-            await self._runs.stop(run_id)
+            await self._stop(run_id, "A client stopped it.")
+            if (await self._runs.read(run_id)).end is None:
+                await self._runs.stop(run_id)
         return await self.get(run_id)
 
     async def close(self) -> None:
-        """Leave the runs as they are, so that the person can go on with them."""
-        for runner, work in list(self._live.values()):
-            work.cancel()
-            await settled(work)
+        """Pause the runs, so that the person can go on with them; no more begin."""
+        self._closed = True
+
+        async def leave(runner: Runner, work: asyncio.Task[Run]) -> None:
             with suppress(StudioError):
                 await runner.pause(SERVER_STOPPED)
+            work.cancel()
+            await settled(work)
+
+        await asyncio.gather(*(leave(*one) for one in self._live.values()))
+        await self._leaving.settled()
 
     # Below
 
@@ -218,9 +226,12 @@ class ClientRuns:
             inputs = json.loads(said)
         if not isinstance(inputs, dict):
             inputs = {REQUEST: said}
-        return await self._start(name, inputs, "messages")
+        return await self._start(name, inputs, "messages", stays=request.background)
 
-    async def _start(self, name: str, inputs: JsonObject, param: str) -> Runner:
+    async def _start(self, name: str, inputs: JsonObject, param: str, *, stays: bool) -> Runner:
+        """Begin a run; unless it ``stays``, one whose client leaves just then is stopped."""
+        if self._closed:
+            raise BadRequest("The server is being stopped.", status=503, code="busy")
         listed = [one.id.removeprefix(WORKFLOW) for one in await self.listed()]
         if name not in listed:
             known = f" Known are {', '.join(listed)}." if listed else ""
@@ -233,15 +244,35 @@ class ClientRuns:
             )
         path = await self._runs.locate(name, self._folder)
         options = RunOptions(inputs, trigger="client")
-        try:
+
+        async def begin() -> Runner:
             runner = await self._runs.start(path, self._folder, options)
+            self._carry_out(runner)
+            return runner
+
+        beginning = self._leaving.start(begin())
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            if not stays:
+                self._leaving.start(self._stop_begun(beginning))
+            raise
         except ConfigurationError as error:
             raise BadRequest(
                 f"{error} A message is the input “{REQUEST}”, or a JSON object with all inputs.",
                 param=param,
             ) from error
-        self._carry_out(runner)
-        return runner
+
+    async def _stop_begun(self, beginning: asyncio.Future[Runner]) -> None:
+        with suppress(StudioError):
+            await self._stop((await beginning).run.id, STOPPED)
+
+    async def _stop(self, run_id: str, reason: str) -> None:
+        """Stop a run that goes on here, and return when it has ended."""
+        if (live := self._live.get(run_id)) is not None:
+            with suppress(RunInUse):  # it has come to a question just now, and is released
+                await live[0].stop(reason)
+            await settled(live[1])
 
     def _carry_out(self, runner: Runner) -> None:
         run_id = runner.run.id

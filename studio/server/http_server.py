@@ -242,8 +242,7 @@ class HttpServer:
         self._server.should_exit = True
         try:
             async with asyncio.timeout(STOP_SECONDS):
-                await self._responder.runs.close()
-                await self._responses.close()
+                await asyncio.gather(self._responder.runs.close(), self._responses.close())
                 await asyncio.wait([self._running])
         except TimeoutError:
             self._server.force_exit = True

@@ -22,7 +22,7 @@ from studio.storage.runs import NewRun
 
 from .expressions import as_words
 from .plan import Plan
-from .run_files import RunFiles, fit_inputs, group_of, read_text
+from .run_files import RunFiles, group_of, read_text
 
 MOST_DEEP = 8
 """Workflows in each other."""
@@ -55,7 +55,7 @@ class ChildRuns:
             raise ConfigurationError(f"These steps wait for each other: {', '.join(plan.circle)}.")
         started = RunStarted(
             *(uuid.uuid4().hex, workflow.name, workflow.digest, str(path), parent.folder),
-            inputs=fit_inputs(workflow, inputs, folder),
+            inputs=await self._files.inputs(workflow, inputs, folder, parent.trigger),
             caps=workflow.budget.caps,
             provider=parent.provider,
             model=step.model or parent.model,

@@ -45,8 +45,12 @@ class FileReads:
     Rules that hide files from agents hide them here, too.
     """
 
-    def __init__(self, engine: Engine, folder: str, rules: tuple[Rule, ...]) -> None:
+    def __init__(
+        self, engine: Engine, folder: str, rules: tuple[Rule, ...], *, for_client: bool = False
+    ) -> None:
+        """``for_client``: what is read is for a client of the server (S-4)."""
         self._engine, self._folder, self._rules = engine, Path(folder), rules
+        self._for_client = for_client
         self._found: dict[tuple[str, str], list[Json] | ExpressionError] = {}
         self.exposed: dict[str, Exposed] = {}
         """What the words of the files may carry on (T-9), by kind."""
@@ -79,6 +83,8 @@ class FileReads:
     async def _read(self, name: str, argument: str) -> None:
         layers = await self._engine.services.rules.layers(self._folder)
         policy = Policy("ask", {**layers.rules, "turn": self._rules})
+        if self._for_client:
+            policy = policy.within(self._engine.services.client_policy())
         look = _files if name == "files" else _rows
         tool = self._engine.tools()["glob" if name == "files" else "read"].spec
 
@@ -130,6 +136,8 @@ def _files(workspace: Workspace, pattern: str) -> list[Json]:
 def _rows(workspace: Workspace, path: str) -> list[Json]:
     """The rows of a table as mappings, or the values of a file with JSON in each line."""
     file = workspace.file(path)
+    if workspace.hidden(workspace.relative(file)):
+        _fail("rows", path, "a rule keeps it from being read")
     try:
         if file.stat().st_size > MOST_BYTES:
             _fail("rows", path, f"the file is larger than {MOST_BYTES:,} bytes")

@@ -23,6 +23,7 @@ LARGEST = 1_000_000
 MOST_FILES = 500
 _ENDINGS = (".yaml", ".yml", ".json")
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^}]*)?\}\}")
+_HEADING = re.compile(r"^ {0,3}#{1,2}(?!#)", re.M)
 _STATEMENT = re.compile(r"\{%.*?%\}", re.S)
 _FIELD = re.compile(r"(?<![\w${])\{([A-Za-z_][\w-]*)(?:\.([A-Za-z_]\w*))?\}")
 _TYPES = {"string": "string", "number": "number", "boolean": "boolean", "file": "file"}
@@ -116,8 +117,26 @@ def _file(made: Imported, folder: str, stem: str, values: JsonObject, body: str)
     while place in made.files:
         number += 1
         place = f"{folder}/{name}-{number}.md"
-    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    lines = [f"{key}: {_written(value)}" for key, value in values.items()]
     made.files[place] = "\n".join(["---", *lines, "---", body.strip(), ""])
+
+
+def _written(value: Json) -> str:
+    """A value in YAML; a date, which YAML reads without being asked, is a text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _quoted(text: str) -> str:
+    """A foreign text in which nothing is an expression of ours."""
+    return text.replace("${{", "${{ '${{' }}")
+
+
+def _told(step: JsonObject, prompt: str) -> str:
+    """The section of a step's prompt; one with headings of its own stands at the step."""
+    if _HEADING.search(prompt):
+        step["prompt"] = prompt
+        return ""
+    return f"## {step['id']}\n\n{prompt}"
 
 
 # goose
@@ -143,7 +162,7 @@ def _recipe(text: str, name: str, made: Imported) -> None:
         inputs.setdefault(found[1], {"type": "string", "required": True})
         return f"${{{{ inputs.{found[1]} }}}}"
 
-    said = "\n\n".join(filter(None, task))
+    said = _quoted("\n\n".join(filter(None, task)))
     if _STATEMENT.search(said):
         made.leave_out(name, "conditions and loops in its texts ({% … %})")
     said = _PLACE.sub(place, _STATEMENT.sub("", said))
@@ -171,7 +190,8 @@ def _recipe(text: str, name: str, made: Imported) -> None:
         values["description"] = about
     if inputs:
         values["inputs"] = cast("Json", inputs)
-    _file(made, "workflows", title, {**values, "steps": [step]}, f"## task\n\n{said}")
+    body = _told(step, said)
+    _file(made, "workflows", title, {**values, "steps": [step]}, body)
 
 
 def _parameters(recipe: JsonObject, name: str, made: Imported) -> dict[str, JsonObject]:
@@ -203,7 +223,13 @@ def _typed(value: Json, kind: str) -> Json:
             return cast("Json", json.loads(value))
         except ValueError:
             return value
-    return value if isinstance(value, str) or kind != "string" else json.dumps(value)
+    return value if isinstance(value, str) or kind != "string" else _plain(value)
+
+
+def _plain(value: Json) -> str:
+    """What is no text, as one: 2026-01-01 as it is written, the rest as JSON."""
+    written = _written(value)
+    return written[1:-1] if written.startswith('"') else written
 
 
 def _settings(recipe: JsonObject, name: str, step: JsonObject, made: Imported) -> None:
@@ -247,7 +273,7 @@ def _agent(text: str, path: Path, made: Imported) -> str:
     listed = given.get("tools")
     entries = listed if isinstance(listed, list) else []
     allowed = given.get("allowed_tools")
-    wanted = [one for one in (allowed if isinstance(allowed, list) else entries) if one]
+    wanted = allowed if isinstance(allowed, list) and allowed else entries
     blocked = given.get("blocked_tools")
     tools: list[Json] = []
     for one in wanted:
@@ -261,8 +287,11 @@ def _agent(text: str, path: Path, made: Imported) -> str:
             tools += [tool for tool in _TOOLS[one] if tool not in tools]
         else:
             made.leave_out(name, f"the tool {one}")
-    if tools or values.get("agents"):
-        values["tools"] = tools
+    for one in blocked if isinstance(blocked, list) else ():
+        if one not in entries and one not in wanted:
+            made.leave_out(name, f"the blocked tool {one}")
+    if given.keys() & {"tools", "allowed_tools", "blocked_tools"}:
+        values["tools"] = tools  # also where nothing is left: no list would mean all of them
     if defined := list(_defined(entries, name, made)):
         values["define"] = defined
     for key in given.keys() & set(_RIGHTS):
@@ -327,8 +356,10 @@ def _workflow(text: str, path: Path, agents: Mapping[str, str], made: Imported) 
             step["needs"] = needs
         for key in one.keys() - {"id", "agent", "depends_on", "prompt"}:
             made.leave_out(name, f"{key} of the step {id}")
+        prompt = _FIELD.sub(place, _quoted(as_text(one.get("prompt"))))
+        if section := _told(step, prompt):
+            sections.append(section)
         made_steps.append(step)
-        sections.append(f"## {id}\n\n{_FIELD.sub(place, as_text(one.get('prompt')))}")
     if not made_steps:
         made.leave_out(name, "it has no steps")
         return

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.run_events import RunResumed, RunStarted
+from studio.domain.run_events import RunResumed, RunStarted, Trigger
 from studio.domain.runs import Run
 from studio.domain.workflows import Input, Workflow
 from studio.storage.runs import RunStore
+from studio.tools import ToolFailed, Workspace
 
 from .expressions import ExpressionError, NotRead, as_words
 from .fork import edited_workflow
@@ -83,6 +84,27 @@ class RunFiles:
             await self._store.append(run, now, [goes_on])
         return Plan(await self.workflow_of(run)), run
 
+    async def inputs(
+        self, workflow: Workflow, given: Mapping[str, Json], folder: Path, trigger: Trigger
+    ) -> JsonObject:
+        """The inputs of a run, with defaults; texts become what the input is of.
+
+        For a client files count as there only in the folder, where it may read them (S-4). Raises
+        ConfigurationError for an input that is missing, unknown or does not fit.
+        """
+        place: Callable[[str], Path] = folder.joinpath
+        if trigger == "client":
+            hides = self._engine.services.client_policy().hides
+
+            def place_for_client(name: str) -> Path:
+                found = (workspace := Workspace(folder)).resolve(name)
+                if hides(workspace.relative(found)):
+                    raise ToolFailed(name)
+                return found
+
+            place = place_for_client
+        return await asyncio.to_thread(_fit_inputs, workflow, given, place)
+
     async def workflow_of(self, run: Run) -> Workflow:
         """The workflow of a run as it was when the run began, with what was edited for the run.
 
@@ -123,11 +145,10 @@ def group_of(plan: Plan, started: RunStarted) -> str:
         raise ConfigurationError(f"The group of concurrency cannot be told: {error}.") from error
 
 
-def fit_inputs(workflow: Workflow, given: Mapping[str, Json], folder: Path) -> JsonObject:
-    """The inputs of a run, with defaults; texts become what the input is of.
-
-    Raises ConfigurationError for one that is missing, unknown or does not fit.
-    """
+def _fit_inputs(
+    workflow: Workflow, given: Mapping[str, Json], place: Callable[[str], Path]
+) -> JsonObject:
+    """See ``RunFiles.inputs``; ``place`` finds a file. Blocks."""
     known = {one.name: one for one in workflow.inputs}
     for name in given:
         if name not in known:
@@ -136,7 +157,7 @@ def fit_inputs(workflow: Workflow, given: Mapping[str, Json], folder: Path) -> J
     found: JsonObject = {}
     for name, one in known.items():
         if name in given:
-            found[name] = _fit(one, given[name], folder)
+            found[name] = _fit(one, given[name], place)
         elif one.required and one.default is None:
             about = f": {one.description}" if one.description else ""
             raise ConfigurationError(f"The workflow needs the input {name}{about}.")
@@ -145,7 +166,7 @@ def fit_inputs(workflow: Workflow, given: Mapping[str, Json], folder: Path) -> J
     return found
 
 
-def _fit(one: Input, value: Json, folder: Path) -> Json:
+def _fit(one: Input, value: Json, place: Callable[[str], Path]) -> Json:
     def wrong(what: str) -> ConfigurationError:
         return ConfigurationError(f"The input {one.name} is {what}, not “{value}”.")
 
@@ -170,9 +191,10 @@ def _fit(one: Input, value: Json, folder: Path) -> Json:
         case "object" if isinstance(value, dict):
             return value
         case "file" | "folder" if isinstance(value, str):
-            path = folder / value
-            if path.is_file() if one.type == "file" else path.is_dir():
-                return value
+            with suppress(ToolFailed, OSError):
+                path = place(value)
+                if path.is_file() if one.type == "file" else path.is_dir():
+                    return value
             raise ConfigurationError(
                 f"The {one.type} {value} of the input {one.name} is not there."
             )

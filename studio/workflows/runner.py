@@ -101,7 +101,12 @@ class Runner:
         self._work = StepWork(engine, plan.workflow, run.started)
         self._accounts = RunAccounts(run, (above[0]._accounts, above[1]) if above else None)
         self._desks = Desks(engine, plan, run, self._work, self._accounts.whole, self._record)
-        self._reads = FileReads(engine, run.started.folder, plan.workflow.permissions)
+        self._reads = FileReads(
+            engine,
+            run.started.folder,
+            plan.workflow.permissions,
+            for_client=run.started.trigger == "client",
+        )
         plan.reads = self._reads.functions
         self._above = above
         self._work.above = self._rules

@@ -23,7 +23,7 @@ from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
-from .run_files import RunFiles, fit_inputs, group_of, read_text
+from .run_files import RunFiles, group_of, read_text
 from .run_parts import RunParts, changes
 from .runner import LOOK, YOU_STOPPED, Runner
 
@@ -68,7 +68,7 @@ class WorkflowRuns:
         workflow = await self.files.checked(text, path.stem, str(path), folder)
         if options.digest not in ("", workflow.digest):
             raise ConfigurationError(f"{path} was changed meanwhile.")
-        inputs = fit_inputs(workflow, options.inputs, folder)
+        inputs = await self.files.inputs(workflow, options.inputs, folder, options.trigger)
         plan = Plan(workflow)
         if plan.circle:
             raise ConfigurationError(f"These steps wait for each other: {', '.join(plan.circle)}.")

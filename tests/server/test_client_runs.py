@@ -7,9 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.running_server import PROVIDER, RunningServer, running_server
-from support.workflow_home import asked_in, begin, write
+from support.workflow_home import asked_in, begin, carry_out, write
 
 GREET = """---
 name: Greet
@@ -24,6 +27,14 @@ steps:
 Think of ${{ inputs.request }}, ${{ inputs.tone }}.
 ## say
 Say it: ${{ steps.think.text }}
+"""
+TABLE = """---
+name: Table
+inputs: {table: {type: file, required: true}}
+outputs: {rows: "${{ rows(inputs.table) }}"}
+steps:
+  - {id: say, set: {done: true}}
+---
 """
 SAVE = """---
 name: Save
@@ -143,3 +154,52 @@ async def test_w70_runs_in_the_background_do_no_more_than_clients_may(tmp_path: 
         assert len((await client.get("/v1/runs")).json()["data"]) == 2
         refused = await client.post("/v1/responses", json=body | {"model": "agent/Coder"})
         assert refused.status_code == 400 and "Only workflows" in refused.text
+
+
+async def test_s4_a_client_reads_and_finds_no_file_that_it_may_not(tmp_path: Path) -> None:
+    """W-70: neither by what a workflow reads, nor by asking whether a file is there."""
+    async with running_server(tmp_path, script) as server:
+        folder, client = server.serving.folder, server.client
+        server.house.engine.settings.values.server_rules = {"deny": ["read(private/**)"]}
+        write(folder, "table", TABLE)
+        for name in ("private/p.csv", "open.csv", "../outside.csv"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text("name,pin\nada,1234\n")
+
+        async def begin_with(table: str) -> httpx2.Response:
+            return await client.post(
+                "/v1/runs", json={"workflow": "table", "inputs": {"table": table}}
+            )
+
+        for table in ("private/p.csv", "../outside.csv", str(tmp_path / "outside.csv"), "none"):
+            refused = await begin_with(table)
+            assert refused.status_code == 400 and "is not there" in refused.text, refused.text
+        made = await begin_with("open.csv")
+        done = await wait_for(server, made.json()["id"], "done", "failed")
+        assert done["outputs"]["rows"] == [{"name": "ada", "pin": "1234"}]
+
+        runs = WorkflowRuns(server.house.engine)
+        options = RunOptions({"table": "open.csv"}, trigger="client")
+        path = folder / ".agents" / "workflows" / "table.md"
+        path.write_text(TABLE.replace("inputs.table", "'private/p.csv'"))
+        run = await carry_out(await runs.start(path, folder, options))
+        assert run.end is not None and "1234" not in str(run.end), "a file that is hidden"
+
+
+async def test_w70_a_run_waits_for_the_person_when_the_server_stops(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    def slow(view: RequestView) -> Turn:
+        begun.set()
+        return Turn(Text("Long " * 5000))
+
+    async with running_server(tmp_path, slow) as server:
+        choose_model(server)
+        write(server.serving.folder, "greet", GREET)
+        made = await server.client.post(
+            "/v1/runs", json={"workflow": "greet", "inputs": {"request": "Ada"}}
+        )
+        await begun.wait()
+        await server.serving.stop()
+        run = await WorkflowRuns(server.house.engine).read(made.json()["id"])
+        assert run.state == "paused" and "server" in run.reason, (run.state, run.reason)

@@ -42,6 +42,8 @@ async def test_w7_files_and_rows_are_read(tmp_path: Path) -> None:
         ]
         assert await value(home, "rows('plain.csv')[0].note") == "x"
         assert await value(home, "rows('lines.jsonl')") == [{"n": 1}, [2]]
+        with pytest.raises(ExpressionError, match="a rule keeps it"):
+            await value(home, "rows('lines.jsonl')", (Rule.parse("read(*.jsonl)", "deny"),))
         for wrong, why in (
             ("rows('gone.csv')", "gone.csv"),
             ("rows('../secret.csv')", "outside"),

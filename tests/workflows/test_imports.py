@@ -13,6 +13,7 @@ from studio.agent.agent_parser import parse_agent
 from studio.agent.yaml_text import load_yaml
 from studio.domain.workflows import Workflow
 from studio.workflows import imports
+from studio.workflows.expressions import parse_template
 from studio.workflows.imports import Imported, import_from
 from studio.workflows.reader import read_workflow_text
 from support.engine_home import engine_home
@@ -143,6 +144,40 @@ def test_w12_a_folder_of_the_predecessor(tmp_path: Path) -> None:
     for words in ("safety_mode", "blackboard_write", "autonomous"):
         assert words in told["writer.md"]
     assert "max_tokens of the step write" in told["pipeline.md"] and "memory/" in told
+
+
+def test_w12_headings_and_expressions_of_others_are_text(tmp_path: Path) -> None:
+    said = "You write.\n\n## Form\n\nOnly ${{ secrets.x }} and {{ tag }}."
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"title": "R", "instructions": said, "prompt": "Go."}), "utf-8")
+    [step] = one_workflow(import_from(path)).steps
+    filled = parse_template(step.prompt).evaluate({"inputs": {"tag": "v1"}}, {})
+    assert filled == "You write.\n\n## Form\n\nOnly ${{ secrets.x }} and v1.\n\nGo."
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ["tools: [signal_parent]", "tools: [mcp_foo]\nallowed_tools: []", "blocked_tools: [vfs_write]"],
+)
+def test_w12_no_agent_gets_more_tools_than_it_had(tmp_path: Path, keys: str) -> None:
+    path = tmp_path / "agents" / "a.md"
+    path.parent.mkdir()
+    path.write_text(f"---\nname: A\n{keys}\n---\nYou look.\n", "utf-8")
+    made = import_from(path)
+    assert parse_agent(made.files["agents/a.md"], path).tools == ()
+    assert "signal" in keys or made.left_out
+
+
+def test_w12_dates_are_texts(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        "title: R\nprompt: Go\nparameters:\n"
+        "  - {key: day, input_type: date, requirement: optional, default: 2026-01-01}\n"
+        "response: {json_schema: {type: object, properties: {day: {const: 2026-01-01}}}}\n",
+        "utf-8",
+    )
+    workflow = one_workflow(import_from(path))
+    assert workflow.inputs[0].default == "2026-01-01"
 
 
 @given(st.text(max_size=300))

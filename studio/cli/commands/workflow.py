@@ -291,12 +291,14 @@ async def _import(context: CommandContext, folder: Path, source: Path) -> int:
     from studio.workflows.imports import import_from
 
     def write(path: Path, text: str) -> bool:
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         except FileExistsError:
-            return False
+            if path.exists():
+                return False
+            raise ConfigurationError(f"{path.parent} is no folder.") from None
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be written: {error.strerror}.") from error
         return True
