@@ -23,7 +23,7 @@ from studio.domain.workflows import Workflow, WorkflowTrigger
 from studio.storage.triggers import TriggerMark, TriggerStore
 
 from .reader import digest_of, read_workflow_text
-from .run_files import fit_inputs, read_text
+from .run_files import read_text
 from .runner import Runner
 from .triggers import day_of, is_due, last_time, next_time
 from .workflow_runs import RunOptions, WorkflowRuns
@@ -57,7 +57,7 @@ class Triggers:
         workflow = await self._runs.files.checked(text, path.stem, str(path), folder)
         if not workflow.triggers:
             raise ConfigurationError(f"{path} has no “triggers”.")
-        fit_inputs(workflow, {}, folder)
+        await self._runs.files.inputs(workflow, {}, folder, "schedule")
         if not await self.trusts(path, folder):
             raise ConfigurationError(
                 f"You do not trust {folder}, so its files begin nothing by themselves. Look at "
