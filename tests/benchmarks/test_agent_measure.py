@@ -189,14 +189,14 @@ async def test_the_budget_bounds_all_trials_together(
     provider: _Provider, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """C-27: each gets what is left, and none begins without."""
-    provider.answer = lambda _: Turn(Text("21 days"), usage=Usage(inp=4_000, out=100))
-    used = Caps(tokens=9_000)
+    provider.answer = lambda _: Turn(Text("21 days"), usage=Usage(inp=12_000, out=100))
+    used = Caps(tokens=25_000)
     assert not await measure([OTHER], WHO, tmp_path, 5, used, sandbox, start=start_python)
     lines = read_lines(tmp_path / "trials.jsonl")
     assert [line["end"] for line in lines] == ["done", "done", "token_limit"]
-    assert sum(line["input"] + line["output"] for line in lines) <= 9_000
+    assert sum(line["input"] + line["output"] for line in lines) <= 25_000
     assert "2 trials, at most 2 a task" in report(lines)  # the third is not the model's failure
-    assert not await measure([OTHER], WHO, tmp_path, 3, Caps(tokens=8_200), sandbox)
+    assert not await measure([OTHER], WHO, tmp_path, 3, Caps(tokens=24_200), sandbox)
     more = Caps(tokens=90_000)
     assert await measure([OTHER], WHO, tmp_path, 3, more, sandbox, start=start_python)
     assert [line["try"] for line in read_lines(tmp_path / "trials.jsonl")] == [1, 2, 3, 3]

@@ -20,7 +20,7 @@ import pytest
 
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
-from studio.processes import shell_command
+from studio.processes import command_start
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, explain_failure, find_sandbox
 from studio.processes.sandbox_mounts import Launch, VisiblePaths
@@ -358,7 +358,7 @@ async def test_nothing_survives_stop(place: Place) -> None:
 
 async def test_stop_asks_before_it_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """L-11: a program can tidy up, git its lock for instance."""
-    monkeypatch.setattr(shell_command, "GRACE", HANG)  # a busy computer takes longer than 0.2 s
+    monkeypatch.setattr(command_start, "GRACE", HANG)  # a busy computer takes longer than 0.2 s
     command = "trap 'echo tidied > tidied; exit' TERM; echo x > begun; while :; do sleep 0.01; done"
     task = asyncio.create_task(run.call(place.context(), {"command": command}))
     await until((place.folder / "begun").exists)

@@ -115,7 +115,7 @@ async def test_p5_an_entry_in_the_settings_reaches_the_request_and_its_price(
         engine = home.engine
         engine.settings.values.models["anthropic/sim-model"] = {
             "context_window": 64_000,
-            "input_price": 1_000,
+            "input_price": 10,
             "output_price": 0,
             "tools": True,
         }
@@ -125,7 +125,9 @@ async def test_p5_an_entry_in_the_settings_reaches_the_request_and_its_price(
         session = await home.session()
         await say(session, "Hello")
         (entry,) = await engine.store.ledger(session.info.id)
-        assert await engine.usage_costs.costs([entry]) == [pytest.approx(entry.usage.input / 1_000)]
+        assert await engine.usage_costs.costs([entry]) == [
+            pytest.approx(entry.usage.input / 100_000)
+        ]
         engine.settings.values.models.clear()
         assert await engine.usage_costs.costs([entry]) == [None]
         assert await engine.usage_costs.costs([replace(entry, cost=0.25)]) == [0.25]

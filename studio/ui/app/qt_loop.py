@@ -122,6 +122,14 @@ class StudioLoop(QEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        if self._heap and self._heap[0][2] is handle:  # at rest no timer waits for nothing
+            heapq.heappop(self._heap)
+            handle._scheduled = False
+            while self._heap and self._heap[0][2].cancelled():
+                heapq.heappop(self._heap)
+                self._dead -= 1
+            self._arm()
+            return
         self._dead += 1
         if self._dead > 100 and self._dead * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if not entry[2].cancelled()]
