@@ -43,7 +43,7 @@ NAMES = (
 )  # fmt: skip
 """What is called the same in every language."""
 CODE = re.compile(
-    r"https?://\S*|AIza…|studio\.local|return |wait\(|\S+\.(?:py|md|yaml|txt|gguf)\b|[\w.-]*/[\w./-]+|(?:run|read|fetch)\([^)]*\)"
+    r"https?://\S*|AIza…|studio\.local|return |wait\(|\S+\.(?:py|md|yaml|txt|gguf)\b|\.\w+/|[\w.-]*/[\w./-]+|(?:run|read|fetch)\([^)]*\)"
     r"|\b(?:agent|model|folder|tool|before|after|has|in):\S*"
     r"|&?\b(?:Ctrl|Alt|Shift|Esc|Del|F\d+|Enter|Return)\b(?:\+\S+)?|sk-\S*|BSA…|tvly-…|#[0-9a-f]{6}"
 )
