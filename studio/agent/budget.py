@@ -4,8 +4,9 @@ Before a request is sent, the most that it may use is reserved, and what it real
 booked when it is done. It is booked on several accounts: the turn's, the session's,
 the day's and the month's, those of a step of a workflow and its run, and those of the turn that
 began this one. Where not all of an answer would fit, its output limit is lowered, so that no tree
-of agents uses more than one of its caps (W-20). ``Budgets`` keeps the accounts of the day, the
-month and each session, and makes the budget of a turn from them.
+of agents uses more than one of its caps (W-20). A request is refused only if what it probably
+uses does not fit; if the most does not fit, nothing else is sent meanwhile. ``Budgets`` keeps the
+accounts of the day, the month and each session, and makes the budget of a turn from them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from studio.providers.base import Request
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.sessions.store import SessionStore
 
+from .context.token_count import RequestTokens
 from .usage_costs import TokenRates, UsageCosts, total
 
 Unit: TypeAlias = Literal["tokens", "dollars"]
@@ -83,7 +85,7 @@ LEAST_ANSWER = 256
 ANSWER = 8_192
 """Tokens that are enough for most answers."""
 SHARES = 4
-"""One request gets so much of what many share: less would be left for the others."""
+"""One request gets a part of this many of what many share: the others need some, too."""
 LONGEST_ANSWER = 65_536
 """Tokens that an answer may have where the model's limit is not known."""
 
@@ -91,9 +93,12 @@ LONGEST_ANSWER = 65_536
 class OverBudget(StudioError):
     """A request would go beyond a cap; ``cap`` says whose."""
 
-    def __init__(self, cap: Cap, caps: Caps, unit: Unit) -> None:
+    def __init__(self, cap: Cap, caps: Caps, unit: Unit, *, reached: bool = True) -> None:
         most = amount_text(unit, caps.tokens if unit == "tokens" else caps.dollars)
-        super().__init__(f"Your limit of {most} {OF_CAP[cap]} is reached.")
+        if reached:
+            super().__init__(f"Your limit of {most} {OF_CAP[cap]} is reached.")
+        else:
+            super().__init__(f"The next request may exceed your limit of {most} {OF_CAP[cap]}.")
         self.cap: Cap = cap
         self.unit: Unit = unit
 
@@ -121,26 +126,32 @@ class Account:
         """Requests that are being answered."""
         self._settled = asyncio.Event()
 
-    def room(self, sent: Amount, rate: float) -> tuple[float, Unit]:
-        """Tokens that an answer may have beside requests on their way, and what limits them.
+    def room(self, likely: Amount, most: Amount, rate: float) -> float:
+        """Tokens that an answer may have beside requests on their way.
 
-        ``sent`` is the most that sending the request uses, ``rate`` the dollars of a token of the
-        answer. Raises OverBudget if no answer would fit even without the others.
+        Sending the request probably uses no more than ``likely``, and in no case more than
+        ``most``; ``rate`` are the dollars of a token of the answer. Raises OverBudget if no
+        answer would probably fit even without the others.
         """
-        taken = self.used + sent
-        rooms: list[tuple[float, float, Unit]] = []
+        left, rooms = self.caps_left, [math.inf]
         if self.caps.tokens:
-            left = self.caps.tokens - taken.tokens
-            rooms.append((left - self.reserved.tokens, left, "tokens"))
-        if self.caps.dollars and (sent.dollars or rate):
-            left = self.caps.dollars - taken.dollars
-            beside = left - self.reserved.dollars
-            rooms.append((_answers(beside, rate), _answers(left, rate), "dollars"))
-        for _, alone, unit in rooms:
-            if alone < LEAST_ANSWER:
-                raise OverBudget(self.cap, self.caps, unit)
-        found, _, unit = min(rooms, default=(math.inf, math.inf, "tokens"))
-        return found, unit
+            alone = left.tokens - likely.tokens
+            beside = left.tokens - self.reserved.tokens - most.tokens
+            rooms.append(self._room("tokens", alone, beside))
+        if self.caps.dollars and (most.dollars or rate):
+            alone = _answers(left.dollars - likely.dollars, rate)
+            beside = _answers(left.dollars - self.reserved.dollars - most.dollars, rate)
+            rooms.append(self._room("dollars", alone, beside))
+        return min(rooms)
+
+    def _room(self, unit: Unit, alone: float, beside: float) -> float:
+        if alone < LEAST_ANSWER:
+            reached = self.shares[unit] > NEARLY
+            raise OverBudget(self.cap, self.caps, unit, reached=reached)
+        if self.open:
+            return beside
+        # The other half is for more than what is likely: nothing else may use it meanwhile.
+        return max(beside, LEAST_ANSWER, alone / 2)
 
     def reserve(self, most: Amount) -> None:
         self.open += 1
@@ -160,7 +171,12 @@ class Account:
     @property
     def left(self) -> Amount:
         """What is left of the caps; of no use where there is none."""
-        return Amount(self.caps.tokens, self.caps.dollars) - self.used - self.reserved
+        return self.caps_left - self.reserved
+
+    @property
+    def caps_left(self) -> Amount:
+        """The same, with what is reserved."""
+        return Amount(self.caps.tokens, self.caps.dollars) - self.used
 
     @property
     def nearly(self) -> bool:
@@ -198,8 +214,8 @@ def _answers(dollars: float, rate: float) -> float:
 class Reservation:
     """The reserved amount of one request; ``settle`` books what it used, the first time.
 
-    ``answer`` is how many tokens the answer may have; where that is less than it would have, an
-    answer that ends there has reached ``limit``.
+    ``answer`` is how many tokens the answer may have; ``shortened`` if it might have more without
+    the caps.
     """
 
     def __init__(
@@ -207,19 +223,23 @@ class Reservation:
         accounts: Iterable[Account],
         most: Amount,
         answer: int = 0,
-        limit: OverBudget | None = None,
+        shortened: bool = False,
     ) -> None:
         self._accounts = tuple(accounts)
         self._most = most
         self.answer = answer
-        self.limit = limit
+        self.shortened = shortened
 
     def bounded(self, request: Request) -> Request:
         """The request with an output limit of no more than what is reserved."""
-        if self.limit is None:
+        if not self.shortened:
             return request
         limit = min(request.output_limit or self.answer, self.answer)
         return replace(request, output_limit=limit, ceiling=self.answer)
+
+    def cut(self, output: int) -> bool:
+        """Whether an answer of so many tokens that reached a limit had all that it was given."""
+        return self.shortened and (not output or output > NEARLY * self.answer)
 
     def settle(self, used: Amount = NO_AMOUNT) -> None:
         for account in self._accounts:
@@ -233,34 +253,40 @@ class Budget:
     def __init__(self, accounts: Iterable[Account]) -> None:
         self.accounts = tuple(dict.fromkeys(accounts))
 
-    async def reserve(self, sent: Amount, wanted: int, rate: float = 0.0) -> Reservation:
+    async def reserve(
+        self,
+        sent: Amount,
+        wanted: int,
+        rate: float = 0.0,
+        *,
+        likely: Amount | None = None,
+        shares: int = SHARES,
+    ) -> Reservation:
         """Wait until a request fits beside those being answered; raises OverBudget.
 
-        ``sent`` is the most that sending it uses, ``wanted`` are the tokens that its answer may
-        have, each for ``rate`` dollars. It gets fewer where that is all that is left, or where it
-        would leave too little for others that work for the same run or turn.
+        ``sent`` is the most that sending it uses, ``likely`` what it probably uses at the most.
+        ``wanted`` are the tokens that its answer may have, each for ``rate`` dollars. It gets
+        fewer where that is all that is left, or where it would leave too little for others that
+        work for the same run or turn: then one of so many ``shares``.
         """
         while True:
-            rooms = [(*account.room(sent, rate), account) for account in self.accounts]
-            room, unit, tight = min(
-                rooms, key=lambda one: one[0], default=(math.inf, "tokens", None)
-            )
-            if tight is None or room >= SHARES * wanted:
+            rooms = [(one.room(likely or sent, sent, rate), one) for one in self.accounts]
+            room, tight = min(rooms, key=lambda one: one[0], default=(math.inf, None))
+            if tight is None or room >= shares * wanted:
                 answer = wanted
                 break
             shared = tight.open or tight.cap in ("run", "step")
-            answer = min(wanted, int(max(ANSWER, room / SHARES) if shared else room))
+            answer = min(wanted, int(max(ANSWER, room / shares) if shared else room))
             if answer <= room:
                 break
             if not tight.open:
                 answer = int(room)
                 break
             await tight.change()
-        limit = OverBudget(tight.cap, tight.caps, unit) if tight and answer < wanted else None
         most = sent + Amount(answer, answer * rate)
         for account in self.accounts:
             account.reserve(most)
-        return Reservation(self.accounts, most, answer, limit)
+        return Reservation(self.accounts, most, answer, answer < wanted)
 
     def part(self, share: float) -> Caps:
         """A share of what may still be used, of all accounts the least (W-35)."""
@@ -312,16 +338,20 @@ class RequestMeter:
         self._rate = rate
         self._rates = asyncio.ensure_future(rates)
 
-    async def reserve(self, tokens: int, request: Request) -> Reservation:
-        """Wait until a request that sends at most so many tokens may go out.
+    async def reserve(
+        self, tokens: RequestTokens, request: Request, *, shares: int = SHARES
+    ) -> Reservation:
+        """Wait until a request that sends so many tokens may go out.
 
         No price counts where none is known. Raises OverBudget or OverRate.
         """
         rates = await asyncio.shield(self._rates)
         dearest = max(rates.fresh, rates.written) if rates is not None else 0.0
-        sent = Amount(tokens, tokens * dearest)
+        sent = Amount(tokens.most, tokens.most * dearest)
+        likely = Amount(tokens.likely, tokens.likely * dearest)
         rate = rates.output if rates is not None else 0.0
-        reservation = await self.budget.reserve(sent, _longest_answer(request), rate)
+        wanted = _longest_answer(request)
+        reservation = await self.budget.reserve(sent, wanted, rate, likely=likely, shares=shares)
         try:
             self._rate.take()
         except BaseException:

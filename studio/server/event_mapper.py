@@ -16,6 +16,7 @@ from studio.domain.events import (
     PermissionResolved,
     ReasoningDelta,
     StepEnded,
+    StepStarted,
     TextDelta,
     ToolQueued,
     ToolStarted,
@@ -98,11 +99,13 @@ class EventMapper:
                 return self._text(event.text)
             case ReasoningDelta():
                 return [ReasoningPart(event.text)]
+            case StepStarted():  # a step may end several times: its answer came in pieces
+                self._ended_step = event.step > 1 or bool(self._words)
             case StepEnded() if event.beside:
                 self._usage += event.usage
             case StepEnded():
                 self._usage += event.usage
-                self._ended_step, self._stop = True, event.stop
+                self._stop = event.stop
                 self._stopped_at = event.stopped_at
             case ToolQueued() if event.external:
                 self._calls.append(ToolCall(event.call_id, event.name, event.arguments))

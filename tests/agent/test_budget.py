@@ -51,15 +51,15 @@ def end_of(events: list[object]) -> TurnComplete:
 async def test_w20_an_answer_gets_what_is_left_and_none_is_begun_below_256_tokens() -> None:
     budget = Budget([Account("turn", Caps(1000)), Account("day", Caps(dollars=1.0))])
     first = await budget.reserve(Amount(100, 0.1), 8000, 0.0001)
-    assert first.answer == 900 and first.limit is not None and first.limit.cap == "turn"
+    assert first.answer == 900 and first.shortened
     bounded = first.bounded(Request("m", [], output_limit=5000))
     assert (bounded.output_limit, bounded.ceiling) == (900, 900)
     first.settle(Amount(644))
-    with pytest.raises(OverBudget, match="1,000 tokens for one turn") as over:
+    with pytest.raises(OverBudget, match="may exceed your limit of 1,000 tokens for one") as over:
         await budget.reserve(Amount(101), 8000)
     assert (over.value.cap, over.value.unit) == ("turn", "tokens")
     whole = await budget.reserve(Amount(1), 300)
-    assert whole.limit is None and whole.bounded(Request("m", [])) == Request("m", [])
+    assert not whole.shortened and whole.bounded(Request("m", [])) == Request("m", [])
 
 
 async def test_one_waits_for_another_that_may_use_the_rest() -> None:
@@ -82,7 +82,10 @@ async def test_a_request_that_failed_gives_its_place_back() -> None:
 
 
 REQUESTS = st.lists(
-    st.tuples(st.integers(1, 4000), st.integers(0, 60_000), st.integers(0, 3), st.integers(0, 2)),
+    st.tuples(
+        *(st.integers(1, 4000), st.integers(0, 60_000), st.integers(0, 3), st.integers(0, 2)),
+        st.integers(1, 4),
+    ),
     min_size=1,
     max_size=64,
 )
@@ -92,16 +95,17 @@ RATES = (0.0, 0.000015, 0.000075)
 
 @given(REQUESTS, st.lists(CAPS, min_size=4, max_size=4))
 async def test_w20_no_tree_of_agents_goes_beyond_one_of_its_caps(
-    requests: list[tuple[int, int, int, int]], caps: list[Caps]
+    requests: list[tuple[int, int, int, int, int]], caps: list[Caps]
 ) -> None:
     """64 at a time, each on a branch of its own of a tree of accounts; what comes back is
-    anything up to what was allowed."""
+    anything up to what was allowed, for what was likely to be sent."""
     tree = [Account("turn", one) for one in caps]
 
-    async def one(sent: int, answer: int, branch: int, price: int) -> None:
+    async def one(sent: int, answer: int, branch: int, price: int, times: int) -> None:
         accounts, rate = [tree[0], tree[branch]], RATES[price]
         try:
-            held = await Budget(accounts).reserve(Amount(sent, sent * rate / 5), 60_000, rate)
+            likely, most = (Amount(n, n * rate / 5) for n in (sent, sent * times))
+            held = await Budget(accounts).reserve(most, 60_000, rate, likely=likely)
         except OverBudget:
             return
         await asyncio.sleep(0)
@@ -116,6 +120,24 @@ async def test_w20_no_tree_of_agents_goes_beyond_one_of_its_caps(
         assert account.open == 0
 
 
+async def test_w20_what_may_not_fit_is_sent_alone_and_leaves_room_for_more_than_is_likely() -> None:
+    account = Account("session", Caps(1000))
+    small = await Budget([account]).reserve(Amount(10), 100)
+    likely, most = Amount(400), Amount(1600)
+    waiting = asyncio.ensure_future(Budget([account]).reserve(most, 8000, likely=likely))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    small.settle()
+    held = await waiting
+    assert held.answer == 300 and held.shortened
+    assert held.cut(300) and held.cut(0) and not held.cut(100)  # which ended for another reason
+    other = asyncio.ensure_future(Budget([account]).reserve(Amount(10), 100))
+    await asyncio.sleep(0)
+    assert not other.done()
+    held.settle(Amount(700))
+    (await other).settle()
+
+
 def test_a_rate_lets_through_so_many_an_hour_and_says_how_long() -> None:
     rate = RequestRate(lambda: 2)
     now = time.time()
@@ -128,6 +150,36 @@ def test_a_rate_lets_through_so_many_an_hour_and_says_how_long() -> None:
 
 
 # The whole house
+
+
+@pytest.mark.parametrize(
+    ("characters", "caps", "limit"),
+    [(60_000, Caps(tokens=50_000), 10_000), (280_000, Caps(dollars=5.0), 15_000)],
+)
+async def test_w20_l14_a_request_that_fits_is_sent_though_nobody_counted_it(
+    characters: int, caps: Caps, limit: int, tmp_path: Path
+) -> None:
+    """Each of its bytes might be a token, but that is no reason to refuse it."""
+    limits: list[int] = []
+
+    def script(view: RequestView) -> Turn:
+        limits.append(view.limit or 0)
+        return Turn(Words("Read."), usage=Usage(characters // 4, out=20))
+
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session(model="claude-opus-4-1")  # 18.75 and 75 dollars a million
+        await session.change(caps=caps)
+        assert end_of(list(await say(session, "word " * (characters // 5)))).reason == "done"
+        assert limits[0] > limit
+        if caps.tokens:
+            await session.change(caps=Caps(tokens=25_000))
+            end = end_of(list(await say(session, "more " * 5_000)))
+            assert (end.reason, end.cap) == ("token_limit", "session")
+            assert (
+                end.detail
+                == "The next request may exceed your limit of 25,000 tokens for this chat."
+            )
+            assert len(home.asked) == 1
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
@@ -273,11 +325,11 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
     ("setting", "most", "reason", "said"),
     [
         ("requests_per_hour", 1, "request_limit", "1 request an hour is reached"),
-        ("turn_tokens", 1, "token_limit", "1 token for one turn is reached"),
-        ("session_tokens", 1, "token_limit", "1 token for this chat is reached"),
-        ("day_tokens", 1, "token_limit", "1 token for today is reached"),
-        ("month_tokens", 1, "token_limit", "1 token for this month is reached"),
-        ("long_dollars", 1e-6, "money_limit", "for one turn is reached"),
+        ("turn_tokens", 1, "token_limit", "may exceed your limit of 1 token for one turn"),
+        ("session_tokens", 1, "token_limit", "may exceed your limit of 1 token for this chat"),
+        ("day_tokens", 1, "token_limit", "may exceed your limit of 1 token for today"),
+        ("month_tokens", 1, "token_limit", "may exceed your limit of 1 token for this month"),
+        ("long_dollars", 1e-6, "money_limit", "0.00 for one turn"),
         ("long_steps", 1, "step_limit", "the one step"),
         ("long_seconds", 1, "time_limit", "its limit of 1 s"),
     ],

@@ -64,6 +64,28 @@ class Provider:
         return Turn(Text("Done."), usage=spent, pace=SLOW)
 
 
+async def test_w20_a_long_answer_goes_on_while_its_run_has_room(tmp_path: Path) -> None:
+    """It is shortened for others that may work for the run; that alone is no end of the run."""
+    whole, pieces = "".join(f"{n:04}" for n in range(10_000)) * 2, list[int]()
+
+    def script(view: RequestView) -> Turn:
+        """A token has four characters."""
+        assert view.limit is not None
+        done = sum(pieces)
+        pieces.append(min(view.limit, 20_000 - done))
+        text = whole[4 * done : 4 * sum(pieces)]
+        stop = "end" if text and sum(pieces) == 20_000 else "max_tokens"
+        return Turn(Text(text), stop=stop, usage=Spent(2_000 + done, out=pieces[-1]))
+
+    step = '  - {id: say, agent: Lead, model: anthropic/claude-opus-5, prompt: "Much"}\n'
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        save(home.engine.paths.agents, agent("Lead"))
+        run = await carry_out(await begin(home, workflow(step, "budget: {dollars: 1}\n")))
+        assert run.end is not None and run.end.state == "done", run.paused
+        assert run.step("say").text == whole and run.dollars < 1
+        assert len(pieces) > 1 and pieces[0] < 10_000, pieces
+
+
 @pytest.mark.parametrize(
     ("seed", "budget", "step"),
     [(1, "dollars: 1", "tokens: 150000"), (2, "tokens: 300000", "dollars: 0.7")],

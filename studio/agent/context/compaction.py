@@ -34,7 +34,7 @@ from studio.domain.transcript import SUMMED_UP, Transcript
 from studio.providers.base import Request
 
 from .summarizer import ModelAccess, SummaryWriter
-from .token_count import BYTES_PER_TOKEN, ContextPart, TokenEstimator
+from .token_count import BYTES_PER_TOKEN, ContextPart, RequestTokens, TokenEstimator
 from .truncation import SHORTENED, TRUNCATION_LENGTHS, shorten_results, truncate_results
 
 TRIGGER_SHARE = 0.75
@@ -173,9 +173,9 @@ class Compactor:
         """Tokens of the next request: the provider's count plus an estimate of new items."""
         return await self._weighed(self._estimator.total, self._history)
 
-    async def most_tokens(self) -> int:
-        """Tokens that the next request has at the most, see ``TokenEstimator.most``."""
-        return await self._weighed(self._estimator.most, self._history)
+    async def bounds(self) -> RequestTokens:
+        """Tokens of the next request, see ``TokenEstimator.bounds``."""
+        return await self._weighed(self._estimator.bounds, self._history)
 
     async def _weighed(self, of: _Weighing[Weighed], history: NativeHistory) -> Weighed:
         sent, usage = self._transcript.last_sent, self._transcript.last_usage

@@ -23,7 +23,7 @@ from studio.domain.models import ModelInfo
 from studio.domain.records import dataclass
 from studio.providers.base import Provider, Reply, Request
 
-from .token_count import most_of_request
+from .token_count import tokens_of_request
 
 SUMMARY_FAILED = (
     "The summary could not be written ({why}). Each of the earlier exchanges was shortened to a "
@@ -84,7 +84,7 @@ class SummaryWriter:
 
     async def _asked(self, request: Request) -> str:
         access = self._access
-        tokens = await asyncio.to_thread(most_of_request, request)
+        tokens = await asyncio.to_thread(tokens_of_request, request)
         reservation = await access.meter.reserve(tokens, request)
         request = reservation.bounded(request)
         stream, began, words = access.provider.stream(request), time.monotonic(), list[str]()

@@ -76,6 +76,8 @@ KINDS: tuple[PartKind, ...] = get_args(PartKind)
 _RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
 BYTES_PER_TOKEN = 4
 """Approximate bytes of text per token."""
+MARGIN = 1.5
+"""How many times the estimated tokens what nobody counted probably has at the most."""
 OVERHEAD = 16
 """Tokens that an item may have beside its words."""
 MAX_RATIO = 4.0
@@ -113,6 +115,14 @@ class ContextPart:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class RequestTokens:
+    """Tokens that a request sends: ``likely`` no more than these, and ``most`` in no case more."""
+
+    likely: int
+    most: int
+
+
 class EstimatedHistory(Protocol):
     """What the estimator reads of a history; see ``NativeHistory``."""
 
@@ -137,6 +147,8 @@ class TokenEstimator:
         self._part_weights: Weights = Counter()
         self._cumulative: list[int] = [0]
         """Estimated tokens up to each item, the head first."""
+        self._cumulative_most: list[int] = [0]
+        """The same at the most, without the head."""
 
     def unweighed(self, history: EstimatedHistory) -> int:
         """How many items are not estimated yet."""
@@ -155,22 +167,19 @@ class TokenEstimator:
             self.ratio = min(max(usage.input / known, 1 / MAX_RATIO), MAX_RATIO)
         return usage.input + round(self.ratio * (whole - known))
 
-    def most(self, history: EstimatedHistory, sent: Sent | None, usage: Usage) -> int:
-        """Tokens that the next request has at the most.
+    def bounds(self, history: EstimatedHistory, sent: Sent | None, usage: Usage) -> RequestTokens:
+        """Tokens of the next request, of which some may be uncounted.
 
-        What the provider has counted is known; of the rest each byte may be one. What the
-        program writes itself, the system prompt and the tools, has two at least to each.
+        What the provider has counted is known. Of the rest each byte of a text may be one at the
+        most; what the program writes itself, the system prompt and the tools, has two at least to
+        each. A picture or document has what its size tells.
         """
-        self._weigh(history)
+        tokens = self.total(history, sent, usage)
         counted = self._counted(history, sent, usage)
-        first = counted or 0
-        whole, known = self._cumulative[-1], self._cumulative[first]
-        head = usage.input if counted is not None else 2 * self._head
-        if counted is None:
-            known = self._head
-        new = history.items[first:]
-        unread = sum(map(_unread_bytes, new))
-        return head + BYTES_PER_TOKEN * (whole - known) + unread + OVERHEAD * len(new)
+        known = usage.input if counted is not None else 0
+        most = usage.input if counted is not None else 2 * self._head
+        most += self._cumulative_most[-1] - self._cumulative_most[counted or 0]
+        return _request_tokens(known, tokens - known, most)
 
     def parts(
         self, history: EstimatedHistory, sent: Sent | None, usage: Usage
@@ -199,10 +208,12 @@ class TokenEstimator:
             self._part_weights["tools"] = sum(map(tool_tokens, history.tools))
             self._head = self._part_weights.total()
             self._cumulative = [self._head]
+            self._cumulative_most = [0]
         for item in history.items[len(self._cumulative) - 1 :]:
-            weights = self._scale.weigh(item)
+            weights, most = self._scale.weigh_with_most(item)
             self._part_weights += weights
             self._cumulative.append(self._cumulative[-1] + weights.total())
+            self._cumulative_most.append(self._cumulative_most[-1] + most)
 
     def _is_of(self, history: EstimatedHistory) -> bool:
         of = (history.epoch, history.chain[0])
@@ -224,6 +235,16 @@ class ItemEstimator:
     def __init__(self, tools: Collection[ToolSpec]) -> None:
         self._readers = {spec.name for spec in tools if _reads_files(spec)}
         self._names: dict[str, str] = {}
+        self._blobs = 0
+        """Tokens of the pictures and documents until now."""
+
+    def weigh_with_most(self, item: Json) -> tuple[Weights, int]:
+        """The weights of an item, and the tokens that it has at the most."""
+        before = self._blobs
+        weights = self.weigh(item)
+        blobs = self._blobs - before
+        texts = BYTES_PER_TOKEN * (weights.total() - blobs)
+        return weights, blobs + texts + _unread_bytes(item) + OVERHEAD
 
     def weigh(self, item: Json) -> Weights:
         weights: Weights = Counter()
@@ -248,6 +269,7 @@ class ItemEstimator:
     def _words(self, text: str, kind: PartKind, key: str, weights: Weights) -> None:
         if key in _BLOBS and (tokens := blob_tokens(text)):
             weights["files"] += tokens
+            self._blobs += tokens
             return
         if kind == "messages" and "</" in text:
             for name, part in _marked(text):
@@ -287,15 +309,22 @@ def tool_tokens(spec: ToolSpec) -> int:
     return _text_tokens(json.dumps(about, ensure_ascii=False))
 
 
-def estimate_request(request: Request) -> int:
-    """Estimated tokens of a single request."""
+def tokens_of_request(request: Request) -> RequestTokens:
+    """Tokens of a single request, which nobody counted."""
     scale = ItemEstimator(request.tools)
-    return _text_tokens(request.system) + sum(scale.weigh(item).total() for item in request.history)
+    estimate = _text_tokens(request.system)
+    most = BYTES_PER_TOKEN * estimate + OVERHEAD
+    for item in request.history:
+        weights, most_of_item = scale.weigh_with_most(item)
+        estimate += weights.total()
+        most += most_of_item
+    return _request_tokens(0, estimate, most)
 
 
-def most_of_request(request: Request) -> int:
-    """Tokens that a single request has at the most."""
-    return BYTES_PER_TOKEN * estimate_request(request) + OVERHEAD * (len(request.history) + 1)
+def _request_tokens(known: int, estimate: int, most: int) -> RequestTokens:
+    """Of ``known`` tokens and an ``estimate`` of the others."""
+    likely = known + round(MARGIN * estimate)
+    return RequestTokens(likely, max(most, likely))
 
 
 def _unread_bytes(value: Json) -> int:

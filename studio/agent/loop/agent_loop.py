@@ -23,6 +23,9 @@ from .turn_context import FinishedCall, Guard, TurnContext, TurnEnd, TurnEvents,
 MAX_COMPACTIONS = 2
 """How often in a row the history is compacted because a provider says that it is too long."""
 
+MAX_PIECES = 8
+"""Requests that an answer may take whose pieces a cap shortens."""
+
 
 class AgentLoop:
     """One run of the loop; ``events`` receives what happens."""
@@ -71,7 +74,7 @@ class AgentLoop:
 
     async def _step(self) -> TurnEnd | None:
         """One request and the calls of its reply; None if another step has to follow."""
-        reply = await self._request()
+        reply = await self._whole_reply()
         if reply.calls and (end := await self._run_tools(reply)):
             return end
         if reply.stop in ("refusal", "content_filter"):
@@ -85,8 +88,6 @@ class AgentLoop:
         if (reply.calls and not cut_short) or reply.stop == "pause":
             return None
         if reply.stop == "max_tokens":
-            if (limit := self.requests.limit) is not None:
-                raise limit
             return TurnEnd("token_limit", "The answer reached the model's output limit.")
         if self.context.steering and self.state.step < self.state.limits.steps:
             return None
@@ -96,12 +97,22 @@ class AgentLoop:
                 return end
         return None if self.state.notes else TurnEnd("done", reply.detail)
 
+    async def _whole_reply(self) -> Reply:
+        """The reply of this step; what a cap cut is followed by more while there is room (W-20)."""
+        reply = await self._request()
+        for _ in range(MAX_PIECES - 1):
+            if reply.calls or not self.requests.cut:
+                break
+            await self._resume()
+            reply = await self._request()
+        return reply
+
     async def _request(self) -> Reply:
         """Request the reply of this step, with as many attempts as needed."""
         while True:
             await self._before_request()
-            most = await self.context.compactor.most_tokens()
-            attempt = self.requests.attempt(self.state.step, most)
+            tokens = await self.context.compactor.bounds()
+            attempt = self.requests.attempt(self.state.step, tokens)
             try:
                 async with aclosing(attempt) as received:
                     async for item in received:

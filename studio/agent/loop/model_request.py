@@ -13,7 +13,8 @@ from contextlib import aclosing, suppress
 from dataclasses import fields, replace
 from typing import cast
 
-from studio.agent.budget import OverBudget, Reservation
+from studio.agent.budget import SHARES, Reservation
+from studio.agent.context.token_count import RequestTokens
 from studio.agent.prompts import CALL_BROKEN_OFF
 from studio.domain.codec import encode
 from studio.domain.errors import ProviderError
@@ -101,8 +102,10 @@ class ModelRequests:
         self._failed = 0
         """Attempts of this step that failed."""
         self._rebuilt = self._warned = self._waits = False
-        self.limit: OverBudget | None = None
-        """The cap that the last answer was shortened for, if it was."""
+        self.cut = False
+        """Whether the last answer broke off because a cap shortened it: there may be room yet."""
+        self._shares = SHARES
+        """Of as many shares of what is left an answer gets one; after one that was cut, more."""
         self._skip = asyncio.Event()
         self._attempt: _Attempt | None = None
         self._began = asyncio.Event()
@@ -117,12 +120,14 @@ class ModelRequests:
             self._skip.set()
             self._attempt.give_up()
 
-    async def attempt(self, step: int, tokens: int) -> AsyncGenerator[Event | Reply, None]:
+    async def attempt(
+        self, step: int, tokens: RequestTokens
+    ) -> AsyncGenerator[Event | Reply, None]:
         """Send one request and yield its events; the last item is the reply.
 
         The caller stops reading at the reply, so nothing may follow it. A reply without calls
         is in the history by then. If no reply comes, the attempt failed and the wait is over:
-        send the next attempt. ``tokens`` is what the request has at the most. Raises
+        send the next attempt. ``tokens`` are those of the request. Raises
         ContextTooLong, OverBudget, and ProviderError if no attempt is left.
         """
         self._skip.clear()
@@ -163,7 +168,7 @@ class ModelRequests:
                 async with asyncio.timeout(wait):
                     await self._began.wait()
 
-    async def _send(self, step: int, tokens: int) -> AsyncGenerator[Event | Reply, None]:
+    async def _send(self, step: int, tokens: RequestTokens) -> AsyncGenerator[Event | Reply, None]:
         provider, request = self._access.provider, self._request(step)
         if (recorder := self._context.recorder) is not None:
             turn_id, chain = self._context.started.turn_id, self._history.chain[-1]
@@ -172,8 +177,9 @@ class ModelRequests:
             self._warned = True
             yield Notice(warning)
         sent = self._context.ledger.expect(provider, request, self._history)
-        reservation = await self._access.meter.reserve(tokens, request)
-        self.limit, request = reservation.limit, reservation.bounded(request)
+        meter = self._access.meter
+        reservation = await meter.reserve(tokens, request, shares=self._shares)
+        request = reservation.bounded(request)
         try:
             attempt = _Attempt(provider.stream(request))
             try:
@@ -202,6 +208,8 @@ class ModelRequests:
                 why = self._state.reason_for_calls(error, CALL_BROKEN_OFF)
                 await self._history.add_unrun(reply, why)
                 raise
+            self.cut = reply.stop == "max_tokens" and reservation.cut(reply.usage.output)
+            self._shares = max(self._shares // 2, 1) if self.cut else SHARES
             if reply.items and not reply.calls:  # at once after the end of the step
                 await self._history.append_last(reply.items)
         finally:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from studio.agent.budget import Budget, RequestMeter, RequestRate
-from studio.agent.context.token_count import most_of_request
+from studio.agent.context.token_count import tokens_of_request
 from studio.agent.prompts import ROUTING_SYSTEM
 from studio.agent.provider_factory import ProviderFactory
 from studio.agent.usage_costs import token_rates
@@ -316,7 +316,7 @@ class ModelRouter:
         request = Request(target[1], items, system, output_limit=ANSWER, facts=facts)
         purse = RequestMeter(budget, self._rate, token_rates(*target, READS, facts))
         try:
-            reservation = await purse.reserve(most_of_request(request), request)
+            reservation = await purse.reserve(tokens_of_request(request), request)
         except StudioError:
             return None
         text, reply = "", Reply()

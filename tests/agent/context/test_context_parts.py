@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from studio.agent.context.compaction import WindowBudget
 from studio.agent.context.summarizer import summarize_in_lines
-from studio.agent.context.token_count import PAGE, blob_tokens
+from studio.agent.context.token_count import MARGIN, PAGE, blob_tokens, tokens_of_request
 from studio.agent.context.truncation import (
     KEPT_RESULTS,
     TRUNCATION_LENGTHS,
@@ -34,7 +34,7 @@ from studio.domain.events import Pinned, Summarised, SummaryUndone, TextDelta, T
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.transcript import Transcript
 from studio.providers.anthropic.adapter import AnthropicProvider
-from studio.providers.base import Provider
+from studio.providers.base import Provider, Request
 from studio.providers.gemini.adapter import GeminiProvider
 from studio.providers.http import Http
 from studio.providers.ollama.adapter import OllamaProvider
@@ -239,3 +239,14 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
         assert again == context, "the same after a restart"
         await say(session, "Again")
         assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda one: one.name)
+def test_w20_a_picture_has_no_more_tokens_than_its_size_tells(provider: Provider) -> None:
+    """Of its text each byte may be a token, which would make four pictures of one."""
+    picture = Image("image/png", sample_files.picture(size=(1200, 900)))
+    plain = tokens_of_request(Request("m", provider.user_items([Text("Look")])))
+    seen = tokens_of_request(Request("m", provider.user_items([Text("Look"), picture])))
+    tokens = 1200 * 900 // 750
+    assert tokens <= seen.likely - plain.likely < 1.1 * MARGIN * tokens
+    assert tokens <= seen.most - plain.most < 1.1 * MARGIN * tokens
