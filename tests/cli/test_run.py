@@ -164,7 +164,7 @@ async def test_a_turn_has_bounds_of_its_own(tmp_path: Path) -> None:
     async with at_provider(tmp_path / "two", "anthropic", script) as (terminal, simulator):
         opus = ("run", "--provider", "anthropic", "--model", "claude-opus-5-5")
         ended = await terminal(*opus, "--budget", "0.05", "Loop")
-        assert ended.code == 3 and "$0.05 for one turn is reached" in ended.err
+        assert ended.code == 3 and "may exceed your limit of $0.05 for one turn" in ended.err
         assert len(reply_requests(simulator)) <= 3
         for wrong in ("free", "0", "-1", "10 euros"):
             refused = await terminal(*BASE, f"--budget={wrong}", "Loop")
