@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.permission.invisible_characters import escape_invisible
+from studio.agent.prompts import EDITOR_NO_ANSWER
 from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.events import AwaitingReply
@@ -32,7 +33,6 @@ from studio.domain.questions import AskedQuestion, joined_answers
 
 from .updates import SessionUpdates, text_content
 
-NO_ANSWER = "The editor brought no answer. Decide yourself, and say what you assumed."
 UNANSWERED = "nobody answered in the editor"
 ANSWER = "answer"
 """Begins the name of a form's field, before the number of the question."""
@@ -144,7 +144,7 @@ class ClientRequests:
 
     async def _reply(self, asked: AwaitingReply) -> None:
         """Ask the agent's questions: in a form, or one after the other as any editor can."""
-        answers, first = [NO_ANSWER], asked.asked[0]
+        answers, first = [EDITOR_NO_ANSWER], asked.asked[0]
         one_of = len(asked.asked) == 1 and first.choices and not first.several
         try:
             if self._forms and not one_of:

@@ -256,6 +256,9 @@ MASKED = (
 NOBODY_ANSWERS = "Nobody is here to answer. Decide yourself, and say what you assumed."
 """The answer to an agent's questions where no person is."""
 NOT_ANSWERED = "No answer: decide yourself, and say what you assumed."
+EDITOR_NO_ANSWER = "The editor brought no answer. Decide yourself, and say what you assumed."
+UNANSWERED = frozenset(("", NOBODY_ANSWERS, NOT_ANSWERED, EDITOR_NO_ANSWER))
+"""What stands for an answer where there is none."""
 ANSWERED = "Question: {question}\nAnswer: {answer}"
 """One of several questions with its answer."""
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from studio.agent.budget import NEARLY, OF_CAP, Account, Budget, OverBudget, Unit, amount_text
-from studio.agent.prompts import LAST_STEP, NEARLY_OUT, NOBODY_ANSWERS, NOT_ANSWERED
+from studio.agent.prompts import LAST_STEP, NEARLY_OUT, UNANSWERED
 from studio.domain.events import Event, HistoryBegun, Told
 from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.records import dataclass
@@ -102,12 +102,11 @@ class WrapUpGuard(Guard):
         self._refused.add(bound.name)  # unless the answer says otherwise
         try:
             choices = Choice(bound.more), Choice(NO)
-            text = bound.text
-            while answer := (await self.ask(AskedQuestion(text, choices))).strip():
-                nobody = answer in (NOT_ANSWERED, NOBODY_ANSWERS)
-                if nobody or re.match(f"{_YES}|{_NO}", answer, re.I):
+            answer = ""
+            for text in (bound.text, f"{bound.text} {YES_OR_NO}"):
+                answer = (await self.ask(AskedQuestion(text, choices))).strip()
+                if answer in UNANSWERED or re.match(f"{_YES}|{_NO}", answer, re.I):
                     break
-                text = f"{bound.text} {YES_OR_NO}"
             if re.match(_YES, answer, re.I):
                 bound.extend()
                 self._refused.discard(bound.name)
