@@ -172,7 +172,9 @@ class RunStore:
                 raise StorageError(f"There is no run {run_id}.")
             if row[0] not in ("", own) and self._db.living({row[0]}):
                 raise RunInUse
-            db.execute("UPDATE runs SET owner = ? WHERE id = ?", (own, run_id))
+            if row[0] != own:  # what was asked of the program before is over with its claim
+                query = "UPDATE runs SET owner = ?, stop_wanted = '' WHERE id = ?"
+                db.execute(query, (own, run_id))
 
         await self._db.write(write)
 
@@ -182,7 +184,10 @@ class RunStore:
         await self._db.execute(query, run_id, self._db.owner)
 
     async def want_stop(self, run_id: str, reason: str) -> None:
-        """Have the program that carries out a run stop it, within a second."""
+        """Have the program that carries out a run stop it, within a second.
+
+        An empty ``reason`` takes that back.
+        """
         query = "UPDATE runs SET stop_wanted = ? WHERE id = ?"
         await self._db.execute(query, sanitise_text(reason), run_id)
 

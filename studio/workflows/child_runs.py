@@ -23,6 +23,7 @@ from studio.storage.runs import NewRun
 from .expressions import as_words
 from .plan import Plan
 from .run_files import RunFiles, group_of, read_text
+from .step_work import seconds_of
 
 MOST_DEEP = 8
 """Workflows in each other."""
@@ -78,7 +79,11 @@ def outcome_of(step: Step, item: str, run: Run) -> StepFinished:
     """What came of a step whose run has its end."""
     assert run.end is not None
     faults: list[Fault] = [""]
-    if run.end.state == "failed":
+    state = run.end.state
+    if state == "stopped" and 0 < seconds_of(step) <= run.worked:
+        state = "failed"
+        faults = ["timeout"]
+    elif state == "failed":
         faults = [one.last.fault for one in run.steps.values() if one.last and one.last.fault]
     exposed: dict[str, Exposed] = {}
     for one in run.steps.values():
@@ -86,7 +91,7 @@ def outcome_of(step: Step, item: str, run: Run) -> StepFinished:
             exposed.setdefault(found.exposure, found)
     values = list(run.end.outputs.values())
     return StepFinished(
-        *(step.id, item, run.end.state, run.end.reason),
+        *(step.id, item, state, run.end.reason),
         text=as_words(values[0] if len(values) == 1 else run.end.outputs) if values else "",
         outputs=run.end.outputs,
         fault=faults[0] if faults else "error",

@@ -117,7 +117,10 @@ class Clash:
 
 
 class Desks:
-    """The desks of one run; ``record`` is the runner's."""
+    """The desks of one run; ``record`` is the runner's.
+
+    ``accounts`` are those that a merge by an agent is booked on.
+    """
 
     def __init__(
         self,
@@ -125,14 +128,14 @@ class Desks:
         plan: Plan,
         run: Run,
         work: StepWork,
-        account: Account,
+        accounts: Callable[[], list[Account]],
         record: Callable[..., Awaitable[object]],
     ) -> None:
         self._engine = engine
         self._plan = plan
         self._run = run
         self._work = work
-        self._account = account
+        self._accounts = accounts
         self._record = record
         self._place = engine.paths.data / "desks"
         self._contents = BlobStore(self._place / "contents.db")
@@ -384,7 +387,8 @@ class Desks:
         )
         session = await self._work.session(step, clash.id)
         await self._record(StepStarted(MERGE, clash.id, session_id=session.info.id))
-        outcome = await self._work.run(step, clash.id, session, said, Budget([self._account]), ())
+        budget = Budget(self._accounts())
+        outcome = await self._work.run(step, clash.id, session, said, budget, ())
         if not isinstance(outcome, StepFinished):
             outcome = StepFinished(MERGE, clash.id, "failed", "It was not merged.", fault="error")
         await self._record(outcome)

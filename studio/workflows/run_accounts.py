@@ -35,8 +35,12 @@ class RunAccounts:
 
     def of(self, step: Step) -> list[Account]:
         """Those that a step's requests are booked on, up to the accounts of the runs above."""
+        return [*self._of_step(step), *self.upward()]
+
+    def upward(self) -> list[Account]:
+        """Those of the run and what it is below."""
         above = self._above[0].of(self._above[1]) if self._above is not None else []
-        return [*self._of_step(step), self.whole, *above]
+        return [self.whole, *above]
 
     def book(self, steps: Iterable[Step], spent: Iterable[tuple[str, Amount]]) -> Amount:
         """Count what the run used until now, which is returned.

@@ -66,7 +66,16 @@ from .run_accounts import RunAccounts, out_of_time
 from .run_files import RunFiles
 from .run_questions import ASKS, Key, QuestionsBelow, session_question
 from .step_tasks import StepTasks
-from .step_work import Held, Interrupted, Outcome, StepWork, Unsure, Waiting, failed_start
+from .step_work import (
+    Held,
+    Interrupted,
+    Outcome,
+    StepWork,
+    Unsure,
+    Waiting,
+    failed_start,
+    seconds_of,
+)
 from .unsure import REPEATED, told_about, unsure_actions, unsure_question
 
 Listener: TypeAlias = Callable[[float, RunEvent], None]
@@ -100,7 +109,7 @@ class Runner:
         self._store = store
         self._work = StepWork(engine, plan.workflow, run.started)
         self._accounts = RunAccounts(run, (above[0]._accounts, above[1]) if above else None)
-        self._desks = Desks(engine, plan, run, self._work, self._accounts.whole, self._record)
+        self._desks = Desks(engine, plan, run, self._work, self._accounts.upward, self._record)
         self._reads = FileReads(
             engine,
             run.started.folder,
@@ -109,6 +118,8 @@ class Runner:
         )
         plan.reads = self._reads.functions
         self._above = above
+        self._seconds = seconds_of(above[1]) if above else 0.0
+        """Those that the step may work which this run is; 0 for any time."""
         self._work.above = self._rules
         self._work.paused = lambda step: self.run.paused is not None or step in self.run.held
         self._child_runs = ChildRuns(RunFiles(engine, store))
@@ -216,7 +227,18 @@ class Runner:
         for one in self.run.busy:
             if one.step == step and one.run_id:
                 child = await self._child(self.plan.workflow.step(step), one.run_id)
-                await child.raise_cap(caps)
+                await child.raise_cap(caps, minutes=minutes)
+        if minutes and not step:
+            await self._raise_minutes_below(minutes)
+
+    async def _raise_minutes_below(self, minutes: float) -> None:
+        """Let the runs below that have a limit of their own work as long, if theirs is less."""
+        for one in tuple(self.run.busy):
+            if one.run_id:
+                child = await self._child(self.plan.workflow.step(one.step), one.run_id)
+                if 0 < child._minutes < minutes:
+                    await child._record(CapRaised(child.run.caps[""], "", minutes))
+                await child._raise_minutes_below(minutes)
 
     async def stop(self, reason: str = YOU_STOPPED) -> None:
         """End the run with all that belongs to it (W-19)."""
@@ -226,11 +248,10 @@ class Runner:
             await self._record(RunPaused(reason))  # nothing begins meanwhile
         await self._stop_steps([(one.step, one.item) for one in self.run.busy], reason)
         left = [
-            StepFinished(
-                step.id, "", "stopped" if self.run.step(step.id).tries else "skipped", reason
-            )
+            StepFinished(step.id, "", "stopped" if begun else "skipped", reason)
             for step in self.plan.workflow.steps
             if not self.run.step(step.id).over
+            for begun in [step.id in self.run.items or bool(self.run.step(step.id).tries)]
         ]
         await self._record(*left)
         await self._desks.offer()
@@ -342,8 +363,11 @@ class Runner:
         return self.run.minutes or self.plan.workflow.budget.minutes
 
     async def _out_of_time(self) -> bool:
-        """Pause the run if it has worked as long as it may."""
+        """Pause the run if it has worked as long as it may; end it where its step may no more."""
         worked = self.run.worked_until(time.time())
+        if self._seconds and worked >= self._seconds:
+            await self.stop(f"It was stopped after {self._seconds:g} s.")
+            return True
         if not self._minutes or self.run.paused is not None or worked < self._minutes * 60:
             return False
         reason = out_of_time(self._minutes)
@@ -380,8 +404,9 @@ class Runner:
             return True
         now = time.time()
         waits = [max(decision.due - now, 0.0)] if decision.due else []
-        if self._minutes and self.run.works:
-            waits.append(max(self._minutes * 60 - self.run.worked_until(now), 0.0))
+        most = min(filter(None, (self._minutes * 60, self._seconds)), default=0.0)
+        if most and self.run.works:
+            waits.append(max(most - self.run.worked_until(now), 0.0))
         await self._tasks.change(min(waits, default=None))
         return False
 
@@ -464,13 +489,18 @@ class Runner:
         """
         events = tuple(await self._desks.with_changes(events))
         now = time.time()
+        over: list[str] = []
         for event in events:
             self.run.apply(now, event)
+            if isinstance(event, StepFinished):
+                over += self._let_go(event.step, event.item)
         if (reached := stop_after(self.plan, self.run, events)) is not None:
             self.run.apply(now, reached)
             events = (*events, reached)
         runs = await self._store.append(self.run, now, events, below)
         await self._desks.put_away(events)
+        for run_id in over:
+            await self._store.release(run_id)
         if any(isinstance(event, StepFinished) for event in events):
             self._reads.forget()
         for event in events:
@@ -655,8 +685,14 @@ class Runner:
         await self._recording.settled()
         if run.end is None:
             return Waiting(run.paused)
-        await self._store.release(run.id)
         return outcome_of(step, one.item, run)
+
+    def _let_go(self, step: str, item: str) -> list[str]:
+        """Keep neither the session nor the run of a try that is over; the run, if it has one."""
+        if (session := self._sessions.pop((step, item), None)) is not None:
+            self._keys.pop(session.info.id, None)
+        run_id = self.run.step(step, item).run_id
+        return [run_id] if self._children.pop(run_id, None) is not None else []
 
     def _show_question(self, key: Key, child: Runner) -> None:
         """Ask the first question of a run below as this one's, with the way to it (W-22)."""

@@ -155,6 +155,7 @@ class WorkflowRuns:
                 if (run := await self.read(run_id)).end is not None:
                     return run
                 await asyncio.sleep(LOOK)
+            await self.store.want_stop(run_id, "")
             raise
         try:
             await runner.stop()

@@ -9,6 +9,7 @@ import pytest
 
 from studio.domain.agents import Caps
 from studio.domain.errors import ConfigurationError
+from studio.domain.permissions import Rule
 from studio.domain.run_events import CapReached, RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.runs import RunInUse
@@ -180,3 +181,45 @@ async def test_w22_a_question_of_an_ended_program_takes_no_answer(tmp_path: Path
             await again.answer(question.id, "run")
         assert not again.run.allowed and not again.run.answers
         assert next(again.run.questions)[1].id == question.id
+
+
+async def test_w20_more_minutes_reach_the_runs_below(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", by_words({"Inner": "Done."})) as home:
+        steps = "  - {id: i, agent: Writer, prompt: Inner}\n  - {id: j, needs: i, set: {a: 1}}\n"
+        write(home.folder, "inner", workflow(steps, "budget: {minutes: 0.0000001}\n"))
+        write(home.folder, "middle", workflow("  - {id: m, workflow: inner}\n"))
+        runner = await begin(home, workflow("  - {id: w, workflow: middle}\n"))
+        run = await carry_out(runner)
+        assert run.state == "paused" and "minutes" in run.reason
+        await runner.raise_cap(run.caps[""], minutes=60.0)
+        await runner.resume()
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done", run.reason
+
+
+@pytest.mark.parametrize("most", ["timeout: 1s", "budget: {minutes: 0.00001}"])
+async def test_w20_a_step_that_is_a_workflow_has_no_more_time_than_others(
+    tmp_path: Path, most: str
+) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        await home.engine.services.rules.add(Rule.parse("run(*)"), None)
+        write(home.folder, "inner", workflow("  - {id: i, run: sleep 60}\n"))
+        runner = await begin(home, workflow(f"  - {{id: w, workflow: inner, {most}}}\n"))
+        run = await carry_out(runner)
+        last = run.step("w").last
+        assert run.end is not None and run.end.state == "failed" and last is not None
+        assert last.fault == "timeout" and last.reason.startswith("It was stopped after")
+        assert runner.run_ids == [run.id]  # what is over is let go
+
+
+async def test_w19_items_that_are_done_make_no_step_that_was_left_out(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", []) as home, within():
+        each = "  - {id: each, for_each: [1, 2], approve: 'Yes ${{ item }}?'}\n"
+        steps = f"{each}  - {{id: end, needs: each, set: {{a: 1}}}}\n"
+        runner = await begin(home, workflow(steps))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: len(list(runner.run.questions)) == 2)
+        await runner.answer(next(runner.run.questions)[1].id, True)
+        await runner.stop()
+        run = await work
+        assert (run.step("each").state, run.step("end").state) == ("stopped", "skipped")

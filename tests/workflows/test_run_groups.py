@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from studio.domain.runs import Run
+from studio.storage.runs import RunInUse
+from studio.workflows import workflow_runs
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -124,3 +126,23 @@ async def test_w6_a_run_waits_for_none_that_it_is_below(tmp_path: Path) -> None:
         write(home.folder, "leaf", workflow("  - {id: l, set: {a: 1}}\n", top))
         runner = await begin(home, workflow("  - {id: t, workflow: middle}\n", top))
         assert (await started(runner)).state == "done"
+
+
+async def test_w19_a_wish_to_stop_ends_with_who_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflow_runs, "PATIENCE", 1)
+    async with (
+        engine_home(tmp_path, "anthropic", []) as home,
+        engine_home(tmp_path, "anthropic", []) as other,
+        within(),
+    ):
+        runner = await begin(home, workflow(WAITS))
+        mine, others = WorkflowRuns(home.engine), WorkflowRuns(other.engine)
+        with pytest.raises(RunInUse):  # nobody carries it out, and it is claimed
+            await others.stop(runner.run.id)
+        assert not await mine.store.stop_wanted(runner.run.id)
+        await mine.store.want_stop(runner.run.id, "In vain.")
+        await mine.close(runner)
+        await others.store.claim(runner.run.id)
+        assert not await mine.store.stop_wanted(runner.run.id)

@@ -68,7 +68,10 @@ class LiveRuns(QObject):
 
     async def stop(self, run_id: str) -> None:
         """End a run with all that belongs to it."""
-        runner = await self.claim(run_id)
+        if (runner := self._runners.get(run_id)) is None:
+            await self.runs.stop(run_id)
+            self.told.emit(run_id)
+            return
         await runner.stop()
         if run_id not in self._busy:
             await self._let_go(runner)
