@@ -420,15 +420,14 @@ class MainWindow(QMainWindow):
             return
         if self.chat.session is not None and self.chat.view.canvas.waiting():
             self._show_chat()
-            self.chat.view.canvas_viewport.go_to_waiting()
+            self.chat.show_question()
             return
 
         async def work() -> None:
             waiting = await self.chat_list.waiting()
             if waiting is not None:
                 await self._open(waiting)
-                self.chat.view.flush()
-                self.chat.view.canvas_viewport.go_to_waiting()
+                self.chat.show_question()
             elif await self.chat_list.needs():
                 self.pages.show_page("needs")
 

@@ -252,6 +252,7 @@ class ChatPage(PaintedWidget):
         """Look for words in the chat, at first for what is selected in one line of it."""
         if self.session is None:
             return
+        self.show_graph(False)
         selected = self.view.canvas_viewport.selection
         text = self.view.canvas_viewport.selected_text().strip() if selected else ""
         self.find_strip.open(text if "\n" not in text else "")
@@ -264,6 +265,7 @@ class ChatPage(PaintedWidget):
         if self.view.finder.find is None:
             self.find()
         else:
+            self.show_graph(False)
             self.view.finder.step(by)
 
     # Chats
@@ -273,12 +275,20 @@ class ChatPage(PaintedWidget):
         from studio.storage.sessions.search_filters import read_filters
         from studio.ui.transcript.find import Wanted
 
+        self.show_graph(False)
         self.view.flush()
         words = read_filters(query, time.time()).words
         self.view.finder.go_to_line(Wanted(words, each_word=True), line)
 
+    def show_question(self) -> None:
+        """Scroll to the next question that waits in the chat, and give it the keyboard."""
+        self.show_graph(False)
+        self.view.flush()
+        self.view.canvas_viewport.go_to_waiting()
+
     def show_block(self, block: int) -> bool:
         """Scroll to a block of the chat and give it the keyboard; False if there is none."""
+        self.show_graph(False)
         self.view.flush()
         blocks = self.session.transcript.blocks if self.session is not None else ()
         index = self.view.canvas.index_of_block(block) if block < len(blocks) else None

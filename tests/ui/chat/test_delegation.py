@@ -122,3 +122,36 @@ async def test_w32_w38_w62_agents_at_work_in_rows_tree_and_graph(tmp_path: Path,
         await until(lambda: rows(person)[1:] == ["Done"], "the row")
         assert person.blocks(NoticeBlock)[-1].text == "Helper, in the background, is done."
         await until(lambda: not seen.shown)
+
+
+@on_window_loop
+async def test_w62_the_graph_gives_way_to_what_is_wanted_of_the_chat(tmp_path: Path) -> None:
+    """W-22: a search, its next hit and a question are seen, not reached behind the graph."""
+    script = cast(
+        Lead=[Turn(delegate("Helper", "look")), ASK],
+        Helper=[helper],
+    )
+    save(Paths.below(tmp_path / "studio").agents, LEAD, HELPER)
+    async with at_window(tmp_path, "anthropic", script, setup=led) as person:
+        chat = person.window.chat
+        person.say("Go")
+        await until(lambda: person.view.canvas.waiting(), "the question")
+        await until(lambda: chat.agents.members, "those who work for it")
+
+        def show_graph() -> None:
+            person.press(Key.Key_G, CTRL)
+            assert chat.graph.isVisible() and not chat.view.isVisible()
+
+        def shows_chat() -> bool:
+            return chat.view.isVisible() and not chat.graph.isVisible()
+
+        show_graph()
+        person.press(Key.Key_F, CTRL)
+        assert shows_chat() and person.focused() is chat.find_strip.field
+        person.type("Which")
+        show_graph()
+        person.press(Key.Key_F3)
+        assert shows_chat()
+        show_graph()
+        person.press(Key.Key_J, CTRL)
+        assert shows_chat() and chat.view.isAncestorOf(person.focused())

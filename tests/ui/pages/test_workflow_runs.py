@@ -452,3 +452,41 @@ async def test_w9_the_window_begins_what_is_due_and_asks(tmp_path: Path) -> None
         await asked(view)
         person.click(view.inspector.run.card.buttons[0])
         await over(view)
+
+
+@on_window_loop
+async def test_w31_no_key_reaches_the_run_behind_a_comparison(tmp_path: Path) -> None:
+    """Neither letters nor Tab; a run that is wanted from elsewhere comes in its place."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        view = await start(person, page)
+        await asked(view)
+        other = record(view).run.id
+        view.leave()
+        await until(page.run_button.isVisible)
+        view = await start(person, page)
+        await asked(view)
+        view.show_tab(HISTORY)
+        await until(lambda: len(view.inspector.history.rows) == 2)
+        person.click(view.inspector.history.compare)
+        compare = view.compare
+        await until(lambda: compare.rows, "the comparison")
+        assert person.focused() is compare.list
+        before = view._stack.currentIndex()
+        for key in (Key.Key_P, Key.Key_T, Key.Key_B, Key.Key_Period):
+            person.press(key)
+        assert view._stack.currentIndex() == before, "T changes what is below the graph"
+        for _ in range(12):
+            person.press(Key.Key_Tab)
+            focus = person.focused()
+            assert not (view.column.isAncestorOf(focus) or view.inspector.isAncestorOf(focus))
+        person.window.resize(person.window.width() - 40, person.window.height())
+        assert view.inspector.isHidden() and compare.width() == view.width()
+        compare.list.setFocus()
+        person.press(Key.Key_Escape)
+        assert compare.isHidden() and view.column.isVisible() and view.inspector.isVisible()
+        assert person.focused() is view.inspector.history.list
+        view.compare_runs()
+        page.open("run", other)
+        await until(lambda: record(view).run.id == other, "the other run")
+        assert compare.isHidden() and view.column.isVisible()

@@ -383,5 +383,7 @@ class CompareView(PaintedWidget):
                     self.again_wanted.emit(self.second.current, *row.key)
             case Qt.Key.Key_Escape:
                 self.left.emit()
+            case _ if event.text().isprintable() and event.text():
+                event.accept()  # the letters of the run below mean nothing here
             case _:
                 super().keyPressEvent(event)

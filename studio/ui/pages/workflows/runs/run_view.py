@@ -93,6 +93,8 @@ class RunView(PaintedWidget):
         self._reading = False
         self._read_again = False
         self._inspector_wanted = True
+        self._compares = False
+        """Whether two runs are shown in place of this one."""
         self._make_head()
         self._make_body()
         self._ticks = QTimer(self, interval=1000)
@@ -220,13 +222,13 @@ class RunView(PaintedWidget):
         put(self.column, 0, 0, width - side if shown and self.roomy else width, height)
         top = 0 if self.roomy else px(48) + 1
         put(self.inspector, width - side, top, side, height - top)
-        self.inspector.setVisible(shown)
+        self.inspector.setVisible(shown and not self._compares)
         self.inspector.raise_()
         self.side.setChecked(shown)
         wanted = px(LOWER[self._stack.currentIndex()])
         self._lower.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
         self._show_answer_button()
-        if "compare" in self.__dict__:  # asking for it would make it
+        if self._compares:
             put(self.compare, 0, 0, width, height)
 
     def _toggle_inspector(self) -> None:
@@ -255,6 +257,7 @@ class RunView(PaintedWidget):
 
     def show_run(self, run_id: str) -> Coroutine[Any, Any, None]:
         """Show a run as it is, or was at its end, unless another is wanted meanwhile (W-66)."""
+        self._show_compare(False)
         self._wanted += 1
         return self._show_run(run_id, self._wanted)
 
@@ -295,6 +298,7 @@ class RunView(PaintedWidget):
     def show_history(self, source: str) -> None:
         """Show the newest run of a file, with all of them beside it."""
         self.source = source
+        self._show_compare(False)
         self.show_tab(HISTORY)
         self.show_inspector(True)
         self.inspector.history.list.setFocus()
@@ -341,18 +345,23 @@ class RunView(PaintedWidget):
             return
         at = ids.index(self.record.run.id)
         older = min(at + 1, len(ids) - 1)
-        self.compare.setGeometry(self.rect())
-        self.compare.show()
-        self.compare.raise_()
+        self._show_compare(True)
         self.compare.show_runs(self._infos, ids[older], ids[min(at, older - 1)])
 
+    def _show_compare(self, wanted: bool) -> None:
+        """Show two runs in place of this one, which no key reaches meanwhile, or that again."""
+        if wanted != self._compares:
+            self._compares = wanted
+            self.compare.setVisible(wanted)
+            self.column.setVisible(not wanted)
+            self._place()
+
     def _leave_compare(self) -> None:
-        self.compare.hide()
+        self._show_compare(False)
         self.inspector.history.list.setFocus()
 
     async def _run_from(self, run_id: str, step: str, item: str) -> None:
         """Show a step of a run, from where it can be run again."""
-        self._leave_compare()
         await self.show_run(run_id)
         self.choose(step, item)
         self.show_tab(STEP)
