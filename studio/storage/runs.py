@@ -25,6 +25,12 @@ _COLUMNS = (
     "id, name, source, folder, digest, number, state, reason, tokens, dollars, created, updated"
 )
 
+_PARENT = """coalesce((
+    SELECT json_extract(body, '$.parent') FROM run_events
+    WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
+), '')"""
+"""The run that a run is a step of; empty for none."""
+
 
 class RunInUse(StorageError):
     """Another program carries out this run."""
@@ -137,10 +143,7 @@ class RunStore:
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
             ), 'manual'), owner FROM runs
             WHERE substr(id, 1, ?1) = ?2 AND (?3 = '' OR source = ?3)
-            AND (?1 > 0 OR '' = coalesce((
-                SELECT json_extract(body, '$.parent') FROM run_events
-                WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-            ), ''))
+            AND (?1 > 0 OR {_PARENT} = '')
             AND (?5 = '' OR ?5 = coalesce((
                 SELECT json_extract(body, '$.trigger') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
@@ -156,9 +159,13 @@ class RunStore:
         return [RunInfo(*cast("Any", row), live=owner in living) for *row, owner in rows]
 
     async def waiting(self) -> list[str]:
-        """The ids of the runs that wait for the person, the one that changed last first."""
+        """The ids of the runs that wait for the person, the one that changed last first.
+
+        What a run asks that is a step of another one, that one asks.
+        """
         rows = await self._db.rows(
-            "SELECT id FROM runs WHERE state IN ('needs_you', 'unsure') ORDER BY updated DESC, id"
+            f"""SELECT id FROM runs WHERE state IN ('needs_you', 'unsure') AND {_PARENT} = ''
+            ORDER BY updated DESC, id"""
         )
         return [str(id) for (id,) in rows]
 

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from studio.agent.session.session import Session
 from studio.domain.blocks import NoticeBlock
+from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.ui.pages.needs.page import NeedsPage
+from studio.ui.pages.needs.waiting import Known, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import agent, cast, delegate, results, save, says
-from support.waiting import until
+from support.engine_home import engine_home
+from support.waiting import until, within
 from support.window import CTRL, Key, alone, at_window, on_window_loop
+from support.workflow_home import begin, carry_out, write
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -92,8 +97,71 @@ async def test_w22_what_waits_is_listed_with_its_path_and_answered(tmp_path: Pat
         await until(lambda: workflows.run_view.record is not None, "the run")
 
 
+@on_window_loop
+async def test_w22_an_answer_is_given_though_the_page_looks_again(tmp_path: Path) -> None:
+    script = cast(Helper=[Turn(Call("ask", {"question": "Which branch?", "choices": ["a", "b"]}))])
+    save(Paths.below(tmp_path / "studio").agents, agent("Helper"))
+
+    def helped(settings: SettingsFile) -> None:
+        settings.values.default_agent = "Helper"
+
+    async with at_window(tmp_path, "anthropic", script, setup=helped) as person:
+        person.say("Go")
+        await until(lambda: person.view.canvas.waiting(), "the question")
+        window = person.window
+        row = window.sidebar._rows["needs"]
+        await until(row.isVisible)
+        person.click(row)
+        page = window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 1)
+        person.press(Key.Key_2)
+        page._again.timeout.emit()
+        await until(lambda: results_in(person.session) == ["b"], "the answer")
+
+
+OUTER = """\
+---
+name: Outer
+steps:
+  - {id: below, workflow: gate}
+  - {id: more, approve: And this?}
+---
+"""
+
+
+async def test_w22_a_question_below_counts_once_and_a_run_is_read_once(tmp_path: Path) -> None:
+    """The run above asks it; what was read of a run is not read again."""
+    async with engine_home(tmp_path, "anthropic", []) as home, within():
+        write(home.folder, "gate", GATE)
+        runner = await begin(home, OUTER)
+        assert (await carry_out(runner)).state == "needs_you"
+        below = runner.run.step("below").run_id
+        store = WorkflowRuns(home.engine).store
+        assert next(Run(await store.events(below)).questions), "the run below asks too"
+        assert await store.waiting() == [runner.run.id]
+        assert await count_waiting(home.engine) == 1
+        known: dict[str, Known] = {}
+        found = await find_waiting(home.engine, known)
+        assert sorted(one.path[1:] for one in found) == [("below", "ok"), ("more",)]
+        first, count = known[runner.run.id]
+        await runner.answer(
+            next(one.question.id for one in found if one.path[1:] == ("more",)), True
+        )
+        (left,) = await find_waiting(home.engine, known)
+        assert left.path[1:] == ("below", "ok")
+        again, now = known[runner.run.id]
+        assert again is first and now > count
+        await runner.stop()
+        assert not await find_waiting(home.engine, known) and not known
+
+
+def results_in(session: Session) -> list[str]:
+    return [one.reply for one in session.transcript.last_calls]
+
+
 def results_of(child: object) -> list[str]:
     from studio.agent.delegation.child import Child
 
     assert isinstance(child, Child)
-    return [one.reply for one in child.session.transcript.last_calls]
+    return results_in(child.session)

@@ -24,7 +24,7 @@ from studio.ui.widgets import Button, Hairline, Index, Label
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_rounded, paint_text
 
-from .waiting import Waiting, find_waiting
+from .waiting import Known, Waiting, find_waiting
 
 LIST = 376
 AGAIN = 2_000
@@ -122,6 +122,7 @@ class NeedsPage(Page):
         super().__init__(theme, engine, run)
         t = theme
         self.count = Label(t, "", "ui", "text2", digits=True)
+        self._known: dict[str, Known] = {}
         self._model = _Questions()
         self.list = LetterList(t, tr("Needs you"))
         self.list.setModel(self._model)
@@ -165,7 +166,7 @@ class NeedsPage(Page):
             self._again.stop()
 
     async def _read(self) -> None:
-        self._show(await find_waiting(self._engine))
+        self._show(await find_waiting(self._engine, self._known))
 
     def _show(self, rows: Sequence[Waiting]) -> None:
         ids = [row.question.id for row in rows]
@@ -215,7 +216,8 @@ class NeedsPage(Page):
     def _answer(self, value: Json) -> None:
         row = self.chosen
         if row is not None and row.here:
-            self._replace(self._give(row, value))
+            self._show([one for one in self._model.rows if one is not row])
+            self._run(self._give(row, value))  # the next look must not cancel it
 
     async def _give(self, row: Waiting, value: Json) -> None:
         session = await self._engine.sessions.open(row.session_id)
@@ -227,7 +229,6 @@ class NeedsPage(Page):
                     return
         else:
             session.answer_question(row.question.id, str(value))
-        self._show([one for one in self._model.rows if one is not row])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """J and K choose, digits press the buttons of the answers, Escape leaves."""

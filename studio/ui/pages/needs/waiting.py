@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
@@ -13,6 +14,9 @@ from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.storage.runs import RunStore
 from studio.ui.translation import tr
+
+Known: TypeAlias = tuple[Run, int]
+"""A run after so many of its events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,18 @@ async def count_waiting(engine: Engine) -> int:
     return len(await _sessions(engine)) + len(await RunStore(engine.database).waiting())
 
 
-async def find_waiting(engine: Engine) -> list[Waiting]:
-    """All questions: those of each run, then those of chats, the oldest first."""
+async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
+    """All questions: those of each run, then those of chats, the oldest first.
+
+    ``known`` are the runs that waited before, by id: of these only what is new is read.
+    """
     found: list[Waiting] = []
     store = RunStore(engine.database)
-    for run_id in await store.waiting():
-        run = Run(await store.events(run_id))
+    waiting = await store.waiting()
+    for run_id in known.keys() - set(waiting):
+        del known[run_id]
+    for run_id in waiting:
+        run = await _read(store, run_id, known)
         started = run.started
         if started is None:
             continue
@@ -57,6 +67,15 @@ async def find_waiting(engine: Engine) -> list[Waiting]:
             for question in _questions(session)
         ]
     return found
+
+
+async def _read(store: RunStore, run_id: str, known: dict[str, Known]) -> Run:
+    run, count = known.get(run_id) or (Run(), 0)
+    new = await store.events(run_id, count)
+    for at, event in new:
+        run.apply(at, event)
+    known[run_id] = run, count + len(new)
+    return run
 
 
 async def _sessions(engine: Engine) -> list[tuple[SessionInfo, tuple[str, ...]]]:
