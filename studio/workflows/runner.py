@@ -335,7 +335,8 @@ class Runner:
                 return
             names = ", ".join(name for _, name in ahead)
             if busy == "skip":
-                await self.stop(f"It was left out, because {names} is not over.")
+                verb = "is" if len(ahead) == 1 else "are"
+                await self.stop(f"It was left out, because {names} {verb} not over.")
                 return
             for run_id, _ in ahead if busy == "cancel" else ():
                 number = f"run {started.number}"

@@ -13,6 +13,9 @@ from studio.agent.permission.rule_suggestions import warning_about
 from studio.domain.agents import Caps
 from studio.domain.permissions import Rule
 from studio.ui.engine_texts import TEMPLATES, tr_engine
+from studio.workflows.run_accounts import out_of_time
+from studio.workflows.runner import YOU_SAID
+from studio.workflows.unsure import REPEATED
 from support.languages import language
 
 ROOMS = ("agent", "domain", "providers", "storage", "tools", "workflows")
@@ -110,3 +113,30 @@ def test_what_a_rule_lets_run_is_said_in_german() -> None:
         assert tr_engine(warning_about([Rule("allow", "run", "pytest *")])) == (
             "pytest führt Code des Ordners aus: Diese Regel erlaubt jedes Programm."
         )
+
+
+def test_what_a_run_says_is_said_in_german() -> None:
+    """W-6, W-16, W-20, W-26: also of several runs that it waits for."""
+    capped = [str(OverBudget(cap, Caps(dollars=5.0), "dollars")) for cap in ("run", "step")]
+    ahead = "Story, run 1, Story, run 3"
+    with language("de"):
+        for said in (
+            *capped,
+            out_of_time(1),
+            out_of_time(60),
+            YOU_SAID,
+            REPEATED,
+            f"It waits for {ahead}.",
+            "It was left out, because Story, run 1 is not over.",
+            f"It was left out, because {ahead} are not over.",
+            "Story, run 5, took its place.",
+            "It was not merged.",
+            "1 file waits for you as drafts.",
+            "2 files wait for you as drafts.",
+            "The group of concurrency cannot be told: there is no input x.",
+            "The agent has used $4.00 of your limit of $5.00 for this run. May it go on?",
+            "The agent has used $4.00 of your limit of $5.00 for this step. May it go on?",
+        ):
+            assert tr_engine(said) != said, said
+        assert tr_engine("Story, run 5, took its place.").startswith("Story, Lauf 5, ")
+        assert "60 Minuten" in tr_engine(out_of_time(60))

@@ -46,7 +46,7 @@ async def test_w6_runs_of_a_group_wait_are_left_out_or_take_the_place(tmp_path: 
         third = await begun(home, "skip")
         end = (await started(third)).end
         assert end is not None and end.state == "stopped"
-        assert end.reason == "It was left out, because Story, run 1, Story, run 3 is not over."
+        assert end.reason == "It was left out, because Story, run 1, Story, run 3 are not over."
         await first.answer(await asks(first), True)
         assert (await work).state == "done"
         await asks(second)  # it is its turn
