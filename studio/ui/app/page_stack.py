@@ -120,6 +120,7 @@ class PageStack(QStackedWidget):
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
+        page.answered.connect(lambda *given: self._page("workflows", engine).answer(*given))
         page.notified.connect(self.notified)
         self.addWidget(page)
         return page

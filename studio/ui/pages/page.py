@@ -17,6 +17,7 @@ from studio.ui.widgets.painting import PaintedWidget
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
+    from studio.domain.jsonvalue import Json
     from studio.ui.chat.model.chat_model import ChatModel
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None]
@@ -40,6 +41,8 @@ class Page(PaintedWidget):
     """The person wants to see all keys."""
     notified = Signal(str, str)
     """Something out of sight needs the person or is over: its key, and words; none withdraw it."""
+    answered = Signal(str, str, object)
+    """The person answered a question of a run: its id, that of the question, and the answer."""
     decided = Signal()
     """A draft was decided; the sidebar counts again."""
 
@@ -56,6 +59,9 @@ class Page(PaintedWidget):
 
         ``target`` names what on the page is wanted, for pages that know such names.
         """
+
+    def answer(self, run_id: str, question: str, value: Json) -> None:
+        """Answer a question of a run, on the page that carries out runs."""
 
     def _replace(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this; what was looked for before is not wanted any more."""

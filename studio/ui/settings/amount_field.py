@@ -102,6 +102,10 @@ def seconds(value: float) -> str:
     return tr("{number} s").format(number=formatting.plain(value))
 
 
+def minutes(value: float) -> str:
+    return tr("{number} min").format(number=formatting.plain(value))
+
+
 def tools(value: float) -> str:
     return tr_plural("{count} tool", "{count} tools", round(value))
 

@@ -160,6 +160,34 @@ def results_in(session: Session) -> list[str]:
     return [one.reply for one in session.transcript.last_calls]
 
 
+@on_window_loop
+async def test_w22_a_question_of_a_run_is_answered_where_all_of_them_are(tmp_path: Path) -> None:
+    """The run goes on, though the page of workflows was never shown."""
+    (tmp_path / "gate.md").write_text(GATE)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        runs = WorkflowRuns(person.engine)
+        runner = await runs.start(tmp_path / "gate.md", person.folder, RunOptions({}))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: runner.run.state == "needs_you", "the gate")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await runs.close(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 1, "the question")
+        assert page.card.buttons[0].isEnabled()
+        person.press(Key.Key_1)
+        await until(lambda: not page.rows, "it is answered")
+        workflows = await until(lambda: person.window.pages._made.get("workflows"))
+        assert isinstance(workflows, WorkflowsPage)
+        ended = list[str]()
+        workflows.live.told.connect(ended.append)
+        await until(lambda: ended and workflows.live.runner(ended[-1]) is None, "its end")
+        assert [info.state for info in await runs.store.list(2)] == ["done"]
+        assert person.window.pages.currentWidget() is page
+
+
 def results_of(child: object) -> list[str]:
     from studio.agent.delegation.child import Child
 

@@ -8,9 +8,18 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from studio.domain.run_events import StepFinished
-from studio.domain.workflows import WorkflowTrigger
+from studio.domain.run_events import (
+    MERGE,
+    RunEvent,
+    RunQueued,
+    RunStarted,
+    StepFinished,
+    StepInTurns,
+    StepStarted,
+)
+from studio.domain.workflows import Step, Workflow, WorkflowTrigger
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.run_graph import graph_of_run
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_view import RunView
@@ -490,3 +499,29 @@ async def test_w31_no_key_reaches_the_run_behind_a_comparison(tmp_path: Path) ->
         page.open("run", other)
         await until(lambda: record(view).run.id == other, "the other run")
         assert compare.isHidden() and view.column.isVisible()
+
+
+def test_w62_the_merge_and_who_takes_turns_are_seen_in_graph_and_log() -> None:
+    """W-26, W-24, W-6: also that a run waits for others of its group."""
+    steps = (Step("a", "agent", "Coder"), Step("b", "agent", "Coder"))
+    told = RunRecord(Workflow("Story", steps=steps), {})
+    started = RunStarted("r", 1, "Story")
+    events: list[RunEvent] = [
+        *(started, RunQueued("It waits for Story, run 7."), StepStarted("a"), StepStarted("b")),
+        StepInTurns("b", "", "No sandbox here can show a copy of the folder to commands."),
+    ]
+    told.apply((float(at), event) for at, event in enumerate(events, 1))
+    graph = graph_of_run(told.workflow, told.run, {})
+    assert [(node.id, node.about) for node in graph.nodes][1] == ("b", "takes turns")
+    assert len(graph.nodes) == 2
+    told.apply([(9.0, StepFinished("a")), (9.0, StepFinished("b")), (10.0, StepStarted(MERGE))])
+    graph = graph_of_run(told.workflow, told.run, {})
+    merge = graph.nodes[-1]
+    assert (merge.title, merge.state) == ("Merge", "running")
+    assert graph.needs(merge.id) == ["a", "b"]
+    said = [row.text for row in told.log]
+    assert "The run is queued: It waits for Story, run 7" in said
+    assert "Merge started" in said
+    assert any(
+        one.startswith("b takes turns with others in the folder: No sandbox") for one in said
+    )

@@ -220,6 +220,9 @@ class NeedsPage(Page):
             self._run(self._give(row, value))  # the next look must not cancel it
 
     async def _give(self, row: Waiting, value: Json) -> None:
+        if row.run_id:
+            self.answered.emit(row.run_id, row.question.id, value)
+            return
         session = await self._engine.sessions.open(row.session_id)
         if row.question.kind == "permission":
             match value:

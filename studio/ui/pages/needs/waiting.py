@@ -58,8 +58,8 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
             continue
         group = tr("{name}, run {number}").format(name=started.name, number=started.number)
         for step, question in run.questions:
-            path = question.path or (started.name, step.step)
-            found.append(Waiting(group, path, question, run.changed, run_id=run_id, here=False))
+            path = question.path or (started.name, step.step or tr("Merge"))
+            found.append(Waiting(group, path, question, run.changed, run_id=run_id))
     for info, path in await _sessions(engine):
         session = await engine.sessions.open(info.id)
         found += [

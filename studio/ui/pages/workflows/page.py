@@ -747,6 +747,9 @@ class WorkflowsPage(Page):
         if self.document is not None:
             self._show_notice(self.document)
 
+    def answer(self, run_id: str, question: str, value: Json) -> None:
+        self._run(self.live.answer(run_id, question, value))
+
     async def finish(self) -> None:
         await self.file.finish()
         await self.live.close()

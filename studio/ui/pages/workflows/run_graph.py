@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
+from studio.domain.run_events import MERGE
 from studio.domain.runs import Run
 from studio.domain.workflows import Step, Workflow
 from studio.ui.engine_texts import tr_engine
@@ -17,36 +18,58 @@ from studio.workflows.graph import direct_needs
 
 from .workflow_graph import node_of
 
+MERGE_NODE = "(merge)"
+"""The node of the merge before a run's end; no step has such a name."""
+
 
 def graph_of_run(workflow: Workflow, run: Run, agents: Mapping[str, Agent]) -> Graph:
-    """The steps as they are in a run."""
+    """The steps as they are in a run, and the merge of what they changed, if there is one."""
     needs = direct_needs(workflow)
+    nodes = [_node(step, run, agents) for step in workflow.steps]
+    edges = [(need, step.id) for step in workflow.steps for need in needs[step.id]]
+    if (MERGE, "") in run.steps:
+        needed = {need for need, _ in edges}
+        edges += [(step.id, MERGE_NODE) for step in workflow.steps if step.id not in needed]
+        nodes.append(_node(merge_step(), run, agents))
     ways: list[WayBack] = []
     for step in workflow.steps:
         if step.redo is not None:
             now, most = run.redone.get(step.id, 0) + 1, step.redo.most + 1
             label = tr("try {number} of {most}").format(number=now, most=most)
             ways.append(WayBack(step.id, step.redo.start, label))
-    return Graph(
-        tuple(_node(step, run, agents) for step in workflow.steps),
-        tuple((need, step.id) for step in workflow.steps for need in needs[step.id]),
-        tuple(ways),
-    )
+    return Graph(tuple(nodes), tuple(edges), tuple(ways))
+
+
+def merge_step() -> Step:
+    """What stands for the merge of what the steps changed."""
+    return Step(MERGE_NODE, "set", title=tr("Merge"))
+
+
+def run_id_of(id: str) -> str:
+    """What a run calls the step of a node."""
+    return MERGE if id == MERGE_NODE else id
 
 
 def _node(step: Step, run: Run, agents: Mapping[str, Agent]) -> GraphNode:
-    one = run.step(step.id)
+    id = run_id_of(step.id)
+    one = run.step(id)
     node, last = node_of(step, agents), one.last
+    if step.id == MERGE_NODE:
+        node = replace(node, icon="git-branch")
     items = node.items
     if items is not None:
         keys = run.items.get(step.id, {})
         items = (sum(run.step(step.id, key).over for key in keys), len(keys))
-    asked = any(found.step == step.id for found, _ in run.questions)
+    asked = any(found.step == id for found, _ in run.questions)
     state = "needs_you" if asked and one.state == "running" else one.state
     words = next((line for line in one.text.splitlines() if line.strip()), "")
     stops = _stops(run, step)
     about = tr_engine(one.reason) or words or _items(run, step) or tr(STATES[state][0])
-    if stops and state in ("", "waiting", "queued"):
+    if one.in_turns and state == "running":
+        about = tr("takes turns")
+    if step.id in run.held and not one.over:
+        about = tr("You paused this step")
+    elif stops and state in ("", "waiting", "queued"):
         about = stops
     runs = state == "running" and run.end is None and last is not None
     return replace(

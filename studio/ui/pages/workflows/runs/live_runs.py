@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.agent.engine import Engine
+from studio.domain.jsonvalue import Json
 from studio.domain.run_events import BreakpointSet
 from studio.workflows.fork import ForkPlan
 from studio.workflows.runner import Runner
@@ -65,6 +67,23 @@ class LiveRuns(QObject):
         runner = await self.claim(run_id)
         await runner.resume(one=one)
         self._go_on(runner)
+
+    async def answer(self, run_id: str, question: str, answer: Json) -> None:
+        """Answer a question of a run, which goes on here if it does nowhere; raises StudioError."""
+        if run_id not in self._runners:
+            await self.resume(run_id)
+            await asyncio.sleep(0)
+        await (await self.claim(run_id)).answer(question, answer)
+
+    async def hold(self, run_id: str, step: str) -> None:
+        """Pause one step of a run, or let it go on."""
+        runner = await self.claim(run_id)
+        if step not in runner.run.held:
+            await runner.hold(step)
+            return
+        await runner.release(step)
+        if runner.run.paused is None:
+            self._go_on(runner)
 
     async def stop(self, run_id: str) -> None:
         """End a run with all that belongs to it."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from studio.agent.permission.invisible_characters import escape_line
-from studio.domain.agents import Caps
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
+    MERGE,
     BreakpointCleared,
     BreakpointReached,
     BreakpointSet,
@@ -22,12 +22,16 @@ from studio.domain.run_events import (
     RunEvent,
     RunFinished,
     RunPaused,
+    RunQueued,
     RunResumed,
     RunStarted,
     StepAnswered,
     StepAsked,
     StepFinished,
+    StepHeld,
+    StepInTurns,
     StepLinked,
+    StepReleased,
     StepResumed,
     StepsRedone,
     StepStarted,
@@ -35,7 +39,7 @@ from studio.domain.run_events import (
 from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Workflow
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock, dollars, duration, whole_seconds
+from studio.ui.formatting import clock, dollars, duration, plain, whole_seconds
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
 
@@ -93,6 +97,7 @@ class LogWriter:
 
     def __init__(self, workflow: Workflow) -> None:
         self._labels = {step.id: step.label for step in workflow.steps}
+        self._labels[MERGE] = tr("Merge")
         self._redo = {step.id: step.redo.most for step in workflow.steps if step.redo}
         self._items: dict[str, dict[str, int]] = {}
         self._asked: dict[str, float] = {}
@@ -119,6 +124,18 @@ class LogWriter:
                 }
                 count = tr_plural("{count} item", "{count} items", len(event.items))
                 return row("step", "layers", "text2", f"{self._what(event.step)}, {count}")
+            case RunQueued():
+                return row("run", "hourglass", "text2", tr("The run is queued"), event.reason)
+            case StepHeld():
+                words = tr("You paused {what}").format(what=self._what(event.step))
+                return row("step", "pause", "text2", words)
+            case StepReleased():
+                words = tr("You let {what} go on").format(what=self._what(event.step))
+                return row("step", "play", "text2", words)
+            case StepInTurns():
+                words = tr("{what} takes turns with others in the folder")
+                words = words.format(what=self._what(event.step, event.item))
+                return row("step", "hourglass", "warn", words, event.reason)
             case StepStarted():
                 return self._started(event, run, row)
             case StepResumed():
@@ -150,7 +167,7 @@ class LogWriter:
             case CapReached():
                 return row("problem", "wallet", "warn", tr("A limit is reached"), event.reason)
             case CapRaised():
-                return row("run", "wallet", "text2", tr("The limit is raised"), _caps(event.caps))
+                return row("run", "wallet", "text2", tr("The limit is raised"), _caps(event))
             case RunPaused():
                 return row("run", "pause", "text2", tr("The run is paused"), event.reason)
             case RunResumed():
@@ -219,8 +236,11 @@ def _answer(answer: Json) -> str:
             return ""
 
 
-def _caps(caps: Caps) -> str:
-    return dollars(caps.dollars) if caps.dollars else ""
+def _caps(raised: CapRaised) -> str:
+    parts = [dollars(raised.caps.dollars)] if raised.caps.dollars else []
+    if raised.minutes:
+        parts.append(tr("{number} min").format(number=plain(raised.minutes)))
+    return ", ".join(parts)
 
 
 # Filters

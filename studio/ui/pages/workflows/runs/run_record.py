@@ -6,11 +6,18 @@ import time
 from collections.abc import Iterable, Mapping
 
 from studio.domain.agents import Agent
-from studio.domain.run_events import RunEvent, StepState
+from studio.domain.run_events import (
+    CapRaised,
+    CapReached,
+    RunEvent,
+    RunFinished,
+    RunResumed,
+    StepState,
+)
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock, day_of, dollars, number, short_count
+from studio.ui.formatting import clock, day_of, dollars, number, plain, short_count
 from studio.ui.graph.nodes import NodeState
 from studio.ui.inspector.fact_list import Fact
 from studio.ui.translation import locale, tr, tr_later, tr_plural
@@ -57,6 +64,8 @@ class RunRecord:
         self.run = Run()
         self.count = 0
         """How many events it has."""
+        self.reached: CapReached | None = None
+        """The cap that the run is paused at, until it goes on."""
         self.lanes = Lanes(workflow, agents)
         self.log: list[LogRow] = []
         self._writer = LogWriter(workflow)
@@ -67,6 +76,10 @@ class RunRecord:
             self.count += 1
             self.run.apply(at, event)
             self.lanes.apply(at, event)
+            if isinstance(event, CapReached):
+                self.reached = event
+            elif isinstance(event, CapRaised | RunResumed | RunFinished):
+                self.reached = None
             row = self._writer.write(at, event, self.run)
             if row is not None:
                 self.log.append(row)
@@ -89,6 +102,15 @@ class RunRecord:
         """How long the run has taken."""
         over = self.run.end is not None or self.run.paused is not None
         return (self.run.changed if over else time.time()) - self.run.began
+
+    @property
+    def minutes(self) -> float:
+        """Those that the run may work in all; 0 for any time."""
+        return self.run.minutes or self.workflow.budget.minutes
+
+    def can_hold(self, id: str) -> bool:
+        """Whether a step can be paused alone, or go on."""
+        return self.step(id) is not None and self.run.end is None and not self.run.step(id).over
 
     def step(self, id: str) -> Step | None:
         return next((step for step in self.workflow.steps if step.id == id), None)
@@ -123,8 +145,8 @@ class RunRecord:
         ]
 
     def budget_facts(self) -> list[Fact]:
-        run, budget = self.run, self.workflow.budget
-        caps = run.caps.get("", budget.caps)
+        run = self.run
+        caps = run.caps.get("", self.workflow.budget.caps)
         of = tr("{used} of {whole}")
         money, tokens = dollars(run.dollars), short_count(run.tokens)
         rows = [Fact(tr("Budget"), "", "heading")]
@@ -139,10 +161,11 @@ class RunRecord:
             rows.append(Fact(tr("Tokens"), words, share=run.tokens / caps.tokens))
         else:
             rows.append(Fact(tr("Tokens"), number(run.tokens)))
-        if budget.minutes:
-            whole = tr("{number} min").format(number=f"{budget.minutes:g}")
-            words = of.format(used=clock(self.seconds), whole=whole)
-            rows.append(Fact(tr("Time"), words, share=self.seconds / 60 / budget.minutes))
+        if self.minutes:
+            worked = run.worked if run.end is not None else run.worked_until(time.time())
+            whole = tr("{number} min").format(number=plain(self.minutes))
+            words = of.format(used=clock(worked), whole=whole)
+            rows.append(Fact(tr("Time"), words, share=worked / 60 / self.minutes))
         return rows
 
     def agent_facts(self) -> list[Fact]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
-from studio.domain.agents import Caps
-from studio.domain.run_events import BreakpointCleared, BreakpointSet
+from studio.domain.agents import NO_CAPS, Caps
+from studio.domain.run_events import BreakpointCleared, BreakpointSet, CapReached
 from studio.ui.engine_texts import tr_engine
 from studio.ui.inspector.fact_list import FactList
-from studio.ui.settings.amount_field import AmountField, dollars, tokens
+from studio.ui.pages.workflows.run_graph import merge_step
+from studio.ui.settings.amount_field import AmountField, dollars, minutes, tokens
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
@@ -23,8 +24,8 @@ from .run_record import RunRecord
 class RunTab(QWidget):
     """What is said here is the person's to decide; the graph beside it shows the steps."""
 
-    raised = Signal(object)
-    """The caps that the run has from now on."""
+    raised = Signal(object, float)
+    """The caps and minutes that the run has from now on."""
     debugged = Signal(object)
     """A breakpoint that is set or cleared."""
 
@@ -39,6 +40,11 @@ class RunTab(QWidget):
         self.raise_button = Button(theme, tr("Raise…"), "link", clicked=self._ask_raise)
         self.dollars = AmountField(theme, tr("Money for the run"), dollars, 0)
         self.tokens = AmountField(theme, tr("Tokens for the run"), tokens, 0)
+        self.minutes = AmountField(theme, tr("Minutes for the run"), minutes, 0.1)
+        self._minutes_head = Label(theme, tr("Working time in all"), "small", "text2")
+        self.raise_now = Button(theme, tr("Raise"), clicked=self._raised)
+        self._reached: CapReached | None = None
+        """The limit for which the form was opened by itself."""
         self._raise = widget_of(
             column_of(
                 [
@@ -46,7 +52,9 @@ class RunTab(QWidget):
                     self.dollars,
                     Label(theme, tr("Tokens in all"), "small", "text2"),
                     self.tokens,
-                    row_of([STRETCH, Button(theme, tr("Raise"), clicked=self._raised)]),
+                    self._minutes_head,
+                    self.minutes,
+                    row_of([STRETCH, self.raise_now]),
                 ],
                 4,
                 (0, 4, 0, 0),
@@ -118,7 +126,8 @@ class RunTab(QWidget):
             step = record.step(one.step)
             agent = step.target if step is not None and step.kind == "agent" else ""
             item = record.item_name(one.step, one.item)
-            path = [name for name in (run.started.name, one.step, item, agent) if name]
+            name = one.step or merge_step().label
+            path = [part for part in (run.started.name, name, item, agent) if part]
         self.card.show_question(question if run.end is None else None, path)
         others = len(asked) - 1
         words = tr("{count} more wait for you. Choose their steps to see them.")
@@ -127,6 +136,10 @@ class RunTab(QWidget):
         self.raise_button.setVisible(run.end is None)
         if run.end is not None:
             self._raise.hide()
+        elif record.reached is not self._reached and record.reached is not None:
+            self.show_caps(run.caps.get("", NO_CAPS), record.minutes)
+            self._raise.setVisible(record.reached.cap in ("run", "minutes"))
+        self._reached = record.reached
         self.agents.show_facts(record.agent_facts())
         self._show_stops(record)
 
@@ -166,15 +179,18 @@ class RunTab(QWidget):
         if self._raise.isVisible():
             self.dollars.setFocus()
 
-    def show_caps(self, caps: Caps) -> None:
-        """The caps that the form begins with."""
+    def show_caps(self, caps: Caps, minutes: float) -> None:
+        """What the form begins with; there is nothing to raise where time has no limit."""
+        for part in (self._minutes_head, self.minutes):
+            part.setVisible(minutes > 0)
         if self._raise.isHidden():
+            self.minutes.set_value(minutes)
             self.dollars.set_value(caps.dollars)
             self.tokens.set_value(caps.tokens)
 
     def _raised(self) -> None:
         self._raise.hide()
-        self.raised.emit(Caps(int(self.tokens.value), self.dollars.value))
+        self.raised.emit(Caps(int(self.tokens.value), self.dollars.value), self.minutes.value)
 
     def _ask_stop(self) -> None:
         self._add_form.setVisible(self._add_form.isHidden())

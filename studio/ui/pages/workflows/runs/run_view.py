@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QStackedWidget
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import BreakpointCleared, BreakpointSet, ResultEdited, StepEdited
+from studio.domain.run_events import (
+    MERGE,
+    BreakpointCleared,
+    BreakpointSet,
+    ResultEdited,
+    StepEdited,
+)
 from studio.domain.runs import Run
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
-from studio.ui.pages.workflows.run_graph import graph_of_run
+from studio.ui.pages.workflows.run_graph import (
+    MERGE_NODE,
+    graph_of_run,
+    merge_step,
+    run_id_of,
+)
 from studio.ui.pages.workflows.workflow_graph import node_of
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
@@ -33,8 +43,10 @@ from studio.ui.widgets import (
     Hairline,
     IconButton,
     Label,
+    MenuItem,
     Segmented,
     Toggle,
+    fill_menu,
 )
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -137,6 +149,7 @@ class RunView(PaintedWidget):
         self.pane = GraphPane(t)
         self.pane.chosen.connect(lambda id: self.choose(id, ""))
         self.pane.opened.connect(self._opened)
+        self.pane.menu_wanted.connect(self.show_menu)
         self.pane.turned.connect(lambda: self.which.set_current(int(self.pane.lists)))
         self.timeline = Timeline(t)
         self.timeline.chosen.connect(self.choose)
@@ -180,10 +193,11 @@ class RunView(PaintedWidget):
         inspector = self.inspector
         inspector.tabs.chosen.connect(lambda _: self._show_chosen())
         inspector.run.card.answered.connect(lambda id, value: self._do(self._answer(id, value)))
-        inspector.run.raised.connect(lambda caps: self._do(self._raise(caps)))
+        inspector.run.raised.connect(lambda *raised: self._do(self._raise(*raised)))
         inspector.run.debugged.connect(lambda event: self._do(self._debug(event)))
         inspector.step.chat_wanted.connect(self.chat_wanted)
         inspector.step.item_chosen.connect(self.choose)
+        inspector.step.hold_wanted.connect(self.toggle_hold)
         inspector.step.continued.connect(self.go_on)
         inspector.step.stepped.connect(lambda: self.go_on(one=True))
         inspector.step.result_given.connect(
@@ -458,7 +472,7 @@ class RunView(PaintedWidget):
         record, info = self.record, self._info
         open_ = record is not None and record.run.end is None
         elsewhere = open_ and self._runner is None and info is not None and info.live
-        goes = open_ and record is not None and record.run.paused is None
+        goes = open_ and record is not None and record.run.state != "paused"
         running = goes and (self._runner is not None or elsewhere)
         self.pause.setVisible(open_)
         self.pause.setEnabled(not elsewhere)
@@ -485,13 +499,15 @@ class RunView(PaintedWidget):
         step, item = self.key
         if self.inspector.page == RUN:
             run_tab = self.inspector.run
-            run_tab.show_record(record, step)
-            run_tab.show_caps(record.run.caps.get("", NO_CAPS))
-            run_tab.choose_step(step or record.workflow.steps[0].id)
+            run_tab.show_record(record, run_id_of(step))
+            run_tab.show_caps(record.run.caps.get("", NO_CAPS), record.minutes)
+            run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
             self.inspector.step.show_step(self._step_facts(record, step, item))
 
     def _step_facts(self, record: RunRecord, id: str, item: str) -> StepFacts:
+        if id == MERGE_NODE:
+            return self._merge_facts(record)
         step = record.step(id)
         if step is None:
             return StepFacts("")
@@ -508,7 +524,7 @@ class RunView(PaintedWidget):
         return StepFacts(
             *(id, item, f"{step.label}, {name}" if name else step.label, node.icon, node.hue),
             "needs_you" if asked else one.state,
-            tr_engine(one.reason),
+            tr_engine(one.reason or one.in_turns),
             record.step_facts(id, item),
             items,
             self._prompt_of(record, id, item),
@@ -518,6 +534,16 @@ class RunView(PaintedWidget):
             run.paused is not None and one.state == "done" and not items,
             run.end is not None,
             step.prompt if step.kind == "agent" and (here or run.end is not None) else "",
+            record.can_hold(id),
+            id in run.held,
+        )
+
+    def _merge_facts(self, record: RunRecord) -> StepFacts:
+        one = record.run.step(MERGE)
+        state = "needs_you" if one.question is not None else one.state
+        return StepFacts(
+            *(MERGE_NODE, "", merge_step().label, "git-branch", "slate", state),
+            about=tr_engine(one.reason or one.text),
         )
 
     def _prompt_of(self, record: RunRecord, id: str, item: str) -> str:
@@ -577,7 +603,7 @@ class RunView(PaintedWidget):
         record = self.record
         if record is None or record.run.end is not None:
             return
-        if self._runner is not None and record.run.paused is None:
+        if self._runner is not None and record.run.state != "paused":
             await self._runner.pause()
         else:
             await self._live.resume(record.run.id)
@@ -586,7 +612,7 @@ class RunView(PaintedWidget):
     def go_on(self, one: bool = False) -> None:
         """Let a paused run go on; with ``one`` until the next step."""
         record = self.record
-        if record is not None and record.run.paused is not None:
+        if record is not None and record.run.state == "paused":
             self._do(self._live.resume(record.run.id, one=one))
 
     def stop_run(self) -> None:
@@ -594,20 +620,14 @@ class RunView(PaintedWidget):
             self._do(self._live.stop(self.record.run.id))
 
     async def _answer(self, question: str, answer: Json) -> None:
-        record = self.record
-        if record is None:
-            return
-        if self._runner is None:
-            await self._live.resume(record.run.id)
-            await asyncio.sleep(0)
-        runner = await self._live.claim(record.run.id)
-        await runner.answer(question, answer)
+        if self.record is not None:
+            await self._live.answer(self.record.run.id, question, answer)
 
-    async def _raise(self, caps: Caps) -> None:
+    async def _raise(self, caps: Caps, minutes: float) -> None:
         if (record := self.record) is None:
             return
         runner = await self._live.claim(record.run.id)
-        await runner.raise_cap(caps)
+        await runner.raise_cap(caps, minutes=minutes)
         await self._live.resume(record.run.id)
 
     async def _run_again(self, step: str, item: str, prompt: str | None) -> None:
@@ -653,10 +673,51 @@ class RunView(PaintedWidget):
         outputs = record.run.step(step, item).outputs
         await runner.debug(ResultEdited(step, item, text, outputs))
 
+    def toggle_hold(self) -> None:
+        """Pause the chosen step alone, or let it go on."""
+        record, step = self.record, self.key[0]
+        if record is not None and record.can_hold(step):
+            self._do(self._live.hold(record.run.id, step))
+
+    def show_menu(self, id: str, place: QPoint) -> None:
+        """All that can be done with a step."""
+        self.choose(id)
+        record = self.record
+        if record is None or record.step(id) is None:
+            return
+        open_ = record.run.end is None
+        held = id in record.run.held
+        words = tr("Let this step go on") if held else tr("Pause this step")
+        chat = bool(record.run.step(id).session_id)
+        again = tr("Run again from here")
+        items = [
+            MenuItem("hold", words, "play" if held else "pause", "H", record.can_hold(id)),
+            MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B", open_),
+            MenuItem("again", again, "rotate-ccw", "R", not open_),
+            MenuItem("chat", tr("Open chat"), "message-square", enabled=chat),
+        ]
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        fill_menu(menu, self.theme, items, self._picked)
+        menu.popup(place)
+
+    def _picked(self, key: str) -> None:
+        match key:
+            case "hold":
+                self.toggle_hold()
+            case "stop":
+                self.toggle_breakpoint()
+            case "again":
+                self._opened(self.key[0])
+                self.inspector.step.run_again()
+            case _:
+                assert self.record is not None
+                self.chat_wanted.emit(self.record.run.step(self.key[0]).session_id)
+
     def toggle_breakpoint(self) -> None:
         """Set or clear the breakpoint before the chosen step."""
         record, step = self.record, self.key[0]
-        if record is None or not step:
+        if record is None or record.step(step) is None:
             return
         if (step, "before") in record.run.breakpoints:
             self._do(self._debug(BreakpointCleared(step)))
@@ -677,6 +738,7 @@ class RunView(PaintedWidget):
         does = {
             "P": self.pause_or_go_on,
             "B": self.toggle_breakpoint,
+            "H": self.toggle_hold,
             ".": lambda: self.go_on(one=True),
             "C": self.go_on,
             "R": self.inspector.step.run_again,

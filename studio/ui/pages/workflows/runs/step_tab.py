@@ -75,6 +75,9 @@ class StepFacts:
     can_run_again: bool = False
     template: str = ""
     """The prompt as the file has it; empty where it cannot be changed."""
+    can_hold: bool = False
+    """Whether it can be paused alone, or go on; ``paused`` is whether it is."""
+    paused: bool = False
 
 
 class _Text(QPlainTextEdit):
@@ -196,6 +199,8 @@ class StepTab(QWidget):
     """The person wants to run from a step or item on again; with another prompt, or None."""
     prompt_given = Signal(str, str)
     """A step, and what its agent is told from now on."""
+    hold_wanted = Signal()
+    """The person wants the step to pause, or to go on."""
     result_given = Signal(str, str, str)
     """A step, its item, and what should count as its answer."""
 
@@ -228,6 +233,8 @@ class StepTab(QWidget):
         self.chat.clicked.connect(lambda: self.chat_wanted.emit(self.shown.session_id))
         self.again = Button(theme, tr("Run again from here"), keycap="R")
         self.again.clicked.connect(self.run_again)
+        self.hold = Button(theme, tr("Pause this step"), icon="pause", keycap="H")
+        self.hold.clicked.connect(self.hold_wanted)
         self.fork_words = Label(theme, "", "small", "text2", wrap=True)
         self.fork_words.hide()
         self.facts = FactList(theme)
@@ -244,7 +251,7 @@ class StepTab(QWidget):
         self.prompt = CodeBox(theme, tr("What it is told"), 8)
         self._prompt_head = Label(theme, tr("What it is told"), "small_strong")
         self._head = widget_of(row_of([self.tile, (self.title, 1), self.state], 8))
-        self._buttons = WrappingRow([self.chat, self.again])
+        self._buttons = WrappingRow([self.chat, self.again, self.hold])
         upper = column_of(
             [
                 *(self.nothing, self._held, self._head, self.about),
@@ -279,7 +286,11 @@ class StepTab(QWidget):
         self.held_title.setText(facts.held)
         self.chat.setVisible(bool(facts.session_id))
         self.again.setVisible(facts.can_run_again)
-        self._buttons.setVisible(there and (bool(facts.session_id) or facts.can_run_again))
+        self.hold.setVisible(facts.can_hold)
+        self.hold.set_text(tr("Let this step go on") if facts.paused else tr("Pause this step"))
+        self.hold.set_icon("play" if facts.paused else "pause")
+        shown = bool(facts.session_id) or facts.can_run_again or facts.can_hold
+        self._buttons.setVisible(there and shown)
         self.facts.show_facts(facts.facts)
         self._show_items(facts)
         self._text.setVisible(bool(facts.text) or (facts.editable and there))
