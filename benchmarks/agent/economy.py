@@ -34,6 +34,8 @@ TEN = (
     *("feature-undo", "refactor-rename", "refactor-split", "terminal-long-job"),
     *("reading-review", "long-migration"),
 )
+TOLD = ("check.txt", "errors.txt")
+"""Files of a trial that say why it failed."""
 
 
 async def play(
@@ -54,7 +56,9 @@ async def play(
         who = Answerer("anthropic", model_name(task), environment=environment)
         line = await run_trial(task, 1, who, runs, sandbox, **started)
         if not line["passed"]:
-            raise RuntimeError(f"{checkout}: {task.name} failed, see {runs / line['run']}")
+            kept = runs / line["run"]
+            said = [line["end"], *((kept / name).read_text().strip() for name in TOLD)]
+            raise RuntimeError("\n".join([f"{checkout}: {task.name} failed.", *filter(None, said)]))
         bodies = [one.json for one in simulator.requests if one.path == "/v1/messages"]
     used = Counter[str](steps=line["steps"], sent=line["input"], cached=line["cached"])
     for body in bodies:

@@ -162,7 +162,7 @@ def _described(
     not told of those that start other agents.
     """
     if window is None or window > SMALL_WINDOW:
-        return [tool.spec for tool in tools], ""
+        return [tool.told for tool in tools], ""
     names = dict.fromkeys((*agent.tools, *FIRST_TOOLS))
     order = {name: number for number, name in enumerate(names)}
     order |= {APPLY_PATCH: order[EDIT]} if EDIT in order else {}

@@ -25,14 +25,12 @@ from .write import whole_draft
     alone=True,
     text_form={
         "description": "Change files with a patch: add, update, delete or move them, all of it "
-        "or nothing. Makes drafts that the person approves together; further patches build on "
-        "them. Write the patch itself, not JSON.",
+        "or nothing. Write the patch itself, not JSON.",
         "format": {"type": "grammar", "syntax": "lark", "definition": GRAMMAR},
     },
 )
 async def apply_patch(context: Context, input: str) -> Result:
-    """Change files with a patch: add, update, delete or move them, all of it or nothing. Makes
-    drafts that the person approves together; further patches build on them.
+    """Change files with a patch: add, update, delete or move them, all of it or nothing.
 
     input: The patch, from "*** Begin Patch" to "*** End Patch". Each file has a line
         "*** Add File: path", "*** Update File: path" or "*** Delete File: path"; the lines of

@@ -46,14 +46,13 @@ async def ask(
     choices: list[str] | None = None,
     questions: list[Item] | None = None,
 ) -> Result:
-    """Ask the person and wait for the answer. Use it when you cannot go on without a decision
-    only they can make, not to report or to ask for permission. Ask what belongs together in
-    one call.
+    """Ask the person where you cannot go on without a decision that only they can make, not to
+    report or to ask for permission. Ask what belongs together in one call.
 
-    question: The question, short and complete.
-    choices: Suggested answers, if there are natural ones; the person may answer otherwise.
-    questions: Instead, up to 4 questions at once. A choice may say more in about; several
-        lets the person take more than one.
+    question: Short and complete.
+    choices: Suggested answers; the person may answer otherwise.
+    questions: Instead, up to 4 at once. A choice may say more in about; several lets the
+        person take more than one.
     """
     if questions and question:
         raise NothingRead("Give either “question” or “questions”, not both.")

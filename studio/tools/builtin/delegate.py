@@ -39,9 +39,9 @@ async def delegate(
 
     agent: Its name.
     task: What to do and what to answer, complete in itself.
-    files: Files that it needs.
+    files: Those that it needs.
     schema: A JSON Schema of its answer.
-    background: Whether you go on meanwhile; you are told of its end.
+    background: Go on meanwhile; you are told of its end.
     dollars: Its cap.
     """
     if not task.strip():
@@ -60,7 +60,7 @@ async def delegate(
     waits=True,
 )
 async def children(context: Context) -> Result:
-    """List the agents that you started, with what they do and have used."""
+    """List the agents that you started."""
     return await context.children.list()
 
 
@@ -78,7 +78,7 @@ async def wait(context: Context, child: str = "", seconds: float = 60) -> Result
     """Wait for an agent in the background, and get its answer.
 
     child: Its id; left out, all of them.
-    seconds: How long, at most 600.
+    seconds: At most 600.
     """
     if not 0 <= seconds <= LONGEST_WAIT:
         raise NothingRead(f"“seconds” must be 0 to {LONGEST_WAIT:g}.")
@@ -96,8 +96,7 @@ async def wait(context: Context, child: str = "", seconds: float = 60) -> Result
     waits=True,
 )
 async def tell_child(context: Context, child: str, text: str) -> Result:
-    """Tell an agent that you started something more. One that has ended goes on, and you get its
-    answer.
+    """Tell an agent that you started something more. One that has ended goes on and answers.
 
     child: Its id.
     text: What to tell it.

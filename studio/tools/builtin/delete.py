@@ -12,7 +12,7 @@ from studio.tools.drafts.draft_make import propose
 async def delete(context: Context, path: str) -> Result:
     """Delete a file; it can be restored. Your own draft of a new file is only taken back.
 
-    path: The file, relative to the working folder. Folders are not deleted.
+    path: The file. Folders are not deleted.
     """
     draft, unwritten = await deletion(context, path)
     if draft is not None:

@@ -39,14 +39,14 @@ async def edit(
     edits: list[Edit] | None = None,
 ) -> Result:
     """Replace text in a file, in one place (old and new) or in several (edits). Each old text
-    must be in the file exactly once, unless all places are meant. Several edits are made in
-    order, all of them or none.
+    must be in the file exactly once, unless all places are meant. Edits are made in order,
+    all of them or none.
 
-    path: The file, relative to the working folder.
-    old: The text to replace, exactly as read shows it, with enough lines to be unique.
-    new: The text to put in its place.
-    replace_all: Replace every place where the old text is.
-    edits: Several replacements in this file, each with old, new and, for every place, all.
+    path: The file.
+    old: The text exactly as read shows it, with enough lines to be unique.
+    new: What comes in its place.
+    replace_all: Replace it in every place.
+    edits: Several replacements; all is for every place.
     """
     asked = _asked(old, new, edits, every=replace_all)
     draft, about = await changed_draft(context, path, lambda text: edited(text, path, asked))

@@ -19,11 +19,11 @@ LAST = 1_000_000
 
 @tool(effect="read", target="path", verb="Listing", done="Listed", icon="folder")
 async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
-    """List the files and folders in a folder, one a line with the file's size; folders end
-    in a slash. Folders that hold no work, such as .git and node_modules, are left out.
+    """List a folder: files with their sizes, and folders, which end in a slash. Those that hold
+    no work, such as .git and node_modules, are left out.
 
-    path: The folder, relative to the working folder.
-    depth: How many levels to go down, 1 to 5.
+    path: The folder.
+    depth: How many levels, 1 to 5.
     """
     if not 1 <= depth <= 5:
         raise NothingRead("“depth” must be 1 to 5.")
@@ -65,12 +65,11 @@ def _line(entry: os.DirEntry[str], folder: os.PathLike[str]) -> str:
     effect="read", target="pattern", verb="Finding", done="Found", icon="search", spare=("first",)
 )
 async def glob(context: Context, pattern: str, path: str = ".", first: int = 1) -> Result:
-    """Find files by name. Answers with their paths, one a line. To search in their text use
-    search.
+    """Find files by name. To search in their text use search.
 
     pattern: A glob: *.py for names at any depth, src/**/test_*.py for whole paths.
     path: The folder to look in; the pattern is relative to it.
-    first: The file to begin with, to go on.
+    first: The file to begin with.
     """
     if not 1 <= first <= LAST:
         raise NothingRead(f"“first” counts from 1 to {LAST:,}. Use a narrower pattern instead.")

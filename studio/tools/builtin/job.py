@@ -32,10 +32,10 @@ async def job(
     """Look at a job: what it printed since the last look, and whether it runs. It ends with the
     chat, or 30 minutes after the last look.
 
-    id: What ``run`` named it.
+    id: What run named it.
     input: What to type, “\\n” for Enter; “\\u0004” ends the input. In a terminal control keys too.
-    wait: Seconds to wait for its end, at most 600.
-    stop: Whether to end it.
+    wait: Seconds to wait for its end, 600 at most.
+    stop: End it.
     """
     if not 0 <= wait <= LONGEST_WAIT:
         raise NothingRead(f"“wait” must be 0 to {LONGEST_WAIT:g} seconds.")

@@ -15,8 +15,8 @@ async def move(context: Context, path: str, to: str) -> Result:
     """Move or rename a file. Your draft of the file goes along; after moving, edit it at
     its new path.
 
-    path: The file, relative to the working folder.
-    to: Its whole new path. Nothing may be there yet; missing folders are made.
+    path: The file.
+    to: Its whole new path. Nothing may be there yet.
     """
     draft, waiting = await movement(context, path, to)
     if draft is None:

@@ -56,7 +56,7 @@ async def outline(context: Context, path: str = ".", symbol: str = "", first: in
 
     path: The file or folder.
     symbol: A name, or Type.name.
-    first: The line of the answer to begin with, to go on.
+    first: The line of the answer to begin with.
     """
     if not 1 <= first <= LAST:
         raise NothingRead(f"“first” must be 1 to {LAST:,}.")

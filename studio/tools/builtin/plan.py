@@ -25,12 +25,11 @@ class Item(TypedDict):
     steady=False,  # what is said again is no stall
 )
 async def plan(context: Context, items: list[Item], why: str = "") -> Result:
-    """Show the person your plan for work of several steps, and how far you are. Give the whole
-    list each time: at first, and whenever an item begins or is done. Not for work of one or
-    two steps.
+    """Show the person your plan for work of three steps or more, and how far you are. Give the
+    whole list each time: at first, and whenever an item begins or is done.
 
-    items: All items in order, at most 30, each in a few words. At most one is active.
-    why: Why the plan changed, if it is not plain.
+    items: At most 30 in order, each in a few words. At most one is active.
+    why: Why it changed, if that is not plain.
     """
     if not items or len(items) > MOST:
         raise NothingRead(f"“items” must have 1 to {MOST} items.")

@@ -72,12 +72,12 @@ async def read(
     these are; below it is the text exactly as it is in the file. Of a PDF file you get the
     words page by page, of a notebook its cells, of a picture the picture itself.
 
-    path: The file, relative to the working folder.
+    path: The file.
     paths: Several files instead, 10 at most, each from its beginning.
-    first_line: The line to begin with, counting from 1.
-    lines: How many lines to read at most.
-    first_page: Of a PDF file or notebook the page or cell to begin with.
-    first_column: Of a very long line the character to begin with; then you get the rest of
+    first_line: The line to begin with, from 1 on.
+    lines: How many lines at most.
+    first_page: The page or cell to begin with.
+    first_column: Of a very long line the character to begin with; you get the rest of
         line first_line alone.
     """
     if min(first_line, lines, first_page, first_column) < 1:

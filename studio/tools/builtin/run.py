@@ -45,18 +45,18 @@ async def run(
     network: bool = False,
     reason: str = "",
 ) -> Result:
-    """Run a command in the system's shell. The answer is what it printed and its exit code.
-    After 60 s it goes on as a job: see the tool job. It may run in a sandbox: only the working
+    """Run a command in the system's shell. You get what it printed and its exit code. After
+    60 s it goes on as a job: see the tool job. It may run in a sandbox: only the working
     folder and /tmp can be written, and the home folder has programs only.
 
     command: The command line.
-    folder: Where it runs, inside the working folder.
+    folder: Where it runs.
     background: Make it a job at once. It takes input.
     terminal: The same, in a terminal.
     time_limit: Seconds after which it is stopped.
     network: Whether it needs the network, which the person is asked for. Without it, no other
         command reaches its servers.
-    reason: Why it is run, in a few words for the person.
+    reason: Why, in a few words for the person.
     """
     if not command.strip():
         raise NothingRead("“command” is empty.")

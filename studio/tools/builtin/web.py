@@ -19,12 +19,12 @@ from studio.tools.web import CrossHostRedirect
     sends=True,
 )
 async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
-    """Fetch a page of the web and read it. A web page comes as markdown, a PDF file as its
-    words, a picture as a picture, JSON and text as they are. Redirects to another host are
-    told, not followed. No cookies or passwords are sent.
+    """Fetch a page of the web. It comes as markdown, a PDF file as its words, a picture as a
+    picture, JSON and text as they are. Redirects to another host are told, not followed. No
+    cookies or passwords are sent.
 
     url: The whole address, with https:// or http://.
-    first_page: Of a PDF file the page to begin with, counting from 1.
+    first_page: Of a PDF file the page to begin with.
     """
     if first_page < 1:
         raise NothingRead("“first_page” counts from 1.")
@@ -55,8 +55,7 @@ async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
     sends=True,
 )
 async def web_search(context: Context, query: str, count: int = 8) -> Result:
-    """Search the web. Answers with titles, addresses and a few words of each result; use
-    fetch to read one.
+    """Search the web for titles, addresses and a few words of each; use fetch to read one.
 
     query: What to search for.
     count: How many results, 20 at most.

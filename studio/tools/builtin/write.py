@@ -15,8 +15,8 @@ async def write(context: Context, path: str, content: str) -> Result:
     """Write a file whole: a new one, or one whose text is replaced. To change part of a
     file use edit.
 
-    path: The file, relative to the working folder. Missing folders are made.
-    content: The whole text of the file.
+    path: The file. Missing folders are made.
+    content: Its whole text.
     """
     return await propose(context, await whole_draft(context, path, content))
 

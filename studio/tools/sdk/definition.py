@@ -183,13 +183,22 @@ class Tool:
         return self.module.startswith("studio.tools.")
 
     @cached_property
+    def told(self) -> ToolSpec:
+        """The description for a model.
+
+        What goes without saying is left out of the schema of a function, and checked all the
+        same. Schemas from elsewhere are sent as they are.
+        """
+        return replace(self.spec, schema=_told(self.spec.schema)) if self.module else self.spec
+
+    @cached_property
     def brief(self) -> ToolSpec:
         """The description for a model with a small window."""
         if not self.spare:
-            return self.spec
-        properties = cast("JsonObject", self.spec.schema["properties"])
+            return self.told
+        properties = cast("JsonObject", self.told.schema["properties"])
         kept = {name: one for name, one in properties.items() if name not in self.spare}
-        return replace(self.spec, schema={**self.spec.schema, "properties": kept})
+        return replace(self.told, schema={**self.told.schema, "properties": kept})
 
     @cached_property
     def patterns(self) -> bool:
@@ -370,6 +379,25 @@ def _schema(
         schema["required"] = required
     schema["additionalProperties"] = False
     return schema
+
+
+def _told(schema: JsonObject) -> JsonObject:
+    """A function's schema without what a model expects anyway: that no other names are known, and
+    that what it leaves out is false, 0 or empty."""
+    found: JsonObject = {}
+    for key, value in schema.items():
+        if (key == "additionalProperties" and value is False) or (key == "default" and not value):
+            continue
+        if key == "properties":
+            inner = cast("dict[str, JsonObject]", value)
+            found[key] = {name: _told(one) for name, one in inner.items()}
+        elif key == "anyOf":
+            found[key] = [_told(one) for one in cast("list[JsonObject]", value)]
+        elif isinstance(value, dict):  # of the items of a list, or the values of a record
+            found[key] = _told(value)
+        else:
+            found[key] = value
+    return found
 
 
 def _runner(function: Function, injected: str | None, hints: dict[str, Any]) -> Run:

@@ -19,10 +19,10 @@ AGENTS = (
     *("Assistant", "Coder", "Critic", "Orchestrator", "Plain", "Planner", "Researcher"),
     *("Reviewer", "Tester", "Tool builder", "Writer"),
 )
-MOST = 3_000
+MOST = 2_450
 """Tokens of all tools of one agent. They are part of every request: who adds a tool makes room
-for it, or raises this and says what for: 500 are for those of who may start other agents."""
-MOST_OF_ONE = 320
+for it, or raises this and says what for: 420 are for those of who may start other agents."""
+MOST_OF_ONE = 300
 """Tokens of one tool."""
 
 

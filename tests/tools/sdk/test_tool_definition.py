@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 from pathlib import Path
@@ -126,6 +126,40 @@ def test_hints_and_docstring_become_the_spec() -> None:
     json.dumps(spec.schema)
 
 
+def test_a_model_is_not_told_what_goes_without_saying() -> None:
+    """T-1: it is checked all the same; a tool from elsewhere is described as it was."""
+
+    def find(points: list[Point], default: str = "", deep: bool = False, most: int = 3) -> str:
+        """Find it."""
+        return f"{points} {default} {deep} {most}"
+
+    made = tool(find)
+    assert made.told.description == "Find it."
+    assert made.told.schema == {
+        "type": "object",
+        "properties": {
+            "points": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"x": {"type": "integer"}, "label": {"type": "string"}},
+                    "required": ["x"],
+                },
+            },
+            "default": {"type": "string"},
+            "deep": {"type": "boolean"},
+            "most": {"type": "integer", "default": 3},
+        },
+        "required": ["points"],
+    }
+    assert made.check({"points": []}) == {"points": [], "default": "", "deep": False, "most": 3}
+    for wrong in ({"points": [], "dep": True}, {"points": [{"x": 1, "y": 2}]}):
+        with pytest.raises(ToolFailed, match="“(dep|y)” is unknown|points"):
+            made.check(wrong)
+    elsewhere = replace(made, module="")
+    assert elsewhere.told is elsewhere.brief is made.spec
+
+
 def test_a_brief_description_lacks_what_is_spare() -> None:
     """The tool itself understands it all the same."""
 
@@ -137,7 +171,7 @@ def test_a_brief_description_lacks_what_is_spare() -> None:
     assert list(made.spec.schema["properties"]) == ["word", "first", "deep"]  # type: ignore[arg-type]
     assert list(made.brief.schema["properties"]) == ["word", "deep"]  # type: ignore[arg-type]
     assert made.check({"word": "a", "first": 2})["first"] == 2
-    assert look_.brief is look_.spec
+    assert look_.brief is look_.told
 
 
 async def test_values_arrive_as_the_hints_promise(context: Context) -> None:
