@@ -19,7 +19,7 @@ from studio.processes.sandbox import Sandbox, find_sandbox
 
 from .report import counts, report
 from .task import Task, read_tasks
-from .trial import Answerer, NoAnswer, run_trial, version
+from .trial import Answerer, NoAnswer, NoPython, require_python, run_trial, version
 
 KEY = ("task", "try", "provider", "model", "agent", "effort", "version")
 """What makes two trials the same one."""
@@ -54,10 +54,14 @@ def main() -> int:
             )
             if not options.no_sandbox:
                 return 1
+        require_python(tasks[0], sandbox)
         done = asyncio.run(measure(tasks, who, out, options.tries, options.budget, sandbox))
     except NoAnswer as error:
         print(f"No answer came from {who.provider}/{who.model}:\n{error}", file=sys.stderr)
         return 2
+    except NoPython as error:
+        print(error, file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("Stopped. The same command goes on with what is left.", file=sys.stderr)
         return 130

@@ -27,7 +27,7 @@ from studio.simulator import Simulator
 
 from .scripted import ScriptedModels, model_name
 from .task import Task, read_tasks
-from .trial import Answerer, run_trial
+from .trial import Answerer, require_python, run_trial
 
 TEN = (
     *("fault-backup-blanks", "fault-csv-quotes", "fault-night-shift", "feature-json-output"),
@@ -112,6 +112,7 @@ async def _play_all(checkouts: Sequence[Path]) -> list[dict[str, Counter[str]]]:
     tasks = [task for task in read_tasks() if task.name in TEN]
     keeper = Keeper()
     sandbox = find_sandbox(keeper)
+    await asyncio.to_thread(require_python, tasks[0], sandbox)
     found: list[dict[str, Counter[str]]] = []
     with tempfile.TemporaryDirectory() as runs:
         for checkout in checkouts:

@@ -21,7 +21,7 @@ import time
 from asyncio.subprocess import DEVNULL, Process
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,10 @@ class Answerer:
 
 class NoAnswer(Exception):
     """The model answered nothing at all: a key is missing, or a name is wrong."""
+
+
+class NoPython(Exception):
+    """Checks cannot run, for the sandbox hides this Python: every trial would fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +300,17 @@ def _told(events: list[dict[str, Any]]) -> dict[str, Any]:
         "compactions": compactions,
         "end": end.get("reason", NO_END),
     }
+
+
+def require_python(task: Task, sandbox: Sandbox) -> None:
+    """Raises NoPython where a check that is always met is not. Blocks."""
+    with tempfile.TemporaryDirectory(prefix="check-") as folder:
+        verdict = check(replace(task, check=""), Path(folder), dict.fromkeys(SHOWN), sandbox)
+    if not verdict.passed:
+        raise NoPython(
+            f"Checks cannot run in the sandbox, as it hides {sys.executable}. Have the checkout and "
+            f"its Python outside of {tempfile.gettempdir()}. It said: {verdict.said}"
+        )
 
 
 def check(task: Task, folder: Path, shown: Mapping[str, Any], sandbox: Sandbox) -> Verdict:

@@ -7,6 +7,8 @@ whether a rule of its prompt helps: that takes a model, see ``benchmarks/agent/R
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 from benchmarks.agent.economy import TEN, play, table
 from benchmarks.agent.scripted import ScriptedModels, model_name
 from benchmarks.agent.task import Attempt, Task, read_task, read_tasks
-from benchmarks.agent.trial import Answerer, check, run_trial
+from benchmarks.agent.trial import Answerer, NoPython, check, require_python, run_trial
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
 from studio.simulator import Simulator
@@ -153,6 +155,22 @@ async def test_economy_counts_what_each_part_of_the_requests_takes(
     assert f"| refactor-rename | {used['steps']} | {used['steps']} |" in text
     prompt = f"{used['prompt'] / used['steps']:,.0f}"
     assert f"| prompt | {prompt} | {prompt} |" in text
+
+
+def test_a_python_that_the_sandbox_hides_is_told_before_a_trial(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-27: else each trial would fail as if the agent had, and cost money."""
+    require_python(TASKS[0], sandbox)
+    if sandbox.kind != "bubblewrap":
+        pytest.skip("Only bubblewrap hides what is in /tmp.")
+    with tempfile.TemporaryDirectory(dir="/tmp") as hidden:
+        python = Path(hidden, "python")
+        python.symlink_to(sys.executable)
+        monkeypatch.setattr(sys, "executable", str(python))
+        require_python(TASKS[0], NoSandbox())
+        with pytest.raises(NoPython, match=f"hides {python}"):
+            require_python(TASKS[0], sandbox)
 
 
 def test_a_check_that_is_ended_early_is_not_met(tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ async def run(
     reason: str = "",
 ) -> Result:
     """Run a command in the system's shell. You get what it printed and its exit code. After
-    60 s it goes on as a job: see the tool job. It may run in a sandbox: only the working
-    folder and /tmp can be written, and the home folder has programs only.
+    60 s it goes on as a job: see the tool job. In a sandbox only the working folder and /tmp
+    can be written.
 
     command: The command line.
     folder: Where it runs.
