@@ -87,7 +87,7 @@ async def test_an_agent_that_names_no_tools_keeps_those_that_most_work_needs(
         file.parent.mkdir(exist_ok=True)
         file.write_text("---\nname: Own\n---\nWork.\n")
         kept, (notice,) = await offered(home, "Own", 4_096)
-        assert {"read", "search", "edit", "write"} <= kept.keys() and "without: ask" in notice
+        assert {"read", "search", "edit", "write"} <= kept.keys() and "remember" in notice
 
 
 async def test_what_is_not_described_can_still_be_asked_for(tmp_path: Path) -> None:
