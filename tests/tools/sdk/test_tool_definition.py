@@ -153,9 +153,10 @@ def test_a_model_is_not_told_what_goes_without_saying() -> None:
         "required": ["points"],
     }
     assert made.check({"points": []}) == {"points": [], "default": "", "deep": False, "most": 3}
-    for wrong in ({"points": [], "dep": True}, {"points": [{"x": 1, "y": 2}]}):
-        with pytest.raises(ToolFailed, match="“(dep|y)” is unknown|points"):
-            made.check(wrong)
+    with pytest.raises(ToolFailed, match="“dep” is unknown"):
+        made.check({"points": [], "dep": True})
+    with pytest.raises(ToolFailed, match="points"):
+        made.check({"points": [{"x": 1, "y": 2}]})
     elsewhere = replace(made, module="")
     assert elsewhere.told is elsewhere.brief is made.spec
 
