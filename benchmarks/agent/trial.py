@@ -308,8 +308,8 @@ def require_python(task: Task, sandbox: Sandbox) -> None:
         verdict = check(replace(task, check=""), Path(folder), dict.fromkeys(SHOWN), sandbox)
     if not verdict.passed:
         raise NoPython(
-            f"Checks cannot run in the sandbox, as it hides {sys.executable}. Have the checkout and "
-            f"its Python outside of {tempfile.gettempdir()}. It said: {verdict.said}"
+            f"Checks cannot run in the sandbox, as it hides {sys.executable}. Have the checkout "
+            f"and its Python outside of {tempfile.gettempdir()}. It said: {verdict.said}"
         )
 
 
