@@ -164,7 +164,8 @@ async def test_no_text_on_screen_escapes(tmp_path: Path, monkeypatch: pytest.Mon
         seen = Seen(monkeypatch)
         async with at_window(tmp_path, "anthropic", SCRIPT) as person:
             agents = (await person.engine.agents()).by_name
-            seen.content = (str(tmp_path), tmp_path.name, "work", "echo 1", *agents,
+            seen.content = (str(tmp_path), tmp_path.name, "work", workflows.name, "echo 1",
+                            *agents,
                             *(agent.description for agent in agents.values()),
                             *person.engine.tools(),
                             *(name.capitalize() for name in person.engine.tools()),
