@@ -77,6 +77,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{name} is a part of a model. Choose {first} in the settings."),
     tr_later("A part of the model is missing: {name}. Get it again."),
     # Runs of workflows
+    tr_later("It was stopped after {seconds} s."),
     tr_later(
         "The triggers of {source} are off: {words}. "
         "To switch them on again: agent-studio workflow triggers FILE on"

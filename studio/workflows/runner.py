@@ -180,8 +180,9 @@ class Runner:
         """Let a step go on that was paused."""
         if step in self.run.held:
             await self._record(StepReleased(step))
-            for child in self._busy_children(step):
-                await child.resume()
+            if self.run.paused is None:
+                for child in self._busy_children(step):
+                    await child.resume()
 
     async def pause(self, reason: str = "") -> None:
         """Let replies under way end, and begin nothing more until ``resume``."""

@@ -131,6 +131,7 @@ def test_what_a_run_says_is_said_in_german() -> None:
             f"It was left out, because {ahead} are not over.",
             "Story, run 5, took its place.",
             "It was not merged.",
+            "It was stopped after 90 s.",
             "1 file waits for you as drafts.",
             "2 files wait for you as drafts.",
             "The group of concurrency cannot be told: there is no input x.",

@@ -218,3 +218,21 @@ async def test_w19_a_run_that_goes_on_leaves_a_paused_step_below_alone(tmp_path:
         below = await WorkflowRuns(home.engine).read(runner.run.step("w").run_id)
         assert below.state == "paused" and runner.run.held == {"w"}
         await runner.stop()
+
+
+async def test_w19_a_step_that_is_let_go_on_waits_while_its_run_is_paused(tmp_path: Path) -> None:
+    script = Reader()
+    script.holds = "w"
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        (home.folder / "x.txt").write_text("x")
+        write(home.folder, "inner", workflow("  - {id: i, agent: Researcher, prompt: Do w}\n"))
+        script.runner = runner = await begin(home, workflow("  - {id: w, workflow: inner}\n"))
+        assert (await carry_out(runner)).held == {"w"}
+        await runner.pause()
+        await runner.release("w")
+        runs = WorkflowRuns(home.engine)
+        below = await runs.read(runner.run.step("w").run_id)
+        assert (below.state, runner.run.state, runner.run.held) == ("paused", "paused", set())
+        script.holds = "nothing"
+        await runner.resume()
+        assert (await carry_out(runner)).state == "done"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from studio.domain.run_events import (
     StepStarted,
 )
 from studio.domain.workflows import Step, Workflow, WorkflowTrigger
+from studio.storage.config.settings import SettingsFile
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.run_graph import graph_of_run
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
@@ -25,7 +29,8 @@ from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_view import RunView
 from studio.workflows.trigger_clock import TriggerClock, Triggers
 from studio.workflows.triggers import next_time
-from studio.workflows.workflow_runs import WorkflowRuns
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+from support.ready_made import ready_engine
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 from support.workflow_home import by_words
@@ -327,6 +332,58 @@ async def test_w19_a_run_that_another_program_left_goes_on_here(tmp_path: Path) 
         person.click(view.inspector.run.card.buttons[0])
         await over(view)
         assert states(view) == ["done"] * 4
+
+
+@asynccontextmanager
+async def other_program(person: Person) -> AsyncIterator[WorkflowRuns]:
+    """The runs of a second program with the same data."""
+    paths = person.engine.paths
+    engine = await ready_engine(paths, SettingsFile(paths.settings))
+    try:
+        yield WorkflowRuns(engine)
+    finally:
+        await engine.close()
+
+
+@on_window_loop
+async def test_w19_a_paused_run_is_stopped_from_another_program(tmp_path: Path) -> None:
+    """W-65: what its next step will be told is shown all the same, and a change is kept."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person, other_program(person) as other:
+        page = await page_of(person, tmp_path)
+        page.pane.choose("tell")
+        page.toggle_breakpoint()
+        view = await start(person, page)
+        await until(lambda: record(view).run.stopped, "it stops")
+        run_id = record(view).run.id
+        await until(lambda: page.live.runner(run_id) is None, "it is let go of")
+        step = view.inspector.step
+        assert step.prompt.edit.toPlainText() == "Tell of a fox"
+        view.toggle_breakpoint()
+        await until(lambda: ("tell", "before") not in record(view).run.breakpoints)
+        assert view.pause.isEnabled() and view.pause.text() == "Go on"
+        run = await other.stop(run_id)
+        assert run.state == "stopped" and not person.asked
+        await over(view)
+
+
+@on_window_loop
+async def test_w19_a_run_of_another_program_is_stopped_here(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person, other_program(person) as other:
+        page = await page_of(person, tmp_path)
+        assert page.document is not None
+        text = STORY.replace("  - {id: tell, agent: Writer, prompt: ", "  - {id: tell, approve: ")
+        path = page.document.path
+        path.write_text(text)
+        runner = await other.start(path, person.folder, RunOptions({}))
+        work = asyncio.ensure_future(runner.carry_out())
+        await page.show_run(runner.run.id)
+        view = page.run_view
+        await until(lambda: states(view)[:1] == ["needs_you"], "the question")
+        assert view.stop.isEnabled() and not view.pause.isEnabled()
+        person.click(view.stop)
+        await over(view)
+        assert (await work).state == "stopped"
+        await other.close(runner)
 
 
 @on_window_loop

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,14 @@ class LiveRuns(QObject):
         self.runs = WorkflowRuns(engine)
         self._run = run
         self._runners: dict[str, Runner] = {}
+        """Those of the runs that are carried out here, and of one that something is done to."""
         self._busy: set[str] = set()
+        """The runs that are carried out here."""
+        self._claims = asyncio.Lock()
+        """Held while a run is claimed and something is done to it, and while it is let go of."""
 
     def runner(self, run_id: str) -> Runner | None:
-        """The runner of a run that this window has claimed."""
+        """The runner of a run that this window carries out."""
         return self._runners.get(run_id)
 
     async def start(
@@ -58,42 +63,54 @@ class LiveRuns(QObject):
         self._go_on(runner)
         return runner.run.id
 
-    async def claim(self, run_id: str) -> Runner:
-        """The runner of a run that has no end; raises StudioError if another program has it."""
-        return self._runners.get(run_id) or self._take(await self.runs.open(run_id))
+    @asynccontextmanager
+    async def held(self, run_id: str) -> AsyncIterator[Runner]:
+        """The runner of a run that has no end; raises StudioError if another program has it.
+
+        Afterwards other programs may have the run, unless it is carried out here.
+        """
+        async with self._claims:
+            runner = self._runners.get(run_id) or self._take(await self.runs.open(run_id))
+            try:
+                yield runner
+            finally:
+                await self._let_go(runner)
 
     async def resume(self, run_id: str, *, one: bool = False) -> None:
         """Go on with a run; with ``one`` only until another step would begin."""
-        runner = await self.claim(run_id)
-        await runner.resume(one=one)
-        self._go_on(runner)
+        async with self.held(run_id) as runner:
+            await runner.resume(one=one)
+            self._go_on(runner)
 
     async def answer(self, run_id: str, question: str, answer: Json) -> None:
-        """Answer a question of a run, which goes on here if it does nowhere; raises StudioError."""
-        if run_id not in self._runners:
-            await self.resume(run_id)
-            await asyncio.sleep(0)
-        await (await self.claim(run_id)).answer(question, answer)
+        """Answer a question of a run, which goes on here if it does nowhere; raises StudioError.
+
+        One that is paused stays so.
+        """
+        async with self.held(run_id) as runner:
+            if runner.run.paused is None and run_id not in self._busy:
+                await runner.resume()
+                self._go_on(runner)
+                await asyncio.sleep(0)
+            await runner.answer(question, answer)
 
     async def hold(self, run_id: str, step: str) -> None:
         """Pause one step of a run, or let it go on."""
-        runner = await self.claim(run_id)
-        if step not in runner.run.held:
-            await runner.hold(step)
-            return
-        await runner.release(step)
-        if runner.run.paused is None:
-            self._go_on(runner)
+        async with self.held(run_id) as runner:
+            if step not in runner.run.held:
+                await runner.hold(step)
+                return
+            await runner.release(step)
+            if runner.run.paused is None:
+                self._go_on(runner)
 
     async def stop(self, run_id: str) -> None:
-        """End a run with all that belongs to it."""
-        if (runner := self._runners.get(run_id)) is None:
-            await self.runs.stop(run_id)
-            self.told.emit(run_id)
+        """End a run with all that belongs to it, also one that another program carries out."""
+        if (runner := self._runners.get(run_id)) is not None:
+            await runner.stop()
             return
-        await runner.stop()
-        if run_id not in self._busy:
-            await self._let_go(runner)
+        await self.runs.stop(run_id)
+        self.told.emit(run_id)
 
     async def close(self) -> None:
         """Let other programs carry out what has no end yet."""
@@ -114,13 +131,16 @@ class LiveRuns(QObject):
 
     async def _carry_out(self, runner: Runner) -> None:
         try:
-            await runner.carry_out()
+            while (run := await runner.carry_out()).end is None and run.paused is None:
+                pass  # it was resumed while its pause began
         finally:
             self._busy.discard(runner.run.id)
-            if runner.run.end is not None or runner.run.paused is None:
+            async with self._claims:
                 await self._let_go(runner)
 
     async def _let_go(self, runner: Runner) -> None:
-        if self._runners.pop(runner.run.id, None) is not None:
+        """Let other programs have a run that is not carried out here: it can be stopped there."""
+        run_id = runner.run.id
+        if run_id not in self._busy and self._runners.pop(run_id, None) is not None:
             await self.runs.close(runner)
-            self.told.emit(runner.run.id)
+            self.told.emit(run_id)

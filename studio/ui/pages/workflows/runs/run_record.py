@@ -21,6 +21,9 @@ from studio.ui.formatting import clock, day_of, dollars, number, plain, short_co
 from studio.ui.graph.nodes import NodeState
 from studio.ui.inspector.fact_list import Fact
 from studio.ui.translation import locale, tr, tr_later, tr_plural
+from studio.workflows.expressions import as_words
+from studio.workflows.fork import edited_workflow
+from studio.workflows.plan import Plan
 
 from .lanes import Lanes
 from .log_rows import LogRow, LogWriter
@@ -121,6 +124,15 @@ class RunRecord:
             return ""
         words, value = self.lanes.item_name((step, item)), self.run.items.get(step, {}).get(item)
         return f"{words}: {value}" if isinstance(value, str) else words
+
+    def prompt(self, step: Step, item: str) -> str:
+        """What a step's agent is told, as far as that can be known without the run's program.
+
+        Raises ExpressionError, and NotRead for what is read in the folder.
+        """
+        plan = Plan(edited_workflow(self.workflow, self.run.edits.values()))
+        template = plan.workflow.step(step.id).prompt
+        return as_words(plan.fill(template, plan.names(self.run, step, item)))
 
     # Facts
 

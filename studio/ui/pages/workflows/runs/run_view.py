@@ -427,6 +427,10 @@ class RunView(PaintedWidget):
             self._reading = False
         if self.inspector.page == HISTORY or (self.record and self.record.run.end is not None):
             await self._list_runs()
+        elif self.record is not None and self._runner is None:  # others may carry it out
+            shown = self.record.run.id
+            self._info = next(iter(await self._live.runs.store.list(1, shown)), None)
+            self._show_buttons()
 
     def _speak(self, before: str) -> None:
         assert self.record is not None
@@ -479,7 +483,6 @@ class RunView(PaintedWidget):
         self.pause.set_text(tr_in("a run", "Pause") if running else tr("Go on"))
         self.pause.set_icon("pause" if running else "play")
         self.stop.setVisible(open_)
-        self.stop.setEnabled(not elsewhere)
         self._show_answer_button()
 
     def _show_answer_button(self) -> None:
@@ -548,13 +551,13 @@ class RunView(PaintedWidget):
 
     def _prompt_of(self, record: RunRecord, id: str, item: str) -> str:
         """What the step's agent is told; as the file has it, where that cannot be known yet."""
-        step, runner = record.step(id), self._runner
+        step = record.step(id)
         if step is None or step.kind != "agent":
             return ""
-        if runner is None or (id in record.run.items and not item):
+        if id in record.run.items and not item:
             return step.prompt
         try:
-            return runner.prompt(runner.plan.workflow.step(id), item)
+            return self._runner.prompt(step, item) if self._runner else record.prompt(step, item)
         except (ExpressionError, NotRead, KeyError):
             return step.prompt
 
@@ -626,8 +629,8 @@ class RunView(PaintedWidget):
     async def _raise(self, caps: Caps, minutes: float) -> None:
         if (record := self.record) is None:
             return
-        runner = await self._live.claim(record.run.id)
-        await runner.raise_cap(caps, minutes=minutes)
+        async with self._live.held(record.run.id) as runner:
+            await runner.raise_cap(caps, minutes=minutes)
         await self._live.resume(record.run.id)
 
     async def _run_again(self, step: str, item: str, prompt: str | None) -> None:
@@ -657,9 +660,9 @@ class RunView(PaintedWidget):
     async def _debug(self, event: BreakpointSet | BreakpointCleared | StepEdited) -> None:
         if (record := self.record) is None or record.run.end is not None:
             return
-        runner = await self._live.claim(record.run.id)
         try:
-            await runner.debug(event)
+            async with self._live.held(record.run.id) as runner:
+                await runner.debug(event)
         except StudioError as error:
             self.inspector.run.show_wrong(tr_engine(str(error)))
             return
@@ -669,9 +672,9 @@ class RunView(PaintedWidget):
         record = self.record
         if record is None or record.run.paused is None:
             return
-        runner = await self._live.claim(record.run.id)
         outputs = record.run.step(step, item).outputs
-        await runner.debug(ResultEdited(step, item, text, outputs))
+        async with self._live.held(record.run.id) as runner:
+            await runner.debug(ResultEdited(step, item, text, outputs))
 
     def toggle_hold(self) -> None:
         """Pause the chosen step alone, or let it go on."""
