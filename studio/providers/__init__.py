@@ -29,7 +29,6 @@ What they share:
 - ``recording``: says who gets the exchanges of a task.
 - ``replaying``: a client that answers from a record and opens no connection.
 - ``answer_limits``: unpacks what a server sends piece by piece, and reads no more than is of use.
-- ``fast_streams``: reads a fast stream once a frame, and what came at once as one piece.
 - ``sse``: posts JSON, and reads server-sent events and JSON lines.
 - ``errors``: turns whatever went wrong into one ``ProviderError`` in plain words.
 - ``reachability``: finds out whether a server takes connections.

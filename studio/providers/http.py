@@ -60,7 +60,6 @@ class Http:
             context = beside.submit(_context)
             from .answer_limits import ENCODINGS, limit_answer
             from .client import RecordingClient
-            from .fast_streams import gather_fast_streams
             from .transport import Transport
 
             proxies = any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
@@ -69,7 +68,7 @@ class Http:
                     import_module("anyio._backends._asyncio")
             verify = context.result()
         direct = Transport(verify)
-        client = RecordingClient(
+        return RecordingClient(
             verify=verify,
             timeout=httpx2.Timeout(self._read, connect=self._connect),
             headers={"accept-encoding": ENCODINGS},
@@ -79,8 +78,6 @@ class Http:
             mounts=dict.fromkeys(LOOPBACK, direct),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),
         )
-        gather_fast_streams(client)
-        return client
 
     async def aclose(self) -> None:
         """Close every connection; the object can be used again afterwards."""

@@ -17,7 +17,6 @@ from typing import cast
 
 import httpx2
 
-from . import fast_streams
 from .http_answer import AnswerParser
 
 MAX_REQUESTS = 100
@@ -28,6 +27,14 @@ IDLE_SECONDS = 30.0
 """Seconds for which one is kept."""
 ANOTHER_ADDRESS = 0.25
 """Seconds after which the next address of a host is tried beside the first."""
+GATHER = 0.019
+"""Seconds between two reads of a stream that is faster than a screen. Each piece of an answer
+passes through a dozen layers, so what comes meanwhile is read together."""
+AT_ONCE = 0.25
+"""Seconds from the first words, also after as long a silence, in which nothing is held: no first
+word, no short answer comes later."""
+SMALL = 1 << 14
+"""Bytes; more at once is no token, and what follows is not held."""
 
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -190,7 +197,7 @@ class _Connection(asyncio.Protocol):
         """Runs at ``_until`` or before; kept from read to read of one answer: a new one is dear."""
         self._since = 0.0
         self._began = self._last = 0.0
-        """When the words began, and when something came last, see ``fast_streams``."""
+        """When the words began, and when something came last."""
         self._came = 0
         """Bytes that came last."""
 
@@ -312,8 +319,8 @@ class _Connection(asyncio.Protocol):
 
     async def _more(self) -> None:
         """Return when something has come; raises ReadTimeout, or what ended the connection."""
-        early = self._last + fast_streams.GATHER - (now := self._loop.time())
-        if early > 0 and now > self._began + fast_streams.AT_ONCE and self._paused:
+        early = self._last + GATHER - (now := self._loop.time())
+        if early > 0 and now > self._began + AT_ONCE and self._paused:
             await asyncio.sleep(early)  # what comes meanwhile gathers in the socket
         if self._fault is not None:
             raise self._fault
@@ -328,9 +335,9 @@ class _Connection(asyncio.Protocol):
         finally:
             self._reader = None
         now = self._loop.time()
-        if now > self._last + fast_streams.AT_ONCE:
+        if now > self._last + AT_ONCE:
             self._began = now
-        self._last = now if self._came < fast_streams.SMALL else 0.0
+        self._last = now if self._came < SMALL else 0.0
 
     def _end_timer(self) -> None:
         if self._timer is not None:
